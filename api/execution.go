@@ -186,7 +186,7 @@ type NodeError struct {
 	Timestamp    int64           `json:"timestamp"`
 }
 
-// NodeWarning is something a person should know of a node although it is no error.
+// NodeWarning is something a person should know of a node although it is not an error.
 type NodeWarning struct {
 	Path        string `json:"path" doc:"the part of the node that it is about, such as configurations.condition_expression"`
 	Placeholder string `json:"placeholder,omitempty" doc:"as it is written, if it is about one"`

@@ -78,7 +78,7 @@ func perform(ctx context.Context, s step, dir string) (r result, err error) {
 	if r.Synchronous, err = c.synchronous(ctx); err != nil {
 		return result{}, fmt.Errorf("read synchronous: %w", err)
 	}
-	// What is done once per process is no part of the figures.
+	// What is done once per process is not part of the figures.
 	if err := c.chain(ctx, "warm"); err != nil {
 		return result{}, fmt.Errorf("warm up: %w", err)
 	}

@@ -253,7 +253,7 @@ func isLiteral(text string) bool {
 	return rest != "" && !standIn.MatchString(rest)
 }
 
-// strength says whether a text under a telling name is a secret: surely, when it looks as if it was made by a machine; likely, when it is no word.
+// strength says whether a text under a telling name is a secret: surely, when it looks as if it was made by a machine; likely, when it is not a word.
 func strength(text string) (sure, likely bool) {
 	rest := strings.TrimSpace(filledLater.ReplaceAllString(text, ""))
 	if !isLiteral(text) || len(rest) < 6 || rest != strings.TrimSpace(text) && len(rest) < 16 {
@@ -287,7 +287,7 @@ var (
 )
 
 // machineMade says whether a text under a name that says little is a secret: when letters, capitals and digits change too often for words. It is
-// stricter than [strength]: names of files, dates, and words with numbers between them are no secrets.
+// stricter than [strength]: names of files, dates, and words with numbers between them are not secrets.
 func machineMade(text string) (sure, likely bool) {
 	if !isLiteral(text) {
 		return false, false

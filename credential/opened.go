@@ -23,8 +23,8 @@ func (o *Opened) Release() {
 	}
 }
 
-// Keep takes the duty to release over: Release does nothing any more, and whoever called Keep calls the returned function instead. It is nil when
-// there is nothing to release.
+// Keep hands the duty to release to the caller: Release does nothing after that, and the caller must call the returned function instead. It is nil
+// when there is nothing to release.
 func (o *Opened) Keep() (release func()) {
 	release, o.release = o.release, nil
 	return release

@@ -166,7 +166,7 @@ func replace[T string | []byte](out []byte, text T, spans []span) []byte {
 
 // JSON returns a document without secrets that is still valid: strings and names are looked at as what they mean,
 // however they are escaped, and a number that holds a secret becomes the mark as a string. A secret is found inside one
-// string, name or number, not across several. What is no valid JSON is treated as text.
+// string, name or number, not across several. What is not valid JSON is treated as text.
 func (r *Redactor) JSON(document json.RawMessage) json.RawMessage {
 	m := r.matcher()
 	if len(m.nodes) == 1 {

@@ -10,7 +10,7 @@ import (
 // What a statement does decides where it may stand. The servers enforce the same with a transaction that cannot write;
 // the words are looked at so that a mistake reads well, and for what such a transaction lets pass.
 
-// checkRead refuses what is no reading.
+// checkRead refuses what is not a reading.
 func (s *statement) checkRead() error {
 	reads := []string{"SELECT", "WITH", "VALUES", "EXPLAIN"}
 	switch s.dialect {

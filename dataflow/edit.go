@@ -23,7 +23,7 @@ type Edit struct {
 	Within string
 	// Added says that the input had no such name, so that the output of a node of that name is what was meant.
 	Added bool
-	// Nodes, when there are any, are the nodes whose whole output Was is. Values that are no objects have no names: the input
+	// Nodes, when there are any, are the nodes whose whole output Was is. Values that are not objects have no names: the input
 	// has them under [DataKey].
 	Nodes []string
 	Was   json.RawMessage

@@ -297,7 +297,7 @@ func (r *reader) step(head string, path payload.Path) (hit, bool) {
 	return hit{}, false
 }
 
-// read follows a path into an output. A first step that is no field of the output may be an output key.
+// read follows a path into an output. A first step that is not a field of the output may be an output key.
 func (res *result) read(path payload.Path) (hit, bool) {
 	if len(path) == 0 {
 		return hit{raw: res.output, layer: LayerSteps, name: res.node, from: res}, true

@@ -68,7 +68,7 @@ type loose struct {
 //
 //   - a backslash before an opening bracket makes it literal and disappears; two stand for one backslash;
 //   - an opening bracket that is never closed is literal;
-//   - what stands between brackets but is no path is a placeholder that cannot be resolved, so that a slip is an error
+//   - what stands between brackets but is not a path is a placeholder that cannot be resolved, so that a slip is an error
 //     in parameters and not silence;
 //   - of a run of braces the innermost three count if the closing side has three as well, else the innermost two.
 func parseText(s string) (tokens []token, open []loose) {

@@ -50,7 +50,7 @@ func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
 	return CompileMarked(raw, Marks{Shielded: shielded})
 }
 
-// Marks say which parts of a value are no ordinary text, by their paths ("rules[0].code", or "rules[*].code" for all).
+// Marks say which parts of a value are not ordinary text, by their paths ("rules[0].code", or "rules[*].code" for all).
 type Marks struct {
 	// Shielded are left alone with all that is in them.
 	Shielded []string

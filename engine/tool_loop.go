@@ -42,7 +42,7 @@ type LoopConfig struct {
 	ToolTimeoutMS int64 `json:"tool_timeout_ms,omitempty"`
 }
 
-// LoopReply is what a completion tells the program: the calls it wants, or that its answer has not the shape that was asked
+// LoopReply is what a completion tells the program: the calls it wants, or that its answer does not have the shape that was asked
 // for.
 type LoopReply struct {
 	Calls []LoopCall `json:"calls,omitempty"`

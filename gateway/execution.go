@@ -74,7 +74,7 @@ func (s *Server) about(ctx context.Context, req *mcp.CallToolRequest, arguments 
 	return ctx, s.newRun(req, arguments.execution()), done, nil
 }
 
-// status tells how an execution stands. That it has failed is no failure of the call.
+// status tells how an execution stands. That it has failed is not a failure of the call.
 func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var a statusArguments
 	ctx, r, done, err := s.about(ctx, req, &a)

@@ -83,7 +83,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	if !c.listed() { // before there is a session: what is there from the beginning is no change
+	if !c.listed() { // before there is a session: what is there from the beginning is not a change
 		if err := c.list(r.Context()); err != nil {
 			c.o.Log.DebugContext(r.Context(), "the tools of a caller cannot be listed", "error", err)
 			http.Error(w, messageOf(err), http.StatusBadGateway)

@@ -8,8 +8,8 @@ import (
 	"tandem/fault"
 )
 
-// Follower reads an execution row by row and knows how things stand between two rows, which is what it takes to tell a row
-// to people. Unlike an owner it decides nothing. It has one user at a time.
+// Follower reads an execution row by row and knows its state between two rows, which is needed to describe a row to people. Unlike an
+// owner it decides nothing. It must not be used by several goroutines at once.
 type Follower struct {
 	journal Journal
 	start   Start
@@ -77,7 +77,7 @@ func (f *Follower) Start() Start { return f.start }
 // Seq is the row that the follower stands behind.
 func (f *Follower) Seq() uint64 { return f.view.Seq }
 
-// Apply takes the next row in. With inputs it returns what the row wants done.
+// Apply adds the next row of the journal. If the follower reads inputs, it returns the commands that follow from the row.
 func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
 	if row.Seq == 1 {
 		start, err := startOf(row)

@@ -48,8 +48,8 @@ type Retry struct {
 // ActionFork is how a fork began. Nobody asks for it with a [Request].
 const ActionFork Action = "fork"
 
-// History tells in order what happened, from the execution that a fork came of on: after the first so many items and at most
-// limit of them. More says that there are others. Fillings of inputs are left out; what they ask belongs to their node.
+// History returns in order what happened, beginning with the execution that a fork was made from: at most limit items after the first
+// "after" ones. More says that there are others. Fillings of inputs are left out; what they ask belongs to their node.
 func (j Journal) History(ctx context.Context, after, limit int) (items []*HistoryItem, more bool, err error) {
 	h := &historian{after: after, limit: limit}
 	err = h.readJournal(ctx, j, math.MaxUint64)

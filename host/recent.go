@@ -120,9 +120,9 @@ type recent struct {
 	changing map[Ref]int
 }
 
-// Changing lets go of what is kept of an execution and keeps nothing of it until the function it returns is called. It is for who
-// appends to an execution that has ended: from the moment that the row is on disk nobody is told what was before, though the row
-// is published a little later.
+// Changing drops what is cached of an execution, and nothing of it is cached until the returned function is called. Call it before a row is
+// appended to an execution that has ended: from the moment that the row is on disk nobody may read the state before it, although the row is
+// published a little later.
 func (h *Hub) Changing(ref Ref) (done func()) {
 	s := h.shard(ref)
 	s.mu.Lock()

@@ -8,9 +8,9 @@ import (
 	"tandem/workflow"
 )
 
-// Seen is an execution as the rows tell it that somebody was handed from its first on: what [Journal.View] would read, without
-// reading it. It has one user at a time. After a row was missed, or when the values are more than is kept, it is of no use,
-// and the journal has to be read.
+// Seen is an execution as its rows describe it, for somebody who was handed every row from the first on: what [Journal.View] would read from the
+// journal, without reading it. It must not be used by several goroutines at once. After a row was missed, or when the values are larger than what is
+// kept in memory, it cannot be used any more and the journal has to be read.
 type Seen struct {
 	View *View
 
@@ -24,7 +24,7 @@ func NewSeen(graph *workflow.Graph) *Seen {
 	return &Seen{View: NewView(graph), values: map[engine.Ref]json.RawMessage{}}
 }
 
-// Seen returns what the rows of an execution tell that has ended. The fold is not used any more after that.
+// Seen returns what is known of an execution that has ended. The fold must not be used after that.
 func (f *Fold) Seen() *Seen { return &Seen{View: f.view, values: f.values.held} }
 
 // Plain says that a row is in memory as it is in the journal, with all of its values.
@@ -32,7 +32,7 @@ func (r *Row) Plain() bool {
 	return len(r.Large) == 0 && !slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
 }
 
-// Add takes a row in, which must not be changed any more. Rows come in order; one that was seen before is passed over.
+// Add adds a row, which must not be changed afterwards. Rows must come in order; one that was added before is ignored.
 func (s *Seen) Add(row *Row) {
 	if s.broken || row.Seq <= s.View.Seq || len(row.Facts) == 0 {
 		return

@@ -83,7 +83,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 	return json.Marshal(snap)
 }
 
-// RestoreView takes the view out of a snapshot.
+// RestoreView reads the view from a snapshot.
 func RestoreView(graph *workflow.Graph, data []byte) (*View, Start, error) {
 	var snap struct {
 		View  *View `json:"view"`

@@ -14,7 +14,7 @@ type Traced struct {
 	Fold *dataflow.FoldTrace
 }
 
-// Trace has told called with everything that is done to the data from now on. Nil: nobody wants to know.
+// Trace sets the function that is called with each change of the execution's data from now on; nil ends that.
 func (f *Fold) Trace(told func(Traced)) { f.traced = told }
 
 // sync writes an output into the layers, and tells what that did.

@@ -220,7 +220,7 @@ func (v *View) follow(row *Row) error {
 	return nil
 }
 
-// Apply takes a row in. Rows come in order and without a gap.
+// Apply adds the next row of the journal to the view. Rows must come in order and without a gap.
 func (v *View) Apply(row *Row) {
 	v.Seq, v.Updated = row.Seq, row.Time
 	if v.Created == 0 {

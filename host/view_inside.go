@@ -64,8 +64,8 @@ func (v *View) childWaits(row *Row, f engine.ChildWaiting) {
 	}
 }
 
-// Shown tells an activation as people know it: the node of the workflow, and the step of that node's program that it is, if it
-// is one. The steps of a node that is the whole workflow are shown as nodes.
+// Shown returns an activation as people know it: the node of the workflow and, if the activation is a step of that node's program, the
+// step. The steps of a node that is the whole workflow are shown as nodes.
 func Shown(graph *workflow.Graph, id engine.ActivationID) (node, step string) {
 	name := NodeOf(graph, id)
 	i, isStep, ok := Owner(graph, id)

@@ -98,7 +98,7 @@ func addressSeat(channel, address string) string {
 	return channel + ":" + address
 }
 
-// Seats are the approvers that a user is: by id, mail address, role, and the addresses of their settings.
+// Seats are all the ways in which the approvers of a question can name a user: by id, mail address, role, and the addresses of their settings.
 func (m Media) Seats(u identity.User) []string {
 	seats := append([]string{seatUser + u.ID}, m.Addresses(u)...)
 	for _, r := range u.Roles {
@@ -310,7 +310,7 @@ func (p *people) user(id string) (somebody, error) {
 	return somebody{key: seatUser + u.ID, user: u.ID, seats: p.media.Seats(u)}, nil
 }
 
-// at finds the person of an approver that is no role: a user, or an address, which may be a user's.
+// at finds the person of an approver that is not a role: a user, or an address, which may be a user's.
 func (p *people) at(seat string) (somebody, error) {
 	if id, ok := strings.CutPrefix(seat, seatUser); ok {
 		return p.user(id)

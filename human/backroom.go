@@ -90,7 +90,7 @@ func (b *backroom) Close() {
 	b.watchers.close()
 }
 
-// Look says that something was recorded: what is due is looked at. It never blocks.
+// Look wakes the desk after something was recorded, so that what is due now is done. It never blocks.
 func (b *backroom) Look() {
 	nudge(b.clock.wake)
 	nudge(b.sender.wake)

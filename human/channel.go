@@ -36,7 +36,7 @@ type Listener interface {
 	Listen(ctx context.Context, a Account, handle Handle) error
 }
 
-// Handle takes a reply. An error means that it could not be recorded and should come again.
+// Handle is what a channel calls with each reply that it receives. An error means that the reply could not be recorded and should be sent again.
 type Handle func(ctx context.Context, r Reply) (Reaction, error)
 
 // Account is what a channel acts with. Open opens a credential of the workspace, which the channel releases.

@@ -11,7 +11,7 @@ import (
 	"tandem/text"
 )
 
-// Delegate hands a vote on to another user, who holds it from then on; who had it has none any more. To is a user's id or address. From
+// Delegate hands a vote on to another user, who has it from then on; the one who had it before can no longer vote. To is a user's id or address. From
 // is who has it: the caller when it is empty. An admin may hand on the vote of somebody else, with a reason, and that is recorded as what it
 // is; in all else the rules are the same.
 func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, from, to, note string) (store.Interaction, error) {

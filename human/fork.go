@@ -57,7 +57,8 @@ func (r *Request) showFork(f *api.Fork) {
 	r.Fork = &shown
 }
 
-// Begun is where the work was under way that a fork has taken over, and how it stands there. The fork has not interrupted it.
+// Begun describes work that was under way in another execution when a fork was made of it: where, and its state there. The fork has not
+// interrupted it.
 type Begun struct {
 	Execution string            `json:"execution_id"`
 	Node      string            `json:"node_id"`

@@ -86,7 +86,7 @@ func (s *sitting) operates(p identity.Principal) error {
 	return fault.New(fault.Forbidden, "only who started the execution and those who operate it may do this")
 }
 
-// Cancel takes a question back: nobody has to answer it, and the execution is told so.
+// Cancel withdraws a question: nobody has to answer it any more, and the execution goes on as it does for a question that was withdrawn.
 func (d *Desk) Cancel(ctx context.Context, p identity.Principal, id, reason string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		err := s.operates(p)

@@ -364,7 +364,7 @@ func crash(what string, p any) *fault.Error {
 // delta takes a piece of the answer from the provider.
 func (r *run) delta(d Delta) {
 	if d.Text == "" && d.Reasoning == "" && d.ToolCall == nil {
-		return // keeps a connection alive and is no token
+		return // keeps a connection alive and is not a token
 	}
 	if r.phase.Load() == waiting && r.phase.CompareAndSwap(waiting, streaming) {
 		if r.first != nil {

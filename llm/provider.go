@@ -76,7 +76,7 @@ type Params struct {
 	Safety json.RawMessage `json:"safety,omitempty"`
 }
 
-// Or returns the settings with those of base where it says nothing.
+// Or returns the parameters, with those of base in place of the ones that are not set.
 func (p Params) Or(base Params) Params {
 	p.Temperature = cmp.Or(p.Temperature, base.Temperature)
 	p.TopP = cmp.Or(p.TopP, base.TopP)

@@ -422,7 +422,7 @@ func (c *conn) call(ctx context.Context, t Tool, call Call) (json.RawMessage, er
 	x.mu.Lock()
 	raw := x.result
 	x.mu.Unlock()
-	// Whatever the SDK makes of it; but what comes after the call was given up, such as the answer to that, is no result.
+	// Whatever the SDK makes of it; but what comes after the call was given up, such as the answer to that, is not a result.
 	if raw != nil && (err == nil || ctx.Err() == nil && c.ctx.Err() == nil) {
 		return raw, nil
 	}

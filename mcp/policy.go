@@ -39,7 +39,7 @@ func ClassOf(t Tool) Class {
 	return Unclassed
 }
 
-// Decision is what a call meets.
+// Decision is what happens to a call of a tool: it is made, a person is asked first, or it is refused.
 type Decision string
 
 // The decisions, from the loosest to the strictest.
@@ -60,7 +60,7 @@ func (d Decision) strictness() int {
 	return slices.Index([]Decision{Runs, Judged, Destroys, Asks, Refused}, d)
 }
 
-// Stricter says that a call meets more than it would by another decision.
+// Stricter says that a decision is stricter than another one.
 func (d Decision) Stricter(than Decision) bool { return d.strictness() > than.strictness() }
 
 // Where a decision comes from.
@@ -71,7 +71,7 @@ const (
 	FromNobody     = "nobody"
 )
 
-// Verdict is what a call of a tool meets, and why.
+// Verdict is the decision about a call of a tool, and the reason for it.
 type Verdict struct {
 	Decision Decision `json:"decision"`
 	From     string   `json:"from"`
@@ -108,7 +108,7 @@ func Unruled(t Tool) Verdict {
 	return Verdict{Decision: Destroys, From: FromNobody}
 }
 
-// Decide says what a call meets. Own is the user's policy, everybodys that of the workspace; each may be nil. What an admin wants asked or never
+// Decide decides about a call. Own is the user's policy, everybodys that of the workspace; each may be nil. What an admin wants asked or never
 // done can be made stricter by a user, and not looser.
 func Decide(t Tool, arguments json.RawMessage, own, everybodys *store.MCPPolicy) Verdict {
 	mine, isMine := decideBy(t, arguments, own)
@@ -178,7 +178,7 @@ func decideBy(t Tool, arguments json.RawMessage, p *store.MCPPolicy) (Verdict, b
 	return v, true
 }
 
-// Standing is what calls of a tool meet in general.
+// Standing is the decision about calls of a tool in general, without regard to their arguments.
 type Standing struct {
 	Verdict
 	// ByArgument says that rules about arguments decide first.
@@ -187,7 +187,7 @@ type Standing struct {
 	Own, Everybodys *store.MCPPolicy
 }
 
-// StandingOf says what calls of a tool meet in general, whatever their arguments.
+// StandingOf returns the decision about calls of a tool in general.
 func StandingOf(t Tool, own, everybodys *store.MCPPolicy) Standing {
 	s := Standing{Own: own, Everybodys: everybodys}
 	plain := func(p *store.MCPPolicy) *store.MCPPolicy {
@@ -213,7 +213,7 @@ func StandingOf(t Tool, own, everybodys *store.MCPPolicy) Standing {
 // Lapsed says that a policy is about the tool as it was: it grants nothing.
 func Lapsed(t Tool, p *store.MCPPolicy) bool { return p != nil && p.Hash != t.Hash }
 
-// Standings says what calls of tools meet in general, by their names.
+// Standings returns the decisions about calls of tools in general, by the names of the tools.
 func (p *Pool) Standings(ctx context.Context, who identity.Principal, server string, tools []Tool) (map[string]Standing, error) {
 	list, err := p.options.Servers.Policies(ctx, who, server, "", who.User)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 type stdio struct {
 	process *process
 	table   *exchanges
-	note    func(string) // told of lines that are no messages
+	note    func(string) // told of lines that are not messages
 
 	drained sync.Once
 	queue   chan frame // taken by writeLoop: what was taken may have been sent

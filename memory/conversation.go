@@ -30,7 +30,7 @@ func (m *Message) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(m))
 }
 
-// check refuses what is no message, and gives it its role.
+// check refuses what is not a message, and gives it its role.
 func (m *Message) check(field string) error {
 	if m.Role = strings.ToLower(m.Role); m.Role == "" {
 		m.Role = "user"

@@ -87,7 +87,7 @@ func (r *Response) ReadAll() ([]byte, error) {
 	return data, err
 }
 
-// Do makes a call and returns when the headers of the answer are here. An answer of any status is no error; what is
+// Do makes a call and returns when the headers of the answer are here. An answer of any status is not an error; what is
 // one is an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	fill(&r.Timeout, c.options.Total)

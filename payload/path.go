@@ -219,7 +219,7 @@ func skipBlank(s string, i int) int {
 	return i
 }
 
-// In follows the path into JSON that was checked. A missing step is no value, which is not the same as null.
+// In follows the path into JSON that was checked. A missing step gives no value, which is not the same as null.
 func (p Path) In(raw []byte) (json.RawMessage, bool) {
 	for _, s := range p {
 		var ok bool

@@ -34,7 +34,7 @@ type AnswerFile struct {
 	SHA256      string `json:"sha256"`
 }
 
-// KeepFiles stores the files of an answer, so that the record of the answer has references only. What is no file is left as it
+// KeepFiles stores the files of an answer, so that the record of the answer has references only. What is not a file is left as it
 // is, for the desk to refuse.
 func (h *Pages) KeepFiles(ctx context.Context, p identity.Principal, i store.Interaction, data json.RawMessage) (json.RawMessage, error) {
 	request, err := human.ReadRequest(i)

@@ -95,6 +95,7 @@ func (s *Router) identify(ctx context.Context, authorization string) (identity.P
 	return p, nil
 }
 
+// RoleList names roles in a sentence, with a word before the last: "admin or operator".
 func RoleList(roles []identity.Role, word string) string {
 	if len(roles) == 0 {
 		return "none"
@@ -155,4 +156,5 @@ func Authorization(r *http.Request) string {
 	return ""
 }
 
+// Upgrades says that a request asks for a WebSocket.
 func Upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }

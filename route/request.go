@@ -15,6 +15,7 @@ type Paging struct {
 	PageSize int `query:"page_size" minimum:"1" maximum:"500" default:"20"`
 }
 
+// StorePage is the part of a listing that is asked for, as stores take it.
 func (p Paging) StorePage() store.Page { return store.Page{Number: p.Page, Size: p.PageSize} }
 
 // Listed is a parameter that was given several times, or once with commas.

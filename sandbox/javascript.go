@@ -352,7 +352,7 @@ func (js *javaScript) thrown() *reply {
 	r.errorType, r.message = js.property(e, "name\x00"), js.property(e, "message\x00")
 	stack := js.property(e, "stack\x00")
 	if m := codeLine.FindStringSubmatch(stack); m != nil {
-		r.line, _ = strconv.Atoi(m[1]) // digits only; a number beyond int is no line
+		r.line, _ = strconv.Atoi(m[1]) // digits only; a number beyond int is not a line
 	}
 	r.message = r.message[:min(len(r.message), 4000)]
 	frames := strings.SplitAfterN(stack[:min(len(stack), 16000)], "\n", 21)

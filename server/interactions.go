@@ -137,7 +137,7 @@ func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) 
 	return statuses, nil
 }
 
-// seats are the approver strings that mean the caller. A caller that is no user of the workspace, as the command line on its own
+// seats are the approver strings that mean the caller. A caller that is not a user of the workspace, as the command line on its own
 // data may be, has those of its id and roles.
 func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, error) {
 	user, err := s.o.Stores.Users.Get(ctx, p, p.User)

@@ -23,6 +23,7 @@ const (
 	VocabularyFlow      Vocabulary = "flow"
 )
 
+// ParseVocabulary reads the name of a vocabulary; empty is the one of executions.
 func ParseVocabulary(text string) (Vocabulary, error) {
 	switch v := Vocabulary(text); v {
 	case "":
@@ -83,6 +84,7 @@ type Frame struct {
 	Body []byte
 }
 
+// ID is the position of the frame in the stream, from which a reader may go on: "seq.part".
 func (f *Frame) ID() string {
 	return strconv.FormatUint(f.Seq, 10) + "." + strconv.Itoa(f.part)
 }

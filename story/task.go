@@ -74,7 +74,7 @@ func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution)
 		e.NodeName = name
 	}
 	e.NodeType, e.NodeSubtype, _ = strings.Cut(TaskStepKind(a.ID), ".")
-	e.Iteration = nil // it is no iteration of anything
+	e.Iteration = nil // it is not an iteration of anything
 }
 
 // nameCall gives a call the name of its tool.
@@ -101,7 +101,7 @@ func resultIn(a *host.ActivationView, values map[engine.Ref]json.RawMessage) jso
 	return values[resultRefOf(a)]
 }
 
-// readTrail is the trail of the execution, with the tools of its steps; ok is false when it is no task.
+// readTrail is the trail of the execution, with the tools of its steps; ok is false when it is not a task.
 func (r *Reading) readTrail(ctx context.Context) (_ *trail, ok bool, err error) {
 	task, ok := taskNode(r.Graph)
 	if !ok || r.trail != nil {

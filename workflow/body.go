@@ -12,7 +12,7 @@ type bodies struct {
 	l *linked
 	// owners are the scope nodes in definition order; owners[j] opens body j+1.
 	owners []int
-	opens  []int // by node; 0 for a node that is no scope
+	opens  []int // by node; 0 for a node that is not a scope
 	of     []int // by node: its body
 	// unrooted are nodes that no start leads to: they lie on or behind a cycle.
 	unrooted []bool

@@ -6,7 +6,7 @@
 //
 // Files come from strangers, so everything here takes time and memory about in proportion to the file, and limits hold
 // while reading, not after. YAML is the part of it that stands for JSON, with anchors, aliases and merge keys; keys that
-// are no text, tags of one's own and several documents in a file are refused.
+// are not text, tags of one's own and several documents in a file are refused.
 //
 // It is pure: no clock, no disk, no network, no goroutine. It may import fault and expr only.
 package workflow

@@ -27,7 +27,7 @@ type GraphNode struct {
 	Segment string
 	// Body is the body the node belongs to and Local its place in that body's Nodes.
 	Body, Local int
-	// Opens is the body that the node's entry key opens; 0 for a node that is no scope.
+	// Opens is the body that the node's entry key opens; 0 for a node that is not a scope.
 	Opens int
 	// In are the incoming edges in definition order, without back edges; Out all outgoing ones.
 	In, Out []int

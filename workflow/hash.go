@@ -140,7 +140,7 @@ func (e *encoder) node(n *Node) {
 	e.close('}')
 }
 
-// raw writes an object in canonical text. What is no object, which linking refuses, is written as a string.
+// raw writes an object in canonical text. What is not an object, which linking refuses, is written as a string.
 func (e *encoder) raw(key string, raw json.RawMessage) {
 	e.key(key)
 	switch v, ok := readObject(raw); {

@@ -284,7 +284,7 @@ func (d *decoder) object(at spot, v *value, what string) bool {
 	return true
 }
 
-// text reads a string field; null is no value.
+// text reads a string field; null is not a value.
 func (d *decoder) text(to *string, at spot, v *value) {
 	switch v.kind {
 	case kindString:

@@ -405,7 +405,7 @@ func planTransformation(p *node.Planning, c *transformConfig) {
 	}
 }
 
-// custom hands all records to a function, which returns the new ones. As with conversions, what is no function is an
+// custom hands all records to a function, which returns the new ones. As with conversions, what is not a function is an
 // expression.
 func (t *transformation) custom() ([]json.RawMessage, error) {
 	if workflow.LanguageOf(string(t.cfg.Script)) == workflow.LanguageExpression {

@@ -10,7 +10,7 @@ import (
 	"tandem/text"
 )
 
-// PageText reads a body as text: a page reduced to what it says, other text as it is. Ok is false for what is no text.
+// PageText reads a body as text: a page reduced to what it says, other text as it is. Ok is false for what is not text.
 func PageText(contentType string, body io.Reader, limit int) (said string, page, ok bool, err error) {
 	mediaType, parameters, perr := mime.ParseMediaType(contentType)
 	if perr != nil {

@@ -19,11 +19,12 @@ func DecodeText(data []byte, charset string) string {
 	return strings.ToValidUTF8(string(data), "\uFFFD")
 }
 
+// JSONType says that a media type is one of JSON.
 func JSONType(mediaType string) bool {
 	return mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
 }
 
-// BinaryType says that a body of this type is no text. A body without a type is judged by its content.
+// BinaryType says that a body of this type is not text. A body without a type is judged by its content.
 func BinaryType(mediaType string) bool {
 	switch {
 	case mediaType == "" || strings.HasPrefix(mediaType, "text/") || JSONType(mediaType) || strings.HasSuffix(mediaType, "+xml"):

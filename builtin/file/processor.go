@@ -202,7 +202,7 @@ func (x *fileTools) read(_ context.Context, a fileReadArgs) (any, error) {
 		end = skipped + len(text)
 	}
 	r.Content = strings.ToValidUTF8(text, "\uFFFD")
-	if len(values.Encode(r)) > toolset.MaxResult { // bytes that are no text take three each
+	if len(values.Encode(r)) > toolset.MaxResult { // bytes that are not text take three each
 		return nil, fault.Newf(fault.Unsupported, "%q is no UTF-8 text", a.Path).With("path", a.Path)
 	}
 	r.NextOffset = a.Offset + int64(end)

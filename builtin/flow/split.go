@@ -171,7 +171,7 @@ type branch struct {
 	holds test
 }
 
-// byPredicate gives each item to the first key whose test holds, or to every such key. One value that is no list is
+// byPredicate gives each item to the first key whose test holds, or to every such key. One value that is not a list is
 // routed itself.
 func (c *splitConfig) byPredicate(call *node.Call) (node.Done, error) {
 	var branches []branch

@@ -29,6 +29,7 @@ import (
 	"tandem/workflow"
 )
 
+// Config is what a call is configured with. The kinds that call services share it.
 type Config struct {
 	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS" doc:"The method of the call." zh:"调用方法。"`
 	URL               string          `json:"url" required:"true" doc:"The address." zh:"地址。"`
@@ -57,6 +58,7 @@ type Input struct {
 	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty" doc:"Further parameters of the query." zh:"附加的查询参数。"`
 }
 
+// Output is what came of a call.
 type Output struct {
 	StatusCode int               `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
 	Headers    map[string]string `json:"headers" doc:"The headers of the answer, in lower case." zh:"响应头，名称为小写。"`
@@ -73,6 +75,7 @@ type Output struct {
 	Truncated bool `json:"truncated,omitempty" doc:"Whether there were more pages than max_pages." zh:"是否超过 max_pages 而未取完。"`
 }
 
+// Hop is one redirect that was followed: the status and where it led.
 type Hop struct {
 	StatusCode int    `json:"status_code"`
 	URL        string `json:"url"`
@@ -114,6 +117,7 @@ func SentRequest(call *node.Call) (any, error) {
 	return Sent(cfg, in, body, input)
 }
 
+// Sent is the call as people are shown it before it is made: without what is secret, and with what a credential adds left out.
 func Sent(cfg Config, in Input, body, input json.RawMessage) (any, error) {
 	out := sentHTTP{Method: cfg.Method, URL: cfg.URL, Input: input}
 	if !values.IsNull(body) {
@@ -132,6 +136,7 @@ func Sent(cfg Config, in Input, body, input json.RawMessage) (any, error) {
 	return out, nil
 }
 
+// OnceMethod says that repeating a call with this method may do its work a second time.
 func OnceMethod(method string) bool { return method == http.MethodPost || method == http.MethodPatch }
 
 // Call is one run of the kind.
@@ -154,6 +159,7 @@ type Call struct {
 	Adjust func(*outbound.Request)
 }
 
+// Run makes the call, or all calls of a listing that comes in pages, and reads the answer.
 func (x *Call) Run(ctx context.Context, in Input, tokens *Tokens) (Output, error) {
 	if err := x.Begin(ctx, in, tokens); err != nil {
 		return Output{}, err
@@ -278,6 +284,7 @@ func (x *Call) Ask(ctx context.Context, target *url.URL) (*outbound.Response, er
 	}
 }
 
+// Log writes a line to the log of the node, if the run has one.
 func (x *Call) Log(level node.Level, message string, fields map[string]any) {
 	if x.Node.Log != nil {
 		x.Node.Log(level, message, fields)
@@ -330,6 +337,7 @@ func maskedURL(u *url.URL) string {
 	return shown.String()
 }
 
+// FlatHeader is a header with a value for each name, in lower case; several values are joined by commas.
 func FlatHeader(header http.Header) map[string]string {
 	out := make(map[string]string, len(header))
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -87,6 +87,7 @@ type test struct {
 	expr  func(item json.RawMessage, index int, fields []string) (bool, error)
 }
 
+// NewFilter makes the test that items are put to. It fails when a condition cannot be used; the items are those that expressions may look at.
 func NewFilter(call *node.Call, typ string, conditions []Condition, logic, nulls string, caseSensitive bool, items []json.RawMessage) (*Filter, error) {
 	if len(conditions) == 0 {
 		return nil, fault.New(fault.InvalidConfig, "conditions are required, at least one")

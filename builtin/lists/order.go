@@ -114,6 +114,7 @@ func sortRank(v any) int {
 	return 3
 }
 
+// NewSortKey makes a key from a path into an item; "." is the item itself.
 func NewSortKey(name, order, nulls string) (SortKey, error) {
 	key := SortKey{descending: order == "desc", nullsFirst: nulls == "first"}
 	if name == "." {

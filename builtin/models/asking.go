@@ -98,10 +98,12 @@ func ReadMemo(call *node.Call, memo any) error {
 	return nil
 }
 
+// UsageOf is how many tokens a call of a model took, as outputs show it.
 func UsageOf(u llm.Usage) Usage {
 	return Usage{u.InputTokens, u.OutputTokens, u.Total(), u.CachedTokens}
 }
 
+// Usage counts the tokens of calls of models in the output of a node.
 type Usage struct {
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`

@@ -17,6 +17,7 @@ const MaxPromptValue = 2_000
 
 const MaxPromptData = 48_000
 
+// Bulleted is a list as a model reads it, an item a line.
 func Bulleted(list []string) string {
 	var b strings.Builder
 	for _, s := range list {

@@ -91,7 +91,7 @@ func logReplanned(call *node.Call, previous string) error {
 const (
 	shapeName = `{"type":"object","required":["flow_name"],"additionalProperties":false,"properties":{"flow_name":{"type":"string"}}}`
 	shapeRisk = `{"type":"object","required":["risk","reason"],"additionalProperties":false,"properties":{"risk":{"type":"string","enum":["low","medium","high"]},"reason":{"type":"string"}}}`
-	// The tool is no enumeration: a plan with a tool that there is not counts as a try, and the next is told so.
+	// The tool is not an enumeration: a plan with a tool that there is not counts as a try, and the next is told so.
 	shapePlan    = `{"type":"object","required":["tool_id","description"],"additionalProperties":false,"properties":{"tool_id":{"type":"string"},"description":{"type":"string"}}}`
 	shapeAnalyze = `{"type":"object","required":["is_param_error","reason"],"additionalProperties":false,"properties":{"is_param_error":{"type":"boolean"},"reason":{"type":"string"}}}`
 	shapeMissing = `{"type":"object","required":["message","params"],"properties":{"message":{"type":"string"},"params":{"type":"object"}}}`

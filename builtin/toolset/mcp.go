@@ -27,6 +27,7 @@ import (
 	"tandem/workflow"
 )
 
+// ServerConfig is what a node is configured with that offers the tools of a server.
 type ServerConfig struct {
 	ServerID       string          `json:"server_id" required:"true" doc:"The registered tool server." zh:"已登记的工具服务器。"`
 	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
@@ -425,7 +426,7 @@ func (s *Server) wait(purpose string, changes []mcp.Change) (node.Outcome, error
 	return *wait, nil
 }
 
-// fitResult cuts a result that is larger than what a tool may return. The tool has run, so that is no failure.
+// fitResult cuts a result that is larger than what a tool may return. The tool has run, so that is not a failure.
 func fitResult(call *node.Call, result json.RawMessage, out mcp.Output) (json.RawMessage, error) {
 	if len(result) <= MaxResult {
 		return result, nil

@@ -42,6 +42,7 @@ type Fields struct {
 	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
 }
 
+// Input is what a node of a set of tools reads when it stands alone and runs one tool.
 type Input struct {
 	ToolName     string          `json:"tool_name,omitempty" doc:"The tool, if the configuration does not say." zh:"未配置时所用的工具。"`
 	FunctionArgs json.RawMessage `json:"function_args,omitempty" doc:"Its arguments." zh:"工具的参数。"`
@@ -67,6 +68,7 @@ func Keys() []node.Key {
 	}}
 }
 
+// Output is what such a node leaves.
 type Output struct {
 	Result       json.RawMessage `json:"result" doc:"What the tool has returned." zh:"工具的返回值。"`
 	Success      bool            `json:"success" doc:"Whether it did what it was asked." zh:"是否成功。"`

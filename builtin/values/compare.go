@@ -49,8 +49,10 @@ func writeCanonical(b *strings.Builder, v any) {
 	}
 }
 
+// Equal says that two values are the same, whatever the order of their keys and the way their numbers are written.
 func Equal(a, b any) bool { return Canonical(a) == Canonical(b) }
 
+// SortedKeys are the keys of an object in order.
 func SortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
@@ -69,6 +71,7 @@ type Number struct {
 // exactFloat is the range in which every whole number is a float.
 const exactFloat = 1 << 53
 
+// NumberOf reads a number; ok is false for anything else.
 func NumberOf(v any) (Number, bool) {
 	switch x := v.(type) {
 	case json.Number:
@@ -93,6 +96,7 @@ func NumberOf(v any) (Number, bool) {
 	return Number{}, false
 }
 
+// Text writes the number without an exponent.
 func (n Number) Text() string {
 	switch {
 	case n.whole != nil:
@@ -103,6 +107,7 @@ func (n Number) Text() string {
 	return strconv.FormatFloat(n.Float, 'f', -1, 64)
 }
 
+// Compare orders numbers: negative when n is less than m, 0 when they are equal.
 func (n Number) Compare(m Number) int {
 	if c := cmp.Compare(n.Float, m.Float); c != 0 || n.whole == nil && m.whole == nil {
 		return c
@@ -137,6 +142,7 @@ func Order(a, b any) (c int, ok bool) {
 	return 0, false
 }
 
+// RankBool orders false before true.
 func RankBool(b bool) int {
 	if b {
 		return 1
@@ -192,6 +198,7 @@ func HoldsPart(whole, part any) (found, ok bool) {
 	return false, false
 }
 
+// HasType says that a value is of a type of JSON Schema.
 func HasType(v any, want string) bool {
 	if want == "integer" {
 		n, ok := NumberOf(v)

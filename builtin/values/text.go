@@ -20,6 +20,7 @@ func Text(raw json.RawMessage) string {
 	return payload.Text(raw)
 }
 
+// TextOf writes a value as a text: a text as it is, nothing for null, anything else as JSON.
 func TextOf(v any) string {
 	switch x := v.(type) {
 	case nil:

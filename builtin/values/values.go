@@ -48,6 +48,7 @@ func Finite(v any) (json.RawMessage, error) {
 // Member is one field of an object.
 type Member = payload.Member
 
+// Field makes a field of an object.
 func Field(key string, v any) Member { return Member{Key: key, Value: Encode(v)} }
 
 // fewMembers are found by looking through them; more have an index.
@@ -107,10 +108,16 @@ func Overlay(list []Member, fields ...Member) []Member {
 	return list
 }
 
+// IsObject says that a value is an object. Like IsList and IsNull it looks at the first byte only.
 func IsObject(raw json.RawMessage) bool { return Leading(raw) == '{' }
-func IsList(raw json.RawMessage) bool   { return Leading(raw) == '[' }
-func IsNull(raw json.RawMessage) bool   { return len(raw) == 0 || Leading(raw) == 'n' }
 
+// IsList says that a value is a list.
+func IsList(raw json.RawMessage) bool { return Leading(raw) == '[' }
+
+// IsNull says that a value is null or not there.
+func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || Leading(raw) == 'n' }
+
+// Leading is the first byte of a value behind white space; 0 when there is none.
 func Leading(raw json.RawMessage) byte {
 	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 {
 		return 0
@@ -168,7 +175,7 @@ func (p Path) Walk(raw json.RawMessage) (json.RawMessage, bool) {
 // List is what the list input of a kind is.
 type List struct {
 	Items []json.RawMessage
-	// Value is what was found; single says that it is no list but one value.
+	// Value is what was found; single says that it is not a list but one value.
 	Value  json.RawMessage
 	Single bool
 }
@@ -232,6 +239,7 @@ func ListPlace(input json.RawMessage, itemsPath string) (List, Path, error) {
 	return List{}, nil, fault.Newf(fault.InvalidInput, "there is no list to work on: %s; set items_path, or hand the list on as %q", what, "data").With("keys", names)
 }
 
+// ListOf is a value as a list: a list as it is, nothing for null, and a list of one for anything else.
 func ListOf(value json.RawMessage) List {
 	switch {
 	case IsNull(value):

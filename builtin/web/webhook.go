@@ -212,7 +212,7 @@ func withCallback(body json.RawMessage, address string) (json.RawMessage, error)
 	return values.Object(values.Overlay(values.Members(body), values.Field("callback_url", address))), nil
 }
 
-// queryOf is a payload as query parameters: what is no single value goes along as JSON.
+// queryOf is a payload as query parameters: what is not a single value goes along as JSON.
 func queryOf(payload json.RawMessage) node.Object {
 	if !values.IsObject(payload) {
 		if values.IsNull(payload) {

@@ -5,7 +5,7 @@
 // and a fuse between a process and its stores ([Fuse]) that blows at a chosen write; with them a host can be crashed at
 // every one of its writes ([Case.Play], [Random]).
 //
-// It drives nothing itself and is no double of a host. Only tests import it.
+// It drives nothing itself and is not a double of a host. Only tests import it.
 package hosttest
 
 import (

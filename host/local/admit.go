@@ -28,7 +28,7 @@ type admission struct {
 	others, tasksWaiting int
 }
 
-// queue is what waits in one workspace. Tasks stand apart, so that what is no task need not wait for one.
+// queue is what waits in one workspace. Tasks stand apart, so that what is not a task need not wait for one.
 type queue struct{ others, tasks startHeap }
 
 // start is an execution that is to begin.

@@ -256,7 +256,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return payload.JSON(a) == payload.JSON(b)
 }
 
-// Answer puts what was filled in together. What a step knows already stands beside what somebody gives; by itself it is no answer.
+// Answer puts what was filled in together. What a step knows already stands beside what somebody gives; by itself it is not an answer.
 func (f *Form) Answer(values Values) json.RawMessage {
 	top := map[string]any{}
 	groups := map[string]map[string]json.RawMessage{}

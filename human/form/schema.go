@@ -47,7 +47,7 @@ func (f *Form) schema(schema json.RawMessage, group string, change func(*Entry))
 	})
 }
 
-// property is the entry of a property. What is no plain value and no choice of such is written as JSON.
+// property is the entry of a property. What is not a plain value and no choice of such is written as JSON.
 func (f *Form) property(p gjson.Result) Entry {
 	e := Entry{Kind: Line, About: p.Get("description").String(), Schema: json.RawMessage(p.Raw)}
 	if raw := p.Get("default"); raw.Exists() && raw.Type != gjson.Null {

@@ -211,7 +211,7 @@ func (r *reading) value(q Request) bool {
 			return false
 		}
 	}
-	// A nod is no value, whatever was asked for; a plain yes or no may be one.
+	// A nod is not a value, whatever was asked for; a plain yes or no may be one.
 	return len(r.Clauses) > 1 || !nodding(r.Clauses[0]) || yesOrNo(r.Clauses[0])
 }
 

@@ -23,7 +23,7 @@ type judgementOfModel struct {
 	Reasoning      string             `json:"reasoning"`
 }
 
-// noClass is what a model says when a reply is no answer.
+// noClass is what a model says when a reply is not an answer.
 const noClass = "none"
 
 // maxJudged is how much of a reply a model is shown, in characters.

@@ -45,7 +45,7 @@ type Mail struct {
 	// From is the address of the sender, if there is exactly one; Name what they call themselves.
 	From, Name string
 	Subject    string
-	// Text is what it says, quotations included. Attachments are no part of it.
+	// Text is what it says, quotations included. Attachments are not part of it.
 	Text      string
 	Automatic bool
 	// Verified says that the receiving server vouches for From.

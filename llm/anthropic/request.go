@@ -129,7 +129,7 @@ func said(m llm.Message) []sdk.ContentBlockParamUnion {
 	return blocks
 }
 
-// arguments are what a model wrote, as the object that the service wants. A text that is no object is shown to the model
+// arguments are what a model wrote, as the object that the service wants. A text that is not an object is shown to the model
 // in one, so that it sees what it did.
 func arguments(text string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(text))

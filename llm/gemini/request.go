@@ -187,7 +187,7 @@ func places(m llm.Message) (order []place, ours bool) {
 	return order, false
 }
 
-// arguments are what a model wrote, as the object that the service wants. A text that is no object is shown to the model
+// arguments are what a model wrote, as the object that the service wants. A text that is not an object is shown to the model
 // in one, so that it sees what it did.
 func arguments(text string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(text))

@@ -116,7 +116,7 @@ func testMalformedArguments(t *testing.T, h Harness, r llm.Request) {
 	answered(t, h, r, calling([]string{"find", `{"what": "ca`, `t", oops`}))
 }
 
-// testGarbage: something that is no answer, such as the login page of a proxy, is never taken for one.
+// testGarbage: something that is not an answer, such as the login page of a proxy, is never taken for one.
 func testGarbage(t *testing.T, h Harness, r llm.Request) {
 	for _, body := range []string{"<!doctype html><title>Log in</title>", "", "{}", "data: {\n\n", "null", `data: "text"` + "\n\n", "[]"} {
 		s := serve(t, h, tweak{}, func(x *exchange) {

@@ -147,7 +147,7 @@ func testKeepAlive(t *testing.T, h Harness) {
 	}
 }
 
-// testSlowFirstToken: comments while a model thinks are no answer, and no reason to give up.
+// testSlowFirstToken: comments while a model thinks are not an answer, and no reason to give up.
 func testSlowFirstToken(t *testing.T, h Harness) {
 	thought := make(chan struct{})
 	sc := text("at last")

@@ -115,7 +115,7 @@ type Reply struct {
 	Status int
 	Header http.Header
 	// Frames are the bytes up to the sign that the answer is complete. Each is whole by itself, such as an event of a stream
-	// with the blank line after it. An answer that is no stream is one frame.
+	// with the blank line after it. An answer that is not a stream is one frame.
 	Frames [][]byte
 	// End is the sign that the answer is complete, in as many frames as it takes (the finish reason, usage, [DONE]). A
 	// stream that ends without the first frame of it was cut.

@@ -197,7 +197,7 @@ func (p *provider) redacted(err error) error {
 	return f
 }
 
-// without takes the key out of a text. Keys of three letters and less are no secrets but fillers.
+// without takes the key out of a text. Keys of three letters and less are not secrets but fillers.
 func (p *provider) without(text string) string {
 	if len(p.key) < 4 {
 		return text
