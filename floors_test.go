@@ -59,6 +59,13 @@ func floors() map[string]floor {
 		"api":   {level: 4},
 		"files": {level: 4},
 
+		// The rooms of the store in SQLite are below what it stores.
+		"store/sqlite/migrations": {level: 0}, // embedded data
+		"store/sqlite/sqlconn":    {level: 1},
+		"store/sqlite/datadir":    {level: 5},
+		"store/sqlite/blobdir":    {level: 5},
+		"store/sqlite/memories":   {level: 5},
+
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
 		"trigger":        {level: 5},
@@ -67,7 +74,7 @@ func floors() map[string]floor {
 		"sandbox":        {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
-		"store/sqlite":   {level: 5},
+		"store/sqlite":   {level: 6},
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
@@ -83,7 +90,7 @@ func floors() map[string]floor {
 		"llmtest":         {level: 5, suite: true},
 
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
-		"store/sqlite/sqlitetest":     {level: 6, suite: true}, // above the store that it opens
+		"store/sqlite/sqlitetest":     {level: 7, suite: true}, // above the store that it opens
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
@@ -96,7 +103,7 @@ func floors() map[string]floor {
 
 		"validation": {level: 6}, // of definitions, with all that their parts need
 		"tracing":    {level: 6},
-		"doctor":     {level: 6},
+		"doctor":     {level: 7}, // above the store that it looks after
 
 		// What the families of kinds share is below them.
 		"builtin/document": {level: 5},

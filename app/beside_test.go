@@ -15,7 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // besideADirectory is a data directory with a name that fits a socket, whatever the test is called.
@@ -165,7 +165,7 @@ func TestBeside_LongName(t *testing.T) {
 		t.Errorf("beside it: %v", err)
 	}
 	s.stopAndWait()
-	if _, err := sqlite.Inspect(t.Context(), dir); err != nil {
+	if _, err := datadir.Inspect(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
 }

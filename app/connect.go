@@ -19,7 +19,7 @@ import (
 	"tandem/route"
 	"tandem/server"
 	"tandem/store"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // Connect says where the API is: at a server, or over a data directory in this process.
@@ -65,8 +65,8 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 		return &Connection{Client: c}, nil
 	}
 	if !o.Make {
-		if _, err := os.Stat(filepath.Join(o.Dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-			if err := sqlite.Sound(ctx, o.Dir); err != nil {
+		if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+			if err := datadir.Sound(ctx, o.Dir); err != nil {
 				return nil, err
 			}
 			return nil, fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data, or a server with --server", o.Dir)
@@ -119,7 +119,7 @@ func (c *Connection) Drain() {
 // isInUse says that a directory was refused because another process has it open.
 func isInUse(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Details[sqlite.InUse] != nil
+	return ok && f.Details[datadir.InUse] != nil
 }
 
 // howToReach adds to the refusal of a directory that another process has open how that is reached, if it is a server.

@@ -10,7 +10,7 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/store"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // A data directory of a version that kept no questions: what was asked then is asked again, under the id that it would have
@@ -27,7 +27,7 @@ func TestPeople_AsksAgainAfterAnUpgrade(t *testing.T) {
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
+	db, err := sql.Open("sqlite", filepath.Join(dir, datadir.DatabaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}

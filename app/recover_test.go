@@ -12,7 +12,7 @@ import (
 
 	"tandem/credential"
 	"tandem/doctor"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // end waits for a server that ends by itself, and returns why.
@@ -32,7 +32,7 @@ func TestServe_FilesReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, ServeOptions{Dir: dir})
-	if err := os.Remove(filepath.Join(dir, sqlite.DatabaseFile+"-wal")); err != nil {
+	if err := os.Remove(filepath.Join(dir, datadir.DatabaseFile+"-wal")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.end(); err == nil || !strings.Contains(err.Error(), "tandem.db-wal was removed while it was in use") {
@@ -90,7 +90,7 @@ func TestRecover_MissingDatabase(t *testing.T) {
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, sqlite.DatabaseFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, datadir.DatabaseFile)); err != nil {
 		t.Fatal(err)
 	}
 	_, opened := Open(t.Context(), Options{Dir: dir})
@@ -119,14 +119,14 @@ func TestRecover_OlderCopy(t *testing.T) {
 	if r, err := doctor.Recover(t.Context(), dir, true); err != nil || r != (doctor.Recovery{}) {
 		t.Errorf("of a sound directory: %+v, %v", r, err)
 	}
-	old, err := os.ReadFile(filepath.Join(dir, sqlite.DatabaseFile))
+	old, err := os.ReadFile(filepath.Join(dir, datadir.DatabaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := openInstance(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), old, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, datadir.DatabaseFile), old, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}

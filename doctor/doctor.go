@@ -21,7 +21,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/sandbox"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // Doctor says what is to be looked at.
@@ -136,7 +136,7 @@ const (
 
 // data says what is in the data directory.
 func (d Doctor) data(ctx context.Context) []Finding {
-	i, err := sqlite.Inspect(ctx, d.Dir)
+	i, err := datadir.Inspect(ctx, d.Dir)
 	if err != nil {
 		return []Finding{{"database", Failing, "it cannot be read: " + plain(err), "make sure that it is a database of Tandem that this user may read; restore a backup if it is damaged"}}
 	}

@@ -17,6 +17,7 @@ import (
 	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 func TestMain(m *testing.M) {
@@ -80,7 +81,7 @@ func madeDir(t *testing.T) string {
 
 func onDatabase(t *testing.T, dir, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
+	db, err := sql.Open("sqlite", filepath.Join(dir, datadir.DatabaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestDoctor_Data(t *testing.T) {
 	t.Run("Damaged", func(t *testing.T) {
 		t.Parallel()
 		dir := madeDir(t)
-		f, err := os.OpenFile(filepath.Join(dir, sqlite.DatabaseFile), os.O_RDWR, 0)
+		f, err := os.OpenFile(filepath.Join(dir, datadir.DatabaseFile), os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

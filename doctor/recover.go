@@ -7,6 +7,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 // Recovery is what came of looking for what a data directory lacks.
@@ -20,9 +21,9 @@ type Recovery struct {
 // Recover says what a data directory lacks of what was acknowledged. With accept the directory is made fit for use again; what
 // is missing stays missing. A database that is missing altogether cannot be accepted.
 func Recover(ctx context.Context, dir string, accept bool) (Recovery, error) {
-	err := sqlite.Sound(ctx, dir)
+	err := datadir.Sound(ctx, dir)
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Details[sqlite.Lost] == nil {
+	if !ok || f.Details[datadir.Lost] == nil {
 		return Recovery{}, err
 	}
 	r := Recovery{Lost: f.Message}

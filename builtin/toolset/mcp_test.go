@@ -25,7 +25,6 @@ import (
 	"tandem/node"
 	"tandem/node/nodetest"
 	"tandem/store"
-	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
@@ -45,10 +44,7 @@ func (w *toolWorld) who() identity.Principal { return identity.Principal{Workspa
 
 func newToolWorld(t *testing.T) *toolWorld {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: sqlitetest.Dir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t)
 	w := &toolWorld{server: sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)}
 	w.tool("echo", "says it again", &sdk.ToolAnnotations{ReadOnlyHint: true}, func(args string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{StructuredContent: json.RawMessage(`{"said":` + args + `}`), Content: []sdk.Content{&sdk.TextContent{Text: "said"}}}
@@ -69,6 +65,7 @@ func newToolWorld(t *testing.T) *toolWorld {
 		handler.ServeHTTP(rw, r)
 	}))
 	client := &http.Client{Transport: &http.Transport{}}
+	var err error
 	if w.pool, err = mcp.New(mcp.Options{Servers: db.Stores().MCPServers, Admin: func(_ context.Context, _, user string) (bool, error) { return user == "root", nil }, HTTP: client}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +79,6 @@ func newToolWorld(t *testing.T) *toolWorld {
 		}
 		web.CloseClientConnections()
 		web.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	if err := db.Stores().MCPServers.Put(t.Context(), w.who(), store.MCPServer{Workspace: "w", ID: "s", Transport: store.MCPHTTP, URL: web.URL, Enabled: true}.WithDefaults()); err != nil {
 		t.Fatal(err)

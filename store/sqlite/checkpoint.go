@@ -3,13 +3,15 @@ package sqlite
 import (
 	"database/sql/driver"
 	"sync"
+
+	"tandem/store/sqlite/sqlconn"
 )
 
 // checkpointer moves pages from the log into the database file, beside the committer: a commit never does it. Its
 // goroutine owns its connection. A failed attempt is no harm, since everything is in the log: it is kept for stop, and the
 // next attempt comes with more log.
 type checkpointer struct {
-	c    *conn
+	c    *sqlconn.Conn
 	wake chan struct{}
 	quit chan struct{}
 	wg   sync.WaitGroup
@@ -27,7 +29,7 @@ type checkpointer struct {
 const longLog = 1024
 
 func newCheckpointer(path string) (*checkpointer, error) {
-	c, err := openConn(path, "synchronous(FULL)", "cache_size(-512)")
+	c, err := sqlconn.Open(path, "synchronous(FULL)", "cache_size(-512)")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func (k *checkpointer) loop() {
 func (k *checkpointer) stop() error {
 	close(k.quit)
 	k.wg.Wait()
-	if err := k.c.close(); err != nil {
+	if err := k.c.Close(); err != nil {
 		return err
 	}
 	return k.err
@@ -74,9 +76,9 @@ func (k *checkpointer) stop() error {
 
 // checkpoint moves what no reader stands in the way of, waits for nobody, and returns how many pages the log has and whether
 // all of them have been moved.
-func checkpoint(c *conn) (pages int64, all bool, err error) {
+func checkpoint(c *sqlconn.Conn) (pages int64, all bool, err error) {
 	var row [3]driver.Value
-	if _, err := c.row(row[:], "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+	if _, err := c.Row(row[:], "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 		return 0, false, err
 	}
 	pages, _ = row[1].(int64)

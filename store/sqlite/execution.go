@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 type executions struct{ db *DB }
@@ -125,8 +126,8 @@ func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id st
 		return store.Execution{}, nil, false, err
 	}
 	found := false
-	err = x.db.read.use(ctx, func(c *conn) error {
-		return c.each(ctx, executionWithRows, []any{workspace, id, firstRows + 2}, func(s scanner) (bool, error) {
+	err = x.db.read.Use(ctx, func(c *sqlconn.Conn) error {
+		return c.Each(ctx, executionWithRows, []any{workspace, id, firstRows + 2}, func(s scanner) (bool, error) {
 			if !found {
 				found = true
 				e, err = scanExecutionRow(s)
@@ -249,9 +250,9 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 	from := " FROM " + table + where
 	count := cmp.Or(strings.Join(counted, ""), "SELECT count(*) FROM "+table) + where
 	limit, offset := p.Limits()
-	err = db.read.use(ctx, func(c *conn) error {
-		return c.transaction(ctx, func() error {
-			counts, err := readAll(ctx, c, count, scanInt, f.args)
+	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
+		return c.Transaction(ctx, func() error {
+			counts, err := sqlconn.All(ctx, c, count, scanInt, f.args)
 			if err != nil {
 				return err
 			}
@@ -259,7 +260,7 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 			if room := min(limit, total-offset); room > 0 {
 				page = make([]T, 0, room)
 			}
-			page, err = readInto(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
+			page, err = sqlconn.Into(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
 			return err
 		})
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,9 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/migrations"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Commits returns how many transactions there have been, and how many calls they held.
@@ -131,7 +133,7 @@ func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
 // Counts returns how many rows and executions the committer believes there are, in all journals.
 func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
 	err = db.writer.inTransaction(ctx, func(w *writer) error {
-		rows, executions = w.mark.rows, w.mark.executions
+		rows, executions = w.mark.Rows, w.mark.Executions
 		return nil
 	})
 	return rows, executions, err
@@ -140,36 +142,16 @@ func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
 // Unacknowledge makes of the last commit that the file beside a database names one that was about to happen, as if the process had
 // died before anybody was told of it.
 func Unacknowledge(dir string) error {
-	c, err := readMark(dir)
+	c, err := datadir.ReadMark(dir)
 	if err != nil {
 		return err
 	}
-	f, err := openMark(dir)
+	f, err := datadir.OpenMark(dir)
 	if err != nil {
 		return err
 	}
-	c.begun = true
-	return errors.Join(c.mark.write(f, nil), f.Close())
-}
-
-// ForgetVectors lets go of the vectors that are kept at hand.
-func (db *DB) ForgetVectors() {
-	c := &db.vectors
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range c.sets { // order does not matter: all are dropped
-		c.drop(e)
-	}
-}
-
-// LimitVectors bounds the vectors that are kept at hand, in bytes.
-func (db *DB) LimitVectors(most int64) { db.vectors.most = most }
-
-// KeptVectors is how many bytes of vectors are kept at hand.
-func (db *DB) KeptVectors() int64 {
-	db.vectors.mu.Lock()
-	defer db.vectors.mu.Unlock()
-	return db.vectors.size
+	c.Begun = true
+	return errors.Join(c.Mark.Write(f, nil), f.Close())
 }
 
 // Plan says how SQLite would run a statement.
@@ -190,31 +172,15 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 
 // MigrateTo makes a database of an older version.
 func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
-	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
+	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, datadir.DatabaseFile), "immediate", "journal_mode(WAL)"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
 	_, err = p.UpTo(ctx, version)
 	return err
-}
-
-// Watch returns a function that looks at a file and says whether it has shrunk since it was last looked at.
-func Watch(path string) (look func() (shrunk bool, err error), err error) {
-	f := new(watched)
-	if err := f.know(path); err != nil {
-		return nil, err
-	}
-	return func() (bool, error) {
-		smaller, err := f.look()
-		return smaller >= 0, err
-	}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -182,7 +183,7 @@ func TestEpochs_SameExecution(t *testing.T) {
 	if n := count(t, newer, "e"); n != 2 {
 		t.Errorf("the execution has %d rows, want 2", n)
 	}
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	if check(t, err); len(i.Problems) > 0 {
 		t.Errorf("problems: %q", i.Problems)
 	}
@@ -230,7 +231,7 @@ func TestJournal_OneRowInBothTables(t *testing.T) {
 
 	// Should another program do it nevertheless, an inspection tells.
 	onFile(t, dir, "INSERT INTO journal_in_order SELECT * FROM journal LIMIT 1")
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	if check(t, err); len(i.Problems) != 1 || !strings.Contains(i.Problems[0], "1 rows of journals are there twice") {
 		t.Errorf("problems: %q", i.Problems)
 	}
@@ -298,7 +299,7 @@ func TestMigrate_KeepsACopy(t *testing.T) {
 		t.Errorf("the copy: %v, %v", info, err)
 	}
 	check(t, db.Close())
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	check(t, err)
 	if i.Version != i.Known || len(i.Problems) > 0 || i.Lost != "" {
 		t.Errorf("after it was brought up to date: %+v", i)
@@ -333,46 +334,5 @@ func TestOpen_LinkedDatabase(t *testing.T) {
 	check(t, os.Remove(filepath.Join(elsewhere, "real.db-wal")))
 	if err := db.Stores().Journal.Append(t.Context(), ann(), step("e", 1)); !errors.Is(err, store.ErrBroken) {
 		t.Errorf("acknowledged without a log: %v", err)
-	}
-}
-
-// TestWatch_ManyLookWhileAFileGrows: a file that only grows has never been cut, whoever looks at it at the same time.
-func TestWatch_ManyLookWhileAFileGrows(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "growing")
-	f, err := os.Create(path)
-	check(t, err)
-	look, err := sqlite.Watch(path)
-	check(t, err)
-	grown := make(chan struct{})
-	var lookers sync.WaitGroup
-	for range 8 {
-		lookers.Go(func() {
-			for {
-				shrunk, err := look()
-				if err != nil || shrunk {
-					t.Errorf("shrunk: %t, %v", shrunk, err)
-					return
-				}
-				select {
-				case <-grown:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for range 20_000 {
-		if _, err := f.Write([]byte{1}); err != nil {
-			t.Error(err)
-			break
-		}
-	}
-	close(grown)
-	lookers.Wait()
-	check(t, f.Close())
-	check(t, os.Truncate(path, 1))
-	if shrunk, err := look(); err != nil || !shrunk {
-		t.Errorf("a file that was cut: shrunk %t, %v", shrunk, err)
 	}
 }

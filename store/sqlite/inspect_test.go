@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 )
 
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	inspect := func() sqlite.Inspection {
+	inspect := func() datadir.Inspection {
 		t.Helper()
-		i, err := sqlite.Inspect(t.Context(), dir)
+		i, err := datadir.Inspect(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,10 +39,10 @@ func TestInspect(t *testing.T) {
 	if i := inspect(); i.Version != i.Known || i.InUse || len(i.Problems) > 0 {
 		t.Errorf("a closed directory: %+v", i)
 	}
-	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), []byte("no database at all, but some text"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, datadir.DatabaseFile), []byte("no database at all, but some text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Inspect(t.Context(), dir); err == nil {
+	if _, err := datadir.Inspect(t.Context(), dir); err == nil {
 		t.Error("what is no database was taken for one")
 	}
 }

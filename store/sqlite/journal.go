@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 type journal struct{ db *DB }
@@ -361,7 +362,7 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 
 func scanRow(s scanner) (r store.Row, err error) {
 	var place int64
-	if v, ok := s.(record); ok && len(v) == 3 { // without a place on the heap for each
+	if v, ok := s.(sqlconn.Record); ok && len(v) == 3 { // without a place on the heap for each
 		place, ok1 := v[0].(int64)
 		time, ok2 := v[1].(int64)
 		body, ok3 := v[2].([]byte)

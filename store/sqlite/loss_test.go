@@ -18,6 +18,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -138,7 +139,7 @@ func copyDir(t *testing.T, from string) string {
 func wantLost(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Details[sqlite.Lost] == nil {
+	if !ok || f.Details[datadir.Lost] == nil {
 		t.Errorf("%s: %v, want a refusal because of a loss", what, err)
 		return
 	}
@@ -296,7 +297,7 @@ func TestLoss_OlderOrOtherCopy(t *testing.T) {
 	restored := put(earlier)
 	_, err := missing(t, restored, nil)
 	wantLost(t, "an older copy", err, "older copy", "recover --accept-loss")
-	wantLost(t, "looking at an older copy", sqlite.Sound(t.Context(), restored), "older copy")
+	wantLost(t, "looking at an older copy", datadir.Sound(t.Context(), restored), "older copy")
 	for _, id := range []string{"three", "four", "five"} {
 		grow(earlier, id)
 	}
@@ -313,7 +314,7 @@ func TestLoss_OlderOrOtherCopy(t *testing.T) {
 	}
 	check(t, db.Close())
 	grow(restored, "again")
-	i, err := sqlite.Inspect(t.Context(), restored)
+	i, err := datadir.Inspect(t.Context(), restored)
 	check(t, err)
 	if len(i.Accepted) != 1 || !strings.Contains(i.Accepted[0], "older copy") || i.Lost != "" || len(i.Problems) > 0 {
 		t.Errorf("after it was accepted: %+v", i)
@@ -355,7 +356,7 @@ func TestLoss_OtherRowOfTheSameNumber(t *testing.T) {
 		check(t, db.Stores().Journal.Append(t.Context(), ann(), a))
 		check(t, db.Close())
 		check(t, copyFile(claimed, other, "tandem.mark"))
-		if err := sqlite.Sound(t.Context(), other); c.lost {
+		if err := datadir.Sound(t.Context(), other); c.lost {
 			wantLost(t, c.name, err, "gone another way")
 		} else if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -376,7 +377,7 @@ func TestLoss_NobodyWasTold(t *testing.T) {
 	after := copyDir(t, dir)
 	check(t, db.Close())
 	check(t, copyFile(after, before, "tandem.mark"))
-	wantLost(t, "acknowledged and missing", sqlite.Sound(t.Context(), before), "2 rows of journals are missing")
+	wantLost(t, "acknowledged and missing", datadir.Sound(t.Context(), before), "2 rows of journals are missing")
 	check(t, sqlite.Unacknowledge(before))
 	if lacks, err := missing(t, before, map[string]uint64{"e": 1}); err != nil || len(lacks) > 0 {
 		t.Errorf("nobody was told of it, and it is missing: %v, %v", lacks, err)
@@ -421,7 +422,7 @@ func TestLoss_EarlierMark(t *testing.T) {
 	for _, more := range []int64{0, 1} {
 		line := fmt.Sprintf("tandem mark 1: epoch %d %s commit %d rows 1 executions 1 time 1 folded 0", epoch, id, commits+more)
 		check(t, os.WriteFile(filepath.Join(dir, "tandem.mark"), fmt.Appendf(nil, "%s check %x\n", line, crc32.ChecksumIEEE([]byte(line))), 0o600))
-		switch err := sqlite.Sound(t.Context(), dir); more {
+		switch err := datadir.Sound(t.Context(), dir); more {
 		case 0:
 			check(t, err)
 		default:
@@ -444,9 +445,9 @@ func TestLoss_Counts(t *testing.T) {
 	check(t, db.Stores().Journal.Append(t.Context(), ann(), step("open", 1)))
 	check(t, os.WriteFile(filepath.Join(half, "tandem.mark"), must(os.ReadFile(filepath.Join(dir, "tandem.mark"))), 0o600))
 	check(t, db.Close())
-	err = sqlite.Sound(t.Context(), half)
+	err = datadir.Sound(t.Context(), half)
 	wantLost(t, "a log that ends early", err, "lacks commits", "4 rows of journals", "3 executions are missing altogether", "may have gone further: open")
-	i, ierr := sqlite.Inspect(t.Context(), half)
+	i, ierr := datadir.Inspect(t.Context(), half)
 	check(t, ierr)
 	if i.Lost == "" || i.Remedy == "" || strings.Contains(i.Lost, i.Remedy) {
 		t.Errorf("inspection: lost %q, remedy %q", i.Lost, i.Remedy)
@@ -491,7 +492,7 @@ func TestMissingDatabase(t *testing.T) {
 			wantLost(t, name+" beside a database that "+how, err, how, name, "restore the database from a copy", "move these away")
 			_, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, AcceptLoss: true})
 			wantLost(t, "accepting it", err, how)
-			i, err := sqlite.Inspect(t.Context(), dir)
+			i, err := datadir.Inspect(t.Context(), dir)
 			if err != nil || !strings.Contains(i.Lost, how) || i.Remedy == "" {
 				t.Errorf("inspection of %s beside a database that %s: %+v, %v", name, how, i, err)
 			}

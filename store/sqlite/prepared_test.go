@@ -6,10 +6,9 @@ import (
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
-)
 
-// Steady is for tests.
-func Steady(text string) string { return steady(text) }
+	"tandem/store/sqlite/sqlconn"
+)
 
 // Prepared tells of all statements that are prepared on the connections of a database how often SQLite has prepared them anew.
 // The driver does not tell, so the handles are taken out of its connections.
@@ -24,13 +23,20 @@ func Prepared(t *testing.T, db *DB) map[string]int {
 			seen[text] += int(lib.Xsqlite3_stmt_status(tls, st, lib.SQLITE_STMTSTATUS_REPREPARE, 0))
 		}
 	}
-	look(db.writer.c.raw)
-	for range cap(db.read.turns) { // until nobody reads
-		db.read.turns <- struct{}{}
-		defer func() { <-db.read.turns }()
+	look(db.writer.c.Raw())
+	var readers func(left int)
+	readers = func(left int) { // one inside the other, so that each has another connection
+		if left == 0 {
+			return
+		}
+		if err := db.read.Use(t.Context(), func(c *sqlconn.Conn) error {
+			look(c.Raw())
+			readers(left - 1)
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
 	}
-	for _, c := range db.read.free {
-		look(c.raw)
-	}
+	readers(4)
 	return seen
 }

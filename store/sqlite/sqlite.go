@@ -7,11 +7,11 @@
 // writer.
 //
 // Nothing that was acknowledged vanishes unnoticed (docs/decisions/0010): a mark beside the database says how far it had come
-// (mark.go), a start compares the two (loss.go), every transaction makes sure that no later process has taken the database over,
-// and files that are removed or replaced stop the store (files.go).
+// (package datadir), a start compares the two, every transaction makes sure that no later process has taken the database over,
+// and files that are removed or replaced stop the store.
 //
 // Goroutines: [Open] starts two, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
-// the database, and the watcher (files.go), which looks after its files. [DB.Close] ends them and waits for them, and for
+// the database, and the watcher, which looks after its files. [DB.Close] ends them and waits for them, and for
 // those who write.
 //
 // It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
@@ -23,16 +23,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 
-	driver "modernc.org/sqlite"
-
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/blobdir"
+	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/memories"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Options say where the data is. The zero value of everything but Dir is a good choice.
@@ -49,38 +50,23 @@ type Options struct {
 	AcceptLoss bool
 }
 
-// DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
-const DatabaseFile = "tandem.db"
-
-// InUse is the name of the fact that marks the refusal of a directory which another process has open.
-const InUse = "in_use"
-
-// Names in the data directory.
-const (
-	databaseFile = DatabaseFile
-	lockFile     = "tandem.lock"
-	blobDir      = "blobs"
-)
-
 // DB is an open data directory. It is safe for concurrent use.
 type DB struct {
-	dir    string
-	lock   *os.File
-	marks  *os.File // the mark beside the database
-	root   *os.Root // for the blobs
-	writer *writer
-	check  *checkpointer
-	watch  *watcher
-	read   *readers
-	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
-	vectors  vectorCache
+	dir      string
+	lock     *os.File
+	marks    *os.File // the mark beside the database
+	blobs    *blobdir.Dir
+	writer   *writer
+	check    *checkpointer
+	watch    *datadir.Watcher
+	read     *sqlconn.Readers
+	memories *memories.Memories
+	// tokens keeps those of requests at hand, headings what starts want to know of workflows.
 	kept     generations
 	tokens   tokenCache
 	headings headingCache
 
 	mu     sync.Mutex
-	synced map[string]bool // directories of blobs whose way from the root is durable
-	parts  knownParts      // of blobs
 	closed bool
 }
 
@@ -95,101 +81,75 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
-	db := &DB{dir: dir, synced: map[string]bool{}}
+	db := &DB{dir: dir}
+	db.memories = memories.New(memoryTables{db})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
-	if db.lock, err = lockDir(dir); err != nil {
+	if db.lock, err = datadir.Lock(dir); err != nil {
 		return nil, err
 	}
-	path := realPath(dir)
-	loss, err := findLoss(ctx, dir, path, o.AcceptLoss)
+	path := datadir.RealPath(dir)
+	loss, err := datadir.FindLoss(ctx, dir, path, o.AcceptLoss)
 	if err != nil {
 		return nil, err
 	}
-	m, err := migrate(ctx, dir, path, loss)
+	m, err := datadir.Migrate(ctx, dir, path, loss)
 	if err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
-	if _, err := os.Stat(path + logSuffix); errors.Is(err, os.ErrNotExist) {
-		m.folded = m.commits // the end of the migration has folded the log
+	if _, err := os.Stat(path + datadir.LogSuffix); errors.Is(err, os.ErrNotExist) {
+		m.Folded = m.Commits // the end of the migration has folded the log
 	}
 	if err := db.openBeside(); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
 	if err := db.startWriter(ctx, path, cmp.Or(o.MinFree, defaultMinFree), m); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
 	readers := o.Readers
 	if readers <= 0 {
 		readers = 4
 	}
-	db.read = newReaders(path, readers)
+	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
-	db.watch = startWatcher(db.look, db.writer.fail)
+	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
 }
 
 // defaultMinFree is how much of the disk stays free when nothing else is said.
 const defaultMinFree = 32 << 20
 
-// findLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
-// database that has gone.
-func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
-	there, err := hasDatabase(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := makePrivate(dir, path); err != nil {
-		return "", unusable(dir, err)
-	}
-	if !there {
-		return "", nil
-	}
-	f, _, loss, err := examine(ctx, dir, path)
-	switch {
-	case err != nil:
-		return "", unusable(dir, err)
-	case f.version == 0:
-		return loss, databaseGone(dir, "has nothing in it", false)
-	case loss != "" && !accept:
-		return "", lossRefused(dir, loss)
-	}
-	return loss, nil
-}
-
 // openBeside opens what is kept beside the database: the mark, and the large values.
 func (db *DB) openBeside() (err error) {
-	dir := filepath.Join(db.dir, blobDir)
+	dir := filepath.Join(db.dir, datadir.BlobDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := private(dir, 0o700); err != nil {
+	if err := datadir.Private(dir, 0o700); err != nil {
 		return err
 	}
-	if db.marks, err = openMark(db.dir); err != nil {
+	if db.marks, err = datadir.OpenMark(db.dir); err != nil {
 		return err
 	}
-	if err := syncPath(db.dir); err != nil { // the names made above
+	if err := datadir.SyncPath(db.dir); err != nil { // the names made above
 		return err
 	}
-	if db.root, err = os.OpenRoot(dir); err != nil {
-		return err
-	}
-	return (blobs{db}).sweep()
+	db.blobs, err = blobdir.Open(dir, datadir.SyncDir)
+	return err
 }
 
 // startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing more.
-func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m mark) (err error) {
+func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m datadir.Mark) (err error) {
 	if db.check, err = newCheckpointer(path); err != nil {
 		return err
 	}
-	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(db.dir) }); err != nil {
+	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return datadir.FreeSpace(db.dir) }); err != nil {
 		return err
 	}
 	if err := db.writer.keepMark(m, db.marks); err != nil {
@@ -217,13 +177,13 @@ func (db *DB) Close() error {
 func (db *DB) release() error {
 	var errs []error
 	if db.watch != nil {
-		db.watch.stop()
+		db.watch.Stop()
 	}
 	if db.check != nil {
 		errs = append(errs, db.check.stop())
 	}
 	if db.read != nil {
-		errs = append(errs, db.read.close())
+		errs = append(errs, db.read.Close())
 	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.stop())
@@ -231,11 +191,11 @@ func (db *DB) release() error {
 	if db.marks != nil {
 		errs = append(errs, db.marks.Close())
 	}
-	if db.root != nil {
-		errs = append(errs, db.root.Close())
+	if db.blobs != nil {
+		errs = append(errs, db.blobs.Close())
 	}
 	if db.lock != nil {
-		errs = append(errs, unlockDir(db.lock))
+		errs = append(errs, datadir.Unlock(db.lock))
 	}
 	return errors.Join(errs...)
 }
@@ -257,7 +217,7 @@ func (db *DB) Stores() store.Stores {
 		Users:        users{db},
 		Tokens:       tokens{db},
 		Credentials:  credentials{db},
-		Memories:     memories{db},
+		Memories:     db.memories,
 		Profiles:     profiles{db},
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
@@ -279,16 +239,17 @@ func (db *DB) Err() error {
 
 // look looks after the database when nobody writes. Its files come first: to look at them nobody needs to be waited for.
 func (db *DB) look() error {
-	if err := db.writer.files.all(); err != nil {
+	if err := db.writer.files.All(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), watchEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), datadir.WatchEvery)
 	defer cancel()
 	epoch, err := queryOne(ctx, db, errors.New("the database has lost its mark"), "SELECT epoch FROM commit_mark", func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
-	switch e, ok := errors.AsType[*driver.Error](err); {
-	case err == nil && epoch != db.writer.epoch:
+	if err == nil && epoch != db.writer.epoch {
 		return superseded(epoch, db.writer.epoch)
-	case ok && (e.Code()&0xff == codeCorrupt || e.Code()&0xff == codeNotADB || e.Code()&0xff == codeIOError):
+	}
+	switch sqlconn.Code(err) {
+	case sqlconn.CodeCorrupt, sqlconn.CodeNotADB, sqlconn.CodeIOError:
 		return err
 	}
 	return nil // a reader that was too slow is no harm: the next look is soon, and a commit looks for itself
@@ -316,50 +277,22 @@ func (db *DB) usable() error {
 
 var errClosed = errors.New("the store is closed")
 
-// syncPath makes the names in a directory durable.
-func syncPath(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDir(d), d.Close())
-}
-
 // scanner is a row.
-type scanner interface{ Scan(...any) error }
+type scanner = sqlconn.Scanner
 
 // query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
 func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) (all []T, err error) {
 	if err := db.usable(); err != nil {
 		return nil, err
 	}
-	err = db.read.use(ctx, func(c *conn) error {
-		all, err = readAll(ctx, c, text, scan, args)
+	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
+		all, err = sqlconn.All(ctx, c, text, scan, args)
 		return err
 	})
 	return all, err
 }
 
-// readAll is query on a connection.
-func readAll[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any) (all []T, err error) {
-	return readInto(ctx, c, text, scan, args, nil)
-}
-
-// readInto is readAll into a list that may have room already.
-func readInto[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any, all []T) ([]T, error) {
-	err := c.each(ctx, text, args, func(s scanner) (bool, error) {
-		one, err := scan(s)
-		if err != nil {
-			return false, readError(ctx, err)
-		}
-		all = append(all, one)
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
+func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
 
 // queryOne reads one row; without any it returns the given error.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
@@ -374,63 +307,9 @@ func queryOne[T any](ctx context.Context, db *DB, missing error, text string, sc
 	return all[0], nil
 }
 
-func readError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("read the database: %w", err)
-}
-
 // notFound names what was looked for.
 func notFound(what, id string) error {
 	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
-}
-
-// dsn is the address of the database with settings for each connection. Transactions of writers are immediate: they wait
-// for the lock at their beginning, where waiting is possible.
-func dsn(path, lock string, pragmas ...string) string {
-	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
-	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
-}
-
-// unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
-func unusable(dir string, err error) error {
-	if e, ok := errors.AsType[*fault.Error](err); ok {
-		return e
-	}
-	remedy := ""
-	switch sqlite, ok := errors.AsType[*driver.Error](err); {
-	case errors.Is(err, os.ErrPermission), isReadOnly(err), ok && (sqlite.Code()&0xff == codeReadOnly || sqlite.Code()&0xff == codeCantOpen || sqlite.Code()&0xff == codePerm):
-		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
-	case isFull(err):
-		remedy = "; the disk is full: make room or choose another directory"
-		err = errors.Join(store.ErrFull, err)
-	case ok && (sqlite.Code()&0xff == codeCorrupt || sqlite.Code()&0xff == codeNotADB):
-		remedy = "; the database is damaged: restore it from a copy"
-	}
-	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
-}
-
-// Primary result codes of SQLite.
-const (
-	codePerm       = 3
-	codeReadOnly   = 8
-	codeIOError    = 10
-	codeCorrupt    = 11
-	codeFull       = 13
-	codeCantOpen   = 14
-	codeTooBig     = 18
-	codeConstraint = 19
-	codeMismatch   = 20
-	codeNotADB     = 26
-)
-
-// isFull says that there was no room for a write, which then did not happen.
-func isFull(err error) bool {
-	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == codeFull {
-		return true
-	}
-	return noSpace(err)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

@@ -13,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 )
 
 // writer is the committer. It has no goroutine of its own: of the callers that wait, one leads. The leader takes the whole
@@ -40,9 +41,9 @@ type writer struct {
 
 	// epoch is the one that this process has taken, and files are those of the database.
 	epoch int64
-	files *watch
+	files *datadir.Watch
 	// acknowledged is the last commit that somebody was told of, foldedTo the last that the database file has by itself.
-	acknowledged atomic.Pointer[mark]
+	acknowledged atomic.Pointer[datadir.Mark]
 	foldedTo     atomic.Int64
 
 	// What follows belongs to the leader.
@@ -50,7 +51,7 @@ type writer struct {
 	c *conn
 	// mark is how far the database has come, and marks the file beside it. next becomes the mark with the transaction that goes
 	// on, if that has written anything.
-	mark, next mark
+	mark, next datadir.Mark
 	marks      *os.File
 	markText   []byte // of the file, to be used again
 	// counted is the last commit that the database itself counts.
@@ -105,12 +106,9 @@ const (
 	checkpointCommits = 1000
 )
 
-// logLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
-const logLimit = 64 << 20
-
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
 	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut.
-	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logLimit), "cache_size(-8192)")
+	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", datadir.LogLimit), "cache_size(-8192)")
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +120,7 @@ func newWriter(path string, check *checkpointer, minFree uint64, free func() (ui
 	// A database that cannot be written to says so now.
 	for _, text := range []string{"BEGIN IMMEDIATE", "COMMIT"} {
 		if _, err := c.exec(text); err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return w, nil
@@ -139,7 +137,7 @@ func (w *writer) stop() error {
 	}
 	w.mu.Unlock()
 	<-w.idle
-	return errors.Join(w.countAll(), w.c.close(), w.closeMark())
+	return errors.Join(w.countAll(), w.c.Close(), w.closeMark())
 }
 
 // inTransaction runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
@@ -198,11 +196,11 @@ func (w *writer) lead(own *work) {
 func (w *writer) maintain() {
 	if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
 		// Without room the log grows instead: what is in it is safe there.
-		switch _, all, err := checkpoint(w.c); {
-		case err != nil && !isFull(err):
+		switch _, all, err := checkpoint(w.c.Conn); {
+		case err != nil && !datadir.IsFull(err):
 			w.fail(fmt.Errorf("checkpoint: %w", err))
 		case err == nil && all:
-			w.foldedTo.Store(w.mark.commits)
+			w.foldedTo.Store(w.mark.Commits)
 		}
 	}
 }
@@ -256,8 +254,8 @@ func (w *writer) commit(batch []*work) {
 		}
 		return
 	}
-	if isFull(err) {
-		err = full(w.path, err)
+	if datadir.IsFull(err) {
+		err = datadir.Full(w.path, err)
 	} else {
 		err = w.fail(err)
 	}
@@ -304,13 +302,13 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return w.rollback(err)
 	}
 	w.heads.commit()
-	if w.next.commits > w.mark.commits && w.next.witness == (witness{}) {
-		w.counted = w.next.commits
+	if w.next.Commits > w.mark.Commits && w.next.Witness == (datadir.Witness{}) {
+		w.counted = w.next.Commits
 	}
 	w.mark = w.next
 	w.kept.noteChange(w.c.changed)
 	w.c.changed = 0
-	version, err := w.c.version()
+	version, err := w.c.Version()
 	w.version, w.versionKnown = version, err == nil
 	return err
 }
@@ -356,7 +354,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 // rollback undoes a transaction. SQLite may have done so by itself.
 func (w *writer) rollback(err error) error {
 	w.heads.rewind(0)
-	if _, undo := w.c.exec("ROLLBACK"); undo != nil && !isFull(err) && !errors.As(err, new(*spoiled)) {
+	if _, undo := w.c.exec("ROLLBACK"); undo != nil && !datadir.IsFull(err) && !errors.As(err, new(*spoiled)) {
 		return errors.Join(err, undo)
 	}
 	return err
@@ -376,14 +374,6 @@ func (w *writer) fail(cause error) error {
 	return *w.broken.Load()
 }
 
-// full is the error of a write for which there was no room.
-func full(path string, cause error) error {
-	e := fault.Newf(fault.Internal, "there is no room left on the disk of %q; make room and try again", path).
-		WithCause(fmt.Errorf("%w: %w", store.ErrFull, cause))
-	e.Retryable = true
-	return e
-}
-
 // roomForStart refuses new executions when the disk is nearly full. It looks at most once a second.
 func (w *writer) roomForStart() error {
 	if now := time.Now(); now.After(w.freeUntil) {
@@ -391,7 +381,7 @@ func (w *writer) roomForStart() error {
 		w.refused = nil
 		free, err := w.freeSpace()
 		if err == nil && free < w.minFree {
-			w.refused = full(w.path, fmt.Errorf("%d bytes are free, and the last %d are kept for executions that run already", free, w.minFree))
+			w.refused = datadir.Full(w.path, fmt.Errorf("%d bytes are free, and the last %d are kept for executions that run already", free, w.minFree))
 		}
 		// Not knowing is no reason to refuse: a full disk also shows when it is written to.
 	}

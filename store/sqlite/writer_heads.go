@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 )
 
 // executionKey is an execution as callers name it.
@@ -41,8 +42,8 @@ type headChange struct {
 }
 
 // witness is the row that a change ends with.
-func (u *headChange) witness() witness {
-	return witnessOf(place(u.h.n, u.old+uint64(u.rows)), u.last.Time, u.last.Body)
+func (u *headChange) witness() datadir.Witness {
+	return datadir.WitnessOf(place(u.h.n, u.old+uint64(u.rows)), u.last.Time, u.last.Body)
 }
 
 func (t *heads) beginBatch() { t.undo = t.undo[:0] }

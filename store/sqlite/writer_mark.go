@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -13,26 +11,27 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 )
 
 // keepMark gives the writer the epoch that was taken and the file that says how far the database has come. The files that
 // are in use are known from then on.
-func (w *writer) keepMark(m mark, file *os.File) (err error) {
-	w.epoch, w.mark, w.next, w.marks, w.counted = m.epoch, m, m, file, m.commits
+func (w *writer) keepMark(m datadir.Mark, file *os.File) (err error) {
+	w.epoch, w.mark, w.next, w.marks, w.counted = m.Epoch, m, m, file, m.Commits
 	w.acknowledged.Store(&m)
-	w.foldedTo.Store(m.folded)
-	w.markText = make([]byte, 0, markSize)
-	if w.files, err = newWatch(w.path, w.verify, file.Name()); err != nil {
+	w.foldedTo.Store(m.Folded)
+	w.markText = make([]byte, 0, datadir.MarkSize)
+	if w.files, err = datadir.NewWatch(w.path, w.verify, file.Name()); err != nil {
 		return err
 	}
-	return w.mark.write(file, w.markText)
+	return w.mark.Write(file, w.markText)
 }
 
 // alone sees to it, at the beginning of a transaction, that what the committer remembers is still so: the heads of journals, and
 // that this process has the newest epoch. SQLite tells whether anybody else has changed the database since the last transaction,
 // by the same means by which it knows whether its own cache of pages is still good. Until the transaction ends nobody else can.
 func (w *writer) alone() error {
-	version, err := w.c.version()
+	version, err := w.c.Version()
 	if err != nil || w.versionKnown && version == w.version {
 		return err
 	}
@@ -59,27 +58,27 @@ func (w *writer) number() error {
 		return nil
 	}
 	rows, executions, last := w.heads.grown()
-	w.next.commits++
-	w.next.rows += rows
-	w.next.executions += executions
-	w.next.time = time.Now().UnixMilli()
-	w.next.witness = witness{}
-	if last != nil && w.next.commits-w.counted < countEvery {
-		w.next.witness, w.next.begun = last.witness(), true
-		err := w.next.write(w.marks, w.markText)
-		w.next.begun = false
-		if !noSpace(err) {
+	w.next.Commits++
+	w.next.Rows += rows
+	w.next.Executions += executions
+	w.next.Time = time.Now().UnixMilli()
+	w.next.Witness = datadir.Witness{}
+	if last != nil && w.next.Commits-w.counted < datadir.CountEvery {
+		w.next.Witness, w.next.Begun = last.witness(), true
+		err := w.next.Write(w.marks, w.markText)
+		w.next.Begun = false
+		if !datadir.NoSpace(err) {
 			return err
 		}
-		w.next.witness = witness{} // the log may have room that was there before
+		w.next.Witness = datadir.Witness{} // the log may have room that was there before
 	}
 	return w.count(w.next)
 }
 
 // count brings the count in the database up to date.
-func (w *writer) count(m mark) error {
+func (w *writer) count(m datadir.Mark) error {
 	n, err := w.c.change("UPDATE commit_mark SET commits = ?, rows = ?, executions = ?, time = ? WHERE one = 1 AND epoch = ?",
-		m.commits, m.rows, m.executions, m.time, w.epoch)
+		m.Commits, m.Rows, m.Executions, m.Time, w.epoch)
 	if err == nil && n == 0 {
 		err = superseded("a later one", w.epoch)
 	}
@@ -95,12 +94,12 @@ func superseded(now any, own int64) error {
 // attest is what comes between a commit that is on disk and telling anybody: the files that took it still have their names,
 // and the mark says that it was there.
 func (w *writer) attest() error {
-	if err := w.files.essential(); err != nil {
+	if err := w.files.Essential(); err != nil {
 		return err
 	}
-	w.mark.folded = w.foldedTo.Load()
+	w.mark.Folded = w.foldedTo.Load()
 	// A mark that finds no room stays behind, which claims less. The next one catches up.
-	if err := w.mark.write(w.marks, w.markText); err != nil && !noSpace(err) {
+	if err := w.mark.Write(w.marks, w.markText); err != nil && !datadir.NoSpace(err) {
 		return fmt.Errorf("write %s: %w", filepath.Base(w.marks.Name()), err)
 	}
 	acknowledged := w.mark
@@ -109,19 +108,10 @@ func (w *writer) attest() error {
 }
 
 // verify reads how far the database has come as somebody who has not read it before.
-func (w *writer) verify() error {
-	last := *w.acknowledged.Load()
-	return look(w.path, false, func(db *sql.DB) error {
-		f, err := read(context.Background(), db, claim{mark: last, there: true})
-		if err == nil && !f.has {
-			err = fmt.Errorf("it lacks commit %d", last.commits)
-		}
-		return err
-	})
-}
+func (w *writer) verify() error { return datadir.HasCommit(w.path, *w.acknowledged.Load()) }
 
 // lastAcknowledged is the number of the last commit that somebody was told of.
-func (w *writer) lastAcknowledged() int64 { return w.acknowledged.Load().commits }
+func (w *writer) lastAcknowledged() int64 { return w.acknowledged.Load().Commits }
 
 // keepFolded is called by the checkpointer. The mark in the file follows with the next commit; what was written of it by now
 // is made to outlast a loss of power, which nobody waits for here.
@@ -133,7 +123,7 @@ func (w *writer) keepFolded(commit int64) error {
 // countAll brings the count in the database up to date before it is closed, so that a copy without the file knows. Where that is
 // not possible the file says it.
 func (w *writer) countAll() error {
-	if w.marks == nil || w.broken.Load() != nil || w.counted == w.mark.commits {
+	if w.marks == nil || w.broken.Load() != nil || w.counted == w.mark.Commits {
 		return nil
 	}
 	if _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
@@ -149,7 +139,7 @@ func (w *writer) countAll() error {
 	if err == nil {
 		return nil
 	}
-	if err = w.rollback(err); errors.Is(err, store.ErrSuperseded) || isFull(err) {
+	if err = w.rollback(err); errors.Is(err, store.ErrSuperseded) || datadir.IsFull(err) {
 		return nil
 	}
 	return err
@@ -160,9 +150,9 @@ func (w *writer) closeMark() error {
 	if w.marks == nil || w.broken.Load() != nil {
 		return nil
 	}
-	if _, err := os.Stat(w.path + logSuffix); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(w.path + datadir.LogSuffix); !errors.Is(err, fs.ErrNotExist) {
 		return err // somebody else reads the database, and has its log open
 	}
-	w.mark.folded = w.mark.commits
-	return w.mark.write(w.marks, w.markText)
+	w.mark.Folded = w.mark.Commits
+	return w.mark.Write(w.marks, w.markText)
 }

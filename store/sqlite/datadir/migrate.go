@@ -1,9 +1,8 @@
-package sqlite
+package datadir
 
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,26 +15,21 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
+	"tandem/store/sqlite/sqlconn"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// migrate brings a database up to date, making it if it is not there, and takes an epoch in it. A database that a newer
+// Migrate brings a database up to date, making it if it is not there, and takes an epoch in it. A database that a newer
 // version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
 // copied first.
-func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
-	db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
+func Migrate(ctx context.Context, dir, path, loss string) (m Mark, err error) {
+	db, err := sql.Open("sqlite", sqlconn.Address(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return m, err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return m, fmt.Errorf("read migrations: %w", err)
 	}
@@ -45,7 +39,7 @@ func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
 	}
 	if has > known {
 		return m, fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade, such as %s%sN beside it",
-			path, has, known, databaseFile, copySuffix)
+			path, has, known, DatabaseFile, copySuffix)
 	}
 	// A process that still uses the database, which can only be without a lock, is stopped before anything is changed.
 	fenced := has >= markedSince
@@ -76,7 +70,7 @@ const copySuffix = ".version-"
 // keepCopy keeps a database as it is under its version. A copy of the same version that is there already was made of an
 // earlier state; it is replaced once the new one is on disk.
 func keepCopy(ctx context.Context, db *sql.DB, dir string, version int64) error {
-	name := filepath.Join(dir, databaseFile+copySuffix+strconv.FormatInt(version, 10))
+	name := filepath.Join(dir, DatabaseFile+copySuffix+strconv.FormatInt(version, 10))
 	part := name + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -94,7 +88,7 @@ func keepCopy(ctx context.Context, db *sql.DB, dir string, version int64) error 
 	if err := os.Rename(part, name); err != nil {
 		return err
 	}
-	return syncPath(dir)
+	return SyncPath(dir)
 }
 
 // keptEpochs is how many epochs a database remembers: a mark names one of the last.
@@ -102,7 +96,7 @@ const keptEpochs = 1000
 
 // takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. A loss
 // that the operator goes on without is written down.
-func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err error) {
+func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m Mark, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return m, err
@@ -113,7 +107,7 @@ func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err e
 		}
 	}()
 	// An earlier process can commit no more by now. What it did has been in the file since before it was in the database.
-	c, err := readMark(dir)
+	c, err := ReadMark(dir)
 	if err != nil && !errors.Is(err, errMarkDamaged) { // which the operator has accepted
 		return m, err
 	}
@@ -123,17 +117,17 @@ func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err e
 	}
 	m = f.endMark(c)
 	// Numbers go on after those of the file, also when the database is behind it and is accepted so.
-	m = mark{
-		epoch: max(m.epoch, c.epoch) + 1, id: newEpochID(), commits: max(m.commits, c.commits) + 1,
-		rows: m.rows, executions: m.executions, time: time.Now().UnixMilli(),
+	m = Mark{
+		Epoch: max(m.Epoch, c.Epoch) + 1, id: newEpochID(), Commits: max(m.Commits, c.Commits) + 1,
+		Rows: m.Rows, Executions: m.Executions, Time: time.Now().UnixMilli(),
 	}
 	for _, s := range []struct {
 		text string
 		args []any
 	}{
-		{"INSERT INTO epochs (epoch, id, began, first) VALUES (?, ?, ?, ?)", []any{m.epoch, m.id, m.time, m.commits}},
-		{"DELETE FROM epochs WHERE epoch <= ?", []any{m.epoch - keptEpochs}},
-		{"UPDATE commit_mark SET epoch = ?, commits = ?, rows = ?, executions = ?, time = ?", []any{m.epoch, m.commits, m.rows, m.executions, m.time}},
+		{"INSERT INTO epochs (epoch, id, began, first) VALUES (?, ?, ?, ?)", []any{m.Epoch, m.id, m.Time, m.Commits}},
+		{"DELETE FROM epochs WHERE epoch <= ?", []any{m.Epoch - keptEpochs}},
+		{"UPDATE commit_mark SET epoch = ?, commits = ?, rows = ?, executions = ?, time = ?", []any{m.Epoch, m.Commits, m.Rows, m.Executions, m.Time}},
 	} {
 		if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
 			return m, err
@@ -141,11 +135,11 @@ func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err e
 	}
 	if loss != "" {
 		// What is there now is what is counted from now on.
-		if _, err := tx.ExecContext(ctx, "INSERT INTO accepted_losses (time, message) VALUES (?, ?)", m.time, loss); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO accepted_losses (time, message) VALUES (?, ?)", m.Time, loss); err != nil {
 			return m, err
 		}
 		if err := tx.QueryRowContext(ctx, `UPDATE commit_mark SET rows = (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order),
-			executions = (SELECT count(*) FROM executions) RETURNING rows, executions`).Scan(&m.rows, &m.executions); err != nil {
+			executions = (SELECT count(*) FROM executions) RETURNING rows, executions`).Scan(&m.Rows, &m.Executions); err != nil {
 			return m, err
 		}
 	}

@@ -1,4 +1,4 @@
-package sqlite_test
+package memories_test
 
 import (
 	"fmt"
@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite"
+	"tandem/store/sqlite/memories"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // Sizes of the memory that the benchmarks ask.
@@ -17,11 +19,22 @@ const (
 	benchDims    = 256
 )
 
+func ann() identity.Principal { return identity.Principal{Workspace: "ws", User: "ann"} }
+
+// open returns the memories of a new database.
+func open(t testing.TB) *memories.Memories {
+	t.Helper()
+	m, ok := sqlitetest.Open(t).Stores().Memories.(*memories.Memories)
+	if !ok {
+		t.Fatal("the store keeps memories otherwise")
+	}
+	return m
+}
+
 // benchMemory fills a memory with records that have a text and a vector.
-func benchMemory(b *testing.B) (*sqlite.DB, *rand.Rand) {
+func benchMemory(b *testing.B) (*memories.Memories, *rand.Rand) {
 	b.Helper()
-	db := open(b)
-	m := db.Stores().Memories
+	m := open(b)
 	r := rand.New(rand.NewPCG(1, 2))
 	p := ann()
 	for at := 0; at < benchRecords; at += 1000 {
@@ -35,7 +48,7 @@ func benchMemory(b *testing.B) (*sqlite.DB, *rand.Rand) {
 			b.Fatal(err)
 		}
 	}
-	return db, r
+	return m, r
 }
 
 func unit(r *rand.Rand) []float32 {
@@ -54,10 +67,10 @@ func unit(r *rand.Rand) []float32 {
 // TestMemories_VectorsAreKeptWithinABound asks memories that together, and one that alone, have more vectors than are kept.
 func TestMemories_VectorsAreKeptWithinABound(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	m := open(t)
 	const most = 64 << 10 // 64 vectors
-	db.LimitVectors(most)
-	m, r, p := db.Stores().Memories, rand.New(rand.NewPCG(3, 4)), ann()
+	m.LimitVectors(most)
+	r, p := rand.New(rand.NewPCG(3, 4)), ann()
 	vectors := map[string][]float32{}
 	for scope, n := range map[string]int{"a": 40, "b": 30, "large": 100} {
 		c := store.MemoryChange{Scope: store.MemoryScope{ID: scope, User: p.User}}
@@ -75,19 +88,18 @@ func TestMemories_VectorsAreKeptWithinABound(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0].ID != id || found[0].Score < 0.999 {
 			t.Errorf("%s: found %+v, %v", id, found, err)
 		}
-		if kept := db.KeptVectors(); kept > most {
+		if kept := m.KeptVectors(); kept > most {
 			t.Errorf("%d bytes are kept", kept)
 		}
 	}
-	if db.KeptVectors() == 0 {
+	if m.KeptVectors() == 0 {
 		t.Error("nothing is kept")
 	}
 }
 
 // BenchmarkMemories asks a memory of a hundred thousand records.
 func BenchmarkMemories(b *testing.B) {
-	db, r := benchMemory(b)
-	m := db.Stores().Memories
+	m, r := benchMemory(b)
 	p := ann()
 	check := func(b *testing.B, n int, err error) {
 		b.Helper()
@@ -101,7 +113,7 @@ func BenchmarkMemories(b *testing.B) {
 	}
 	b.Run("NearestFirst", func(b *testing.B) {
 		for b.Loop() {
-			db.ForgetVectors() // as after a restart
+			m.ForgetVectors() // as after a restart
 			near(b)
 		}
 	})

@@ -1,4 +1,4 @@
-package sqlite
+package datadir
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Inspection is what can be said about a data directory without changing anything in it.
@@ -35,10 +36,10 @@ type Inspection struct {
 // long.
 func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	var i Inspection
-	if i.Known, err = knownVersion(); err != nil {
+	if i.Known, err = migrations.Newest(); err != nil {
 		return i, err
 	}
-	if i.Free, err = freeSpace(dir); err != nil {
+	if i.Free, err = FreeSpace(dir); err != nil {
 		return i, err
 	}
 	err = Sound(ctx, dir)
@@ -49,25 +50,25 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	if err != nil {
 		return i, err
 	}
-	path := realPath(dir)
+	path := RealPath(dir)
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return i, nil
 	} else if err != nil {
-		return i, unusable(dir, err)
+		return i, Unusable(dir, err)
 	}
-	lock, err := lockDir(dir)
+	lock, err := Lock(dir)
 	switch f, ok := errors.AsType[*fault.Error](err); {
 	case err == nil:
-		defer func() { err = errors.Join(err, unlockDir(lock)) }()
+		defer func() { err = errors.Join(err, Unlock(lock)) }()
 	case ok && f.Details[InUse] != nil:
 		i.InUse = true
 	default:
 		return i, err
 	}
 	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
-	c, err := readMark(dir)
+	c, err := ReadMark(dir)
 	if err != nil && !errors.Is(err, errMarkDamaged) { // which was said above
-		return i, unusable(dir, err)
+		return i, Unusable(dir, err)
 	}
 	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db, c) })
 	return i, err
@@ -111,11 +112,11 @@ func (i *Inspection) read(ctx context.Context, db *sql.DB, claimed claim) error 
 type counted struct{ rows, executions, allRows, allExecutions, last int64 }
 
 // count reads all of it at one moment. The database should have what it has counted itself, and what the mark says.
-func count(ctx context.Context, db *sql.DB, m mark) (c counted, err error) {
+func count(ctx context.Context, db *sql.DB, m Mark) (c counted, err error) {
 	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order), (SELECT count(*) FROM executions), rows, executions,
 			max(time, coalesce((SELECT max(time) FROM journal), 0), coalesce((SELECT max(time) FROM journal_in_order), 0)) FROM commit_mark`).
 		Scan(&c.rows, &c.executions, &c.allRows, &c.allExecutions, &c.last)
-	c.allRows, c.allExecutions = max(c.allRows, m.rows), max(c.allExecutions, m.executions)
+	c.allRows, c.allExecutions = max(c.allRows, m.Rows), max(c.allExecutions, m.Executions)
 	return c, err
 }
 
@@ -130,14 +131,14 @@ func (c counted) problem() string {
 func accepted(ctx context.Context, db *sql.DB) (all []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT time, message FROM accepted_losses ORDER BY rowid")
 	if err != nil {
-		return nil, readError(ctx, err)
+		return nil, sqlconn.ReadError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var time int64
 		var message string
 		if err := rows.Scan(&time, &message); err != nil {
-			return nil, readError(ctx, err)
+			return nil, sqlconn.ReadError(ctx, err)
 		}
 		all = append(all, fmt.Sprintf("accepted %s: %s", at(time), message))
 	}
@@ -147,34 +148,17 @@ func accepted(ctx context.Context, db *sql.DB) (all []string, err error) {
 func integrity(ctx context.Context, db *sql.DB) (problems []string, err error) {
 	rows, err := db.QueryContext(ctx, "PRAGMA integrity_check")
 	if err != nil {
-		return nil, readError(ctx, err)
+		return nil, sqlconn.ReadError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var p string
 		if err := rows.Scan(&p); err != nil {
-			return nil, readError(ctx, err)
+			return nil, sqlconn.ReadError(ctx, err)
 		}
 		if p != "ok" {
 			problems = append(problems, p)
 		}
 	}
 	return problems, rows.Err()
-}
-
-// knownVersion is the number of the newest migration.
-func knownVersion() (newest int64, err error) {
-	files, err := fs.ReadDir(migrations, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	for _, f := range files {
-		number, _, _ := strings.Cut(f.Name(), "_")
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("migration %q has no number: %w", f.Name(), err)
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
 }

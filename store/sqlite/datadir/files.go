@@ -1,4 +1,4 @@
-package sqlite
+package datadir
 
 import (
 	"errors"
@@ -16,15 +16,18 @@ import (
 	"tandem/store"
 )
 
-// The files that SQLite keeps beside a database.
+// The files that SQLite keeps beside a database: its log, and an index of that.
 const (
-	logSuffix   = "-wal"
+	LogSuffix   = "-wal"
 	indexSuffix = "-shm"
 )
 
-// realPath is where a database really is: SQLite puts its other files there when it is a symbolic link.
-func realPath(dir string) string {
-	path := filepath.Join(dir, databaseFile)
+// LogLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
+const LogLimit = 64 << 20
+
+// RealPath is where a database really is: SQLite puts its other files there when it is a symbolic link.
+func RealPath(dir string) string {
+	path := filepath.Join(dir, DatabaseFile)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -36,7 +39,7 @@ func realPath(dir string) string {
 func remains(dir string, log bool) (names []string, err error) {
 	files := []string{markFile, credential.KeyFile}
 	if log {
-		files = append(files, databaseFile+logSuffix)
+		files = append(files, DatabaseFile+LogSuffix)
 	}
 	for _, name := range files {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -47,19 +50,19 @@ func remains(dir string, log bool) (names []string, err error) {
 			return nil, err
 		}
 	}
-	copies, err := filepath.Glob(filepath.Join(dir, databaseFile+copySuffix+"*"))
+	copies, err := filepath.Glob(filepath.Join(dir, DatabaseFile+copySuffix+"*"))
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range copies {
 		names = append(names, filepath.Base(c))
 	}
-	kept, err := os.ReadDir(filepath.Join(dir, blobDir))
+	kept, err := os.ReadDir(filepath.Join(dir, BlobDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if len(kept) > 0 {
-		names = append(names, blobDir)
+		names = append(names, BlobDir)
 	}
 	return names, nil
 }
@@ -69,25 +72,25 @@ func remains(dir string, log bool) (names []string, err error) {
 func databaseGone(dir, how string, log bool) error {
 	names, err := remains(dir, log)
 	if err != nil {
-		return unusable(dir, err)
+		return Unusable(dir, err)
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return lost{
-		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, databaseFile), how, strings.Join(names, ", ")),
+		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, DatabaseFile), how, strings.Join(names, ", ")),
 		remedy: "restore the database from a copy, or move these away to begin anew",
 	}.refusal()
 }
 
 // hasDatabase says whether a directory has a database that is not empty.
 func hasDatabase(dir string) (bool, error) {
-	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	info, err := os.Stat(filepath.Join(dir, DatabaseFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, databaseGone(dir, "is missing", true)
 	case err != nil:
-		return false, unusable(dir, err)
+		return false, Unusable(dir, err)
 	case info.Size() == 0:
 		return false, databaseGone(dir, "is empty", true)
 	}
@@ -101,15 +104,15 @@ func openPrivate(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := private(path, 0o600); err != nil {
+	if err := Private(path, 0o600); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// private takes a file from everybody but its owner, whatever the umask was and whoever could read it before. One that is
+// Private takes a file from everybody but its owner, whatever the umask was and whoever could read it before. One that is
 // not there is fine.
-func private(path string, mode fs.FileMode) error {
+func Private(path string, mode fs.FileMode) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -136,17 +139,17 @@ func makePrivate(dir, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for _, name := range []string{path, path + logSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
-		if err := private(name, 0o600); err != nil {
+	for _, name := range []string{path, path + LogSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
+		if err := Private(name, 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// watch knows the files of an open database, and notices when one of them is another, gone or cut. What is written to a file
+// Watch knows the files of an open database, and notices when one of them is another, gone or cut. What is written to a file
 // without a name is lost with the process.
-type watch struct {
+type Watch struct {
 	// database and log hold what is acknowledged; rest are the others.
 	database, log watched
 	rest          []watched
@@ -168,13 +171,13 @@ type watched struct {
 // fileID tells files apart, whatever their names.
 type fileID struct{ device, number uint64 }
 
-// newWatch looks at the files of a database that is in use.
-func newWatch(path string, verify func() error, rest ...string) (w *watch, err error) {
-	w = &watch{rest: make([]watched, 1+len(rest)), verify: verify}
+// NewWatch looks at the files of a database that is in use.
+func NewWatch(path string, verify func() error, rest ...string) (w *Watch, err error) {
+	w = &Watch{rest: make([]watched, 1+len(rest)), verify: verify}
 	for _, f := range []struct {
 		path string
 		into *watched
-	}{{path, &w.database}, {path + logSuffix, &w.log}, {path + indexSuffix, &w.rest[0]}} {
+	}{{path, &w.database}, {path + LogSuffix, &w.log}, {path + indexSuffix, &w.rest[0]}} {
 		if err := f.into.know(f.path); err != nil {
 			return nil, err
 		}
@@ -213,8 +216,8 @@ func (f *watched) look() (shrunk int64, err error) {
 	}
 }
 
-// essential checks the database and its log.
-func (w *watch) essential() error {
+// Essential checks the database and its log.
+func (w *Watch) Essential() error {
 	shrunk, err := w.database.look()
 	if err == nil && shrunk >= 0 {
 		err = stopped("the file %s was cut while it was in use", w.database.path)
@@ -222,7 +225,7 @@ func (w *watch) essential() error {
 	if err != nil {
 		return err
 	}
-	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < logLimit {
+	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < LogLimit {
 		if cause := w.verify(); cause != nil {
 			err = stopped("the file %s was cut while it was in use", w.log.path)
 		}
@@ -230,9 +233,9 @@ func (w *watch) essential() error {
 	return err
 }
 
-// all checks every file, and that the log has its beginning: one that was emptied and written to since has none.
-func (w *watch) all() error {
-	if err := w.essential(); err != nil {
+// All checks every file, and that the log has its beginning: one that was emptied and written to since has none.
+func (w *Watch) All() error {
+	if err := w.Essential(); err != nil {
 		return err
 	}
 	for i := range w.rest {
@@ -260,24 +263,25 @@ func stopped(format, path string) error {
 	return fault.Newf(fault.Internal, format+"; nothing more is acknowledged: put the file back if it was moved, then start again", filepath.Base(path)).WithCause(store.ErrBroken)
 }
 
-// watchEvery is how often the files are looked at when nobody writes.
-const watchEvery = 400 * time.Millisecond
+// WatchEvery is how often the files are looked at when nobody writes.
+const WatchEvery = 400 * time.Millisecond
 
-// watcher looks after an open database when nobody writes: are its files there, is its epoch the newest? Its goroutine ends
+// Watcher looks after an open database when nobody writes: are its files there, is its epoch the newest? Its goroutine ends
 // with stop.
-type watcher struct {
+type Watcher struct {
 	quit, done chan struct{}
 }
 
-func startWatcher(look func() error, fail func(error) error) *watcher {
-	w := &watcher{make(chan struct{}), make(chan struct{})}
+// StartWatcher has a database looked at until the first error, which it fails with, or until [Watcher.Stop].
+func StartWatcher(look func() error, fail func(error) error) *Watcher {
+	w := &Watcher{make(chan struct{}), make(chan struct{})}
 	go w.loop(look, fail)
 	return w
 }
 
-func (w *watcher) loop(look func() error, fail func(error) error) {
+func (w *Watcher) loop(look func() error, fail func(error) error) {
 	defer close(w.done)
-	ticks := time.NewTicker(watchEvery)
+	ticks := time.NewTicker(WatchEvery)
 	defer ticks.Stop()
 	for {
 		select {
@@ -292,7 +296,8 @@ func (w *watcher) loop(look func() error, fail func(error) error) {
 	}
 }
 
-func (w *watcher) stop() {
+// Stop ends the watcher and waits for it.
+func (w *Watcher) Stop() {
 	close(w.quit)
 	<-w.done
 }

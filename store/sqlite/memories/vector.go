@@ -1,4 +1,4 @@
-package sqlite
+package memories
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Vectors are searched by looking at all of a scope's: exact, and fast as long as they are in memory. A hundred thousand
@@ -114,7 +115,7 @@ type scored struct {
 }
 
 // Nearest implements [store.Memories].
-func (x memories) Nearest(ctx context.Context, p identity.Principal, q store.MemoryNearest) ([]store.MemoryMatch, error) {
+func (x *Memories) Nearest(ctx context.Context, p identity.Principal, q store.MemoryNearest) ([]store.MemoryMatch, error) {
 	m, err := x.find(ctx, p, q.Scope)
 	if err != nil || len(q.Vector) == 0 || q.Limit <= 0 {
 		return nil, err
@@ -146,11 +147,11 @@ func (x memories) Nearest(ctx context.Context, p identity.Principal, q store.Mem
 }
 
 // scores returns every vector of the scope that is near enough.
-func (x memories) scores(ctx context.Context, m *memoryScope, q store.MemoryNearest) ([]scored, error) {
-	set := x.db.vectors.get(vectorKey{m.n, q.Space})
-	places, data, all, err := set.load(ctx, x.db, m, len(q.Vector))
+func (x *Memories) scores(ctx context.Context, m *memoryScope, q store.MemoryNearest) ([]scored, error) {
+	set := x.vectors.get(vectorKey{m.n, q.Space})
+	places, data, all, err := set.load(ctx, x.db, m, len(q.Vector), x.vectors.limit())
 	if err != nil {
-		x.db.vectors.forget(m.n)
+		x.vectors.forget(m.n)
 		return nil, err
 	}
 	least := float32(q.Min)
@@ -165,7 +166,7 @@ func (x memories) scores(ctx context.Context, m *memoryScope, q store.MemoryNear
 		})
 		return near, err
 	}
-	x.db.vectors.weigh(set, int64(cap(data))*4+int64(cap(places))*8)
+	x.vectors.weigh(set, int64(cap(data))*4+int64(cap(places))*8)
 	dims := len(q.Vector)
 	for i, place := range places {
 		if s := dot(q.Vector, data[i*dims:(i+1)*dims]); s >= least {
@@ -176,7 +177,7 @@ func (x memories) scores(ctx context.Context, m *memoryScope, q store.MemoryNear
 }
 
 // lookUp reads the records of vectors and keeps those that are wanted.
-func (x memories) lookUp(ctx context.Context, near []scored, q store.MemoryNearest) ([]store.MemoryMatch, error) {
+func (x *Memories) lookUp(ctx context.Context, near []scored, q store.MemoryNearest) ([]store.MemoryMatch, error) {
 	places := make([]int64, len(near))
 	score := make(map[int64]float32, len(near))
 	for i, n := range near {
@@ -190,9 +191,9 @@ func (x memories) lookUp(ctx context.Context, near []scored, q store.MemoryNeare
 		store.MemoryRecord
 		vector int64
 	}
-	records, err := query(ctx, x.db, `SELECT r.vector, `+memoryColumns+` FROM memory_vectors v JOIN memory_records r ON r.place = v.record AND r.vector = v.place
+	records, err := query(ctx, x.db, `SELECT r.vector, `+recordColumns+` FROM memory_vectors v JOIN memory_records r ON r.place = v.record AND r.vector = v.place
 		WHERE v.place IN (SELECT value FROM json_each(?1)) AND (r.sort = ?2 OR ?2 = '') AND (?3 = 0 OR r.expires = 0 OR r.expires > ?3)`,
-		func(s scanner) (o owned, err error) {
+		func(s sqlconn.Scanner) (o owned, err error) {
 			o.MemoryRecord, err = scanMemory(s, &o.vector)
 			return o, err
 		}, string(list), q.Sort, q.Now)
@@ -209,10 +210,10 @@ func (x memories) lookUp(ctx context.Context, near []scored, q store.MemoryNeare
 }
 
 // load brings a set up to date and returns it as it is now; all is false when it is too large to be kept.
-func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) (places []int64, data []float32, all bool, err error) {
+func (s *vectorSet) load(ctx context.Context, db Database, m *memoryScope, dims int, limit int64) (places []int64, data []float32, all bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Records*int64(dims)*4 > db.vectors.limit() {
+	if m.Records*int64(dims)*4 > limit {
 		s.loaded, s.places, s.data = false, nil, nil
 		return nil, nil, false, nil
 	}
@@ -224,7 +225,7 @@ func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) 
 		// What others have been given stays as it is: rows are only added behind it.
 		err = eachVector(ctx, db, s.last, next-1, s.key.space, dims, func(place int64, v []float32) bool {
 			s.places, s.data = append(s.places, place), append(s.data, v...)
-			fits = int64(len(s.data))*4 <= db.vectors.limit()
+			fits = int64(len(s.data))*4 <= limit
 			return fits
 		})
 		s.last = next - 1
@@ -238,17 +239,14 @@ func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) 
 }
 
 // eachVector reads the vectors after a place, up to and with another. The slice is valid during the call; false ends it.
-func eachVector(ctx context.Context, db *DB, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
-	if err := db.usable(); err != nil {
-		return err
-	}
+func eachVector(ctx context.Context, db Database, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
 	v := make([]float32, dims)
-	return db.read.use(ctx, func(c *conn) error {
-		return c.each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s scanner) (bool, error) {
+	return db.Read(ctx, func(c *sqlconn.Conn) error {
+		return c.Each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s sqlconn.Scanner) (bool, error) {
 			var place int64
 			var raw []byte
 			if err := s.Scan(&place, &raw); err != nil {
-				return false, readError(ctx, err)
+				return false, sqlconn.ReadError(ctx, err)
 			}
 			if len(raw) != 4*dims {
 				return true, nil // of another length than is asked for

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package sqlite
+package datadir
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 	"tandem/fault"
 )
 
-// lockDir takes the directory for this process. The lock goes when the process does, however it ends.
-func lockDir(dir string) (*os.File, error) {
+// Lock takes the directory for this process. The lock goes when the process does, however it ends.
+func Lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unusable(dir, err)
+		return nil, Unusable(dir, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		text, _ := io.ReadAll(io.LimitReader(f, 32)) // only for the message
@@ -34,14 +34,14 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner).With(InUse, true)
 	}
 	if err := writePID(f); err != nil {
-		return nil, errors.Join(unusable(dir, err), f.Close())
+		return nil, errors.Join(Unusable(dir, err), f.Close())
 	}
 	return f, nil
 }
 
-// unlockDir lets go of the directory. Closing the file is not enough: a process that is being started elsewhere in this
+// Unlock lets go of the directory. Closing the file is not enough: a process that is being started elsewhere in this
 // one shares it for a moment.
-func unlockDir(f *os.File) error {
+func Unlock(f *os.File) error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
@@ -53,8 +53,8 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// freeSpace returns what this user may still write.
-func freeSpace(dir string) (uint64, error) {
+// FreeSpace returns what this user may still write.
+func FreeSpace(dir string) (uint64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("read free space of %q: %w", dir, err)
@@ -76,11 +76,12 @@ func identify(path string) (fileID, int64, error) {
 	}
 }
 
-func noSpace(err error) bool {
+// NoSpace says that the disk has no room for a write.
+func NoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
 
-// syncDir makes a rename in a directory durable.
-func syncDir(d *os.File) error { return d.Sync() }
+// SyncDir makes a rename in a directory durable.
+func SyncDir(d *os.File) error { return d.Sync() }

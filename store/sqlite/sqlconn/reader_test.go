@@ -1,4 +1,4 @@
-package sqlite
+package sqlconn
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 // What is read one after the other is read on one connection, which has at hand what it has read; nobody waits who has left.
 func TestReaders_TakeTheLastUsed(t *testing.T) {
 	t.Parallel()
-	r := newReaders(filepath.Join(t.TempDir(), "x.db"), 2)
-	used := func() (taken *conn) {
+	r := NewReaders(filepath.Join(t.TempDir(), "x.db"), 2)
+	used := func() (taken *Conn) {
 		t.Helper()
-		if err := r.use(t.Context(), func(c *conn) error { taken = c; return nil }); err != nil {
+		if err := r.Use(t.Context(), func(c *Conn) error { taken = c; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return taken
@@ -24,15 +24,15 @@ func TestReaders_TakeTheLastUsed(t *testing.T) {
 			t.Fatal("another connection was taken, though the one that was used last is free")
 		}
 	}
-	if err := r.use(t.Context(), func(*conn) error {
+	if err := r.Use(t.Context(), func(*Conn) error {
 		second := used()
 		if second == first {
 			t.Error("a connection was handed out twice")
 		}
-		return r.use(t.Context(), func(*conn) error {
+		return r.Use(t.Context(), func(*Conn) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := r.use(ctx, func(*conn) error { return errors.New("called") }); !errors.Is(err, context.Canceled) {
+			if err := r.Use(ctx, func(*Conn) error { return errors.New("called") }); !errors.Is(err, context.Canceled) {
 				t.Errorf("who has left is answered with %v", err)
 			}
 			if used := len(r.free); used != 0 {
@@ -46,7 +46,7 @@ func TestReaders_TakeTheLastUsed(t *testing.T) {
 	if len(r.free) != 2 {
 		t.Errorf("%d connections are open", len(r.free))
 	}
-	if err := r.close(); err != nil || len(r.free) != 0 {
+	if err := r.Close(); err != nil || len(r.free) != 0 {
 		t.Errorf("closed with %v, %d are left", err, len(r.free))
 	}
 }

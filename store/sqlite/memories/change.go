@@ -1,4 +1,4 @@
-package sqlite
+package memories
 
 import (
 	"context"
@@ -9,10 +9,11 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Change implements [store.Memories].
-func (x memories) Change(ctx context.Context, p identity.Principal, c store.MemoryChange) (store.MemoryReceipt, error) {
+func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.MemoryChange) (store.MemoryReceipt, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.MemoryReceipt{}, err
@@ -21,7 +22,7 @@ func (x memories) Change(ctx context.Context, p identity.Principal, c store.Memo
 		return store.MemoryReceipt{}, fault.New(fault.Invalid, "a memory needs an id")
 	}
 	if !p.IsSystem() && c.Scope.User != p.User {
-		return store.MemoryReceipt{}, notFound("memory", c.Scope.ID)
+		return store.MemoryReceipt{}, noMemory(c.Scope.ID)
 	}
 	for i := range c.Put {
 		if c.Put[i].Sort == "" || c.Put[i].ID == "" {
@@ -30,9 +31,9 @@ func (x memories) Change(ctx context.Context, p identity.Principal, c store.Memo
 	}
 	c.Scope.Workspace = workspace
 	var receipt store.MemoryReceipt
-	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
+	err = x.db.Write(ctx, func(tx Transaction) error {
 		receipt = store.MemoryReceipt{}
-		return w.changeMemory(&c, &receipt)
+		return writing{tx}.changeMemory(&c, &receipt)
 	})
 	if err != nil {
 		return store.MemoryReceipt{}, err
@@ -40,19 +41,22 @@ func (x memories) Change(ctx context.Context, p identity.Principal, c store.Memo
 	return receipt, nil
 }
 
+// writing is a transaction that changes memories.
+type writing struct{ Transaction }
+
 // changeMemory makes a change. It refuses before it writes.
-func (w *writer) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceipt) error {
+func (w writing) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceipt) error {
 	m, err := w.memoryScope(c.Scope.Workspace, c.Scope.ID)
 	if err != nil {
 		return err
 	}
 	if m != nil {
 		if m.User != c.Scope.User {
-			return notFound("memory", c.Scope.ID)
+			return noMemory(c.Scope.ID)
 		}
 		var row [1]driver.Value
 		if c.Mark != "" {
-			done, err := w.c.row(row[:], `SELECT result FROM memory_marks WHERE scope = ? AND mark = ?`, m.n, c.Mark)
+			done, err := w.Row(row[:], `SELECT result FROM memory_marks WHERE scope = ? AND mark = ?`, m.n, c.Mark)
 			if err != nil {
 				return err
 			}
@@ -82,19 +86,19 @@ func (w *writer) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceip
 	m.Version++
 	receipt.Version, receipt.Result = m.Version, c.Result
 	if c.Mark != "" {
-		if _, err := w.c.exec(`INSERT INTO memory_marks (scope, mark, result, time) VALUES (?, ?, ?, ?)`, m.n, c.Mark, []byte(c.Result), c.Time); err != nil {
+		if _, err := w.Exec(`INSERT INTO memory_marks (scope, mark, result, time) VALUES (?, ?, ?, ?)`, m.n, c.Mark, []byte(c.Result), c.Time); err != nil {
 			return err
 		}
 	}
-	_, err = w.c.exec(`UPDATE memory_scopes SET version = ?, next = ?, removed = ?, records = ?, searched = ?, bytes = ?, updated = ? WHERE n = ?`,
+	_, err = w.Exec(`UPDATE memory_scopes SET version = ?, next = ?, removed = ?, records = ?, searched = ?, bytes = ?, updated = ? WHERE n = ?`,
 		m.Version, m.next, m.removed, m.Records, m.searched, m.Bytes, max(m.Updated, c.Time), m.n)
 	return err
 }
 
 // memoryScope reads the row of a scope, nil when there is none.
-func (w *writer) memoryScope(workspace, id string) (*memoryScope, error) {
+func (w writing) memoryScope(workspace, id string) (*memoryScope, error) {
 	var row [9]driver.Value
-	found, err := w.c.row(row[:], `SELECT user_id, n, version, next, removed, records, searched, bytes, updated FROM memory_scopes
+	found, err := w.Row(row[:], `SELECT user_id, n, version, next, removed, records, searched, bytes, updated FROM memory_scopes
 		WHERE workspace_id = ? AND id = ?`, workspace, id)
 	if err != nil || !found {
 		return nil, err
@@ -105,9 +109,9 @@ func (w *writer) memoryScope(workspace, id string) (*memoryScope, error) {
 	return m, nil
 }
 
-func (w *writer) makeMemoryScope(c *store.MemoryChange) (*memoryScope, error) {
+func (w writing) makeMemoryScope(c *store.MemoryChange) (*memoryScope, error) {
 	s := c.Scope
-	n, err := w.c.insert(`INSERT INTO memory_scopes (workspace_id, id, user_id, kind, workflow_id, node_id, session_id, execution_id, part,
+	n, err := w.Insert(`INSERT INTO memory_scopes (workspace_id, id, user_id, kind, workflow_id, node_id, session_id, execution_id, part,
 		version, next, removed, records, searched, bytes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0, 0, 0, 0, ?, ?)`,
 		s.Workspace, s.ID, s.User, s.Kind, s.Workflow, s.Node, s.Session, s.Execution, s.Part, c.Time, c.Time)
 	if err != nil {
@@ -119,7 +123,7 @@ func (w *writer) makeMemoryScope(c *store.MemoryChange) (*memoryScope, error) {
 }
 
 // writeMemory changes the records and keeps the counts.
-func (w *writer) writeMemory(m *memoryScope, c *store.MemoryChange, receipt *store.MemoryReceipt) error {
+func (w writing) writeMemory(m *memoryScope, c *store.MemoryChange, receipt *store.MemoryReceipt) error {
 	if c.Clear {
 		n, err := w.clearMemory(m)
 		if err != nil {
@@ -146,7 +150,7 @@ func (w *writer) writeMemory(m *memoryScope, c *store.MemoryChange, receipt *sto
 		}
 	}
 	for _, k := range c.Touch {
-		if _, err := w.c.exec(`UPDATE memory_records SET used = ? WHERE scope = ? AND sort = ? AND id = ?`, c.Time, m.n, k.Sort, k.ID); err != nil {
+		if _, err := w.Exec(`UPDATE memory_records SET used = ? WHERE scope = ? AND sort = ? AND id = ?`, c.Time, m.n, k.Sort, k.ID); err != nil {
 			return err
 		}
 	}
@@ -159,9 +163,9 @@ type oldMemory struct {
 	searched                              bool
 }
 
-func (w *writer) memoryAt(m *memoryScope, k store.MemoryKey) (*oldMemory, error) {
+func (w writing) memoryAt(m *memoryScope, k store.MemoryKey) (*oldMemory, error) {
 	var row [6]driver.Value
-	found, err := w.c.row(row[:], `SELECT place, version, created, length(body), vector, searched FROM memory_records
+	found, err := w.Row(row[:], `SELECT place, version, created, length(body), vector, searched FROM memory_records
 		WHERE scope = ? AND sort = ? AND id = ?`, m.n, k.Sort, k.ID)
 	if err != nil || !found {
 		return nil, err
@@ -170,33 +174,33 @@ func (w *writer) memoryAt(m *memoryScope, k store.MemoryKey) (*oldMemory, error)
 }
 
 // unfind takes a record out of the searches.
-func (w *writer) unfind(m *memoryScope, o *oldMemory) error {
+func (w writing) unfind(m *memoryScope, o *oldMemory) error {
 	if o.searched {
 		m.searched--
-		if _, err := w.c.exec(`DELETE FROM memory_text WHERE rowid = ?`, o.place); err != nil {
+		if _, err := w.Exec(`DELETE FROM memory_text WHERE rowid = ?`, o.place); err != nil {
 			return err
 		}
 	}
 	if o.vector != 0 {
 		m.removed++
-		if _, err := w.c.exec(`DELETE FROM memory_vectors WHERE place = ?`, o.vector); err != nil {
+		if _, err := w.Exec(`DELETE FROM memory_vectors WHERE place = ?`, o.vector); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) dropMemory(m *memoryScope, o *oldMemory) error {
+func (w writing) dropMemory(m *memoryScope, o *oldMemory) error {
 	if err := w.unfind(m, o); err != nil {
 		return err
 	}
 	m.Records--
 	m.Bytes -= o.size
-	_, err := w.c.exec(`DELETE FROM memory_records WHERE place = ?`, o.place)
+	_, err := w.Exec(`DELETE FROM memory_records WHERE place = ?`, o.place)
 	return err
 }
 
-func (w *writer) putMemory(m *memoryScope, r *store.MemoryRecord, now int64) error {
+func (w writing) putMemory(m *memoryScope, r *store.MemoryRecord, now int64) error {
 	old, err := w.memoryAt(m, store.MemoryKey{Sort: r.Sort, ID: r.ID})
 	if err != nil {
 		return err
@@ -213,73 +217,76 @@ func (w *writer) putMemory(m *memoryScope, r *store.MemoryRecord, now int64) err
 		m.Records++
 	}
 	m.Bytes += int64(len(r.Body))
-	w.logged += 2*len(r.Body) + 4*len(r.Vector)
+	w.Grow(2*len(r.Body) + 4*len(r.Vector))
 	space, vector := "", int64(0)
 	if r.Vector != nil {
 		space, vector = r.Space, m.n<<32|m.next
 		m.next++
-		if _, err := w.c.exec(`INSERT INTO memory_vectors (place, record, space, vector) VALUES (?, ?, ?, ?)`, vector, place, space, packVector(r.Vector)); err != nil {
+		if _, err := w.Exec(`INSERT INTO memory_vectors (place, record, space, vector) VALUES (?, ?, ?, ?)`, vector, place, space, packVector(r.Vector)); err != nil {
 			return err
 		}
 	}
+	searched := int64(0)
 	if r.Text != nil {
+		searched = 1
 		m.searched++
-		if _, err := w.c.exec(`INSERT INTO memory_text (rowid, title, content, extra) VALUES (?, ?, ?, ?)`,
+		if _, err := w.Exec(`INSERT INTO memory_text (rowid, title, content, extra) VALUES (?, ?, ?, ?)`,
 			place, m.indexed(r.Text.Title), m.indexed(r.Text.Content), m.indexed(r.Text.Extra)); err != nil {
 			return err
 		}
 	}
-	_, err = w.c.exec(`INSERT OR REPLACE INTO memory_records (place, workspace_id, scope, sort, id, source, target, weight, at, used, expires,
+	_, err = w.Exec(`INSERT OR REPLACE INTO memory_records (place, workspace_id, scope, sort, id, source, target, weight, at, used, expires,
 		version, created, updated, searched, vector, space, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		place, m.Workspace, m.n, r.Sort, r.ID, r.Source, r.Target, r.Weight, r.At, max(r.Used, now), r.Expires,
-		version, created, now, flag(r.Text != nil), vector, space, []byte(r.Body))
+		version, created, now, searched, vector, space, []byte(r.Body))
 	return err
 }
 
 // clearMemory removes all records of a scope.
-func (w *writer) clearMemory(m *memoryScope) (int64, error) {
+func (w writing) clearMemory(m *memoryScope) (int64, error) {
 	if m.searched > 0 {
-		if _, err := w.c.exec(`DELETE FROM memory_text WHERE rowid IN (SELECT place FROM memory_records WHERE place > ? AND place <= ? AND searched = 1)`,
+		if _, err := w.Exec(`DELETE FROM memory_text WHERE rowid IN (SELECT place FROM memory_records WHERE place > ? AND place <= ? AND searched = 1)`,
 			m.first(), m.last()); err != nil {
 			return 0, err
 		}
 	}
-	vectors, err := w.c.change(`DELETE FROM memory_vectors WHERE place > ? AND place <= ?`, m.first(), m.last())
+	vectors, err := w.Change(`DELETE FROM memory_vectors WHERE place > ? AND place <= ?`, m.first(), m.last())
 	if err != nil {
 		return 0, err
 	}
 	m.removed += vectors
 	m.Records, m.searched, m.Bytes = 0, 0, 0
-	return w.c.change(`DELETE FROM memory_records WHERE place > ? AND place <= ?`, m.first(), m.last())
+	return w.Change(`DELETE FROM memory_records WHERE place > ? AND place <= ?`, m.first(), m.last())
 }
 
 // Forget implements [store.Memories].
-func (x memories) Forget(ctx context.Context, p identity.Principal, scope string) error {
+func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope string) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
 	var n int64
-	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
+	err = x.db.Write(ctx, func(tx Transaction) error {
+		w := writing{tx}
 		m, err := w.memoryScope(workspace, scope)
 		if err != nil {
 			return err
 		}
 		if m == nil || !p.IsSystem() && m.User != p.User {
-			return notFound("memory", scope)
+			return noMemory(scope)
 		}
 		n = m.n
 		if _, err := w.clearMemory(m); err != nil {
 			return err
 		}
-		if _, err := w.c.exec(`DELETE FROM memory_marks WHERE scope = ?`, m.n); err != nil {
+		if _, err := w.Exec(`DELETE FROM memory_marks WHERE scope = ?`, m.n); err != nil {
 			return err
 		}
-		_, err = w.c.exec(`DELETE FROM memory_scopes WHERE n = ?`, m.n)
+		_, err = w.Exec(`DELETE FROM memory_scopes WHERE n = ?`, m.n)
 		return err
 	})
 	if err == nil {
-		x.db.vectors.forget(n)
+		x.vectors.forget(n)
 	}
 	return err
 }
@@ -288,7 +295,7 @@ func (x memories) Forget(ctx context.Context, p identity.Principal, scope string
 const maxPurge = 500
 
 // Purge implements [store.Memories].
-func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBefore int64) (int, error) {
+func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBefore int64) (int, error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return 0, err
@@ -299,7 +306,7 @@ func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBef
 		text, args = text+` AND r.workspace_id = ?`, append(args, workspace)
 	}
 	due := map[[2]string][]store.MemoryKey{}
-	rows, err := query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s scanner) (k [4]string, err error) {
+	rows, err := query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s sqlconn.Scanner) (k [4]string, err error) {
 		return k, s.Scan(&k[0], &k[1], &k[2], &k[3])
 	}, args...)
 	if err != nil {
@@ -310,10 +317,10 @@ func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBef
 		due[at] = append(due[at], store.MemoryKey{Sort: k[1], ID: k[2]})
 	}
 	gone := 0
-	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
+	err = x.db.Write(ctx, func(tx Transaction) error {
 		gone = 0
 		for at, keys := range due { // order does not matter: each is a scope of its own
-			n, err := w.expireMemory(at[0], at[1], keys, now)
+			n, err := writing{tx}.expireMemory(at[0], at[1], keys, now)
 			if err != nil {
 				return err
 			}
@@ -326,7 +333,7 @@ func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBef
 				JOIN memory_scopes s ON s.n = k.scope WHERE k.time < ? AND s.workspace_id = ? LIMIT ?)`
 			args = []driver.Value{marksBefore, workspace, int64(maxPurge)}
 		}
-		n, err := w.c.change(marks, args...)
+		n, err := tx.Change(marks, args...)
 		gone += int(n)
 		return err
 	})
@@ -334,7 +341,7 @@ func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBef
 }
 
 // expireMemory removes records that are still expired.
-func (w *writer) expireMemory(workspace, scope string, keys []store.MemoryKey, now int64) (int, error) {
+func (w writing) expireMemory(workspace, scope string, keys []store.MemoryKey, now int64) (int, error) {
 	m, err := w.memoryScope(workspace, scope)
 	if err != nil || m == nil {
 		return 0, err
@@ -342,7 +349,7 @@ func (w *writer) expireMemory(workspace, scope string, keys []store.MemoryKey, n
 	gone := 0
 	for _, k := range keys {
 		var row [1]driver.Value
-		due, err := w.c.row(row[:], `SELECT 1 FROM memory_records WHERE scope = ? AND sort = ? AND id = ? AND expires > 0 AND expires <= ?`, m.n, k.Sort, k.ID, now)
+		due, err := w.Row(row[:], `SELECT 1 FROM memory_records WHERE scope = ? AND sort = ? AND id = ? AND expires > 0 AND expires <= ?`, m.n, k.Sort, k.ID, now)
 		if err != nil {
 			return 0, err
 		}
@@ -359,7 +366,7 @@ func (w *writer) expireMemory(workspace, scope string, keys []store.MemoryKey, n
 		gone++
 	}
 	if gone > 0 {
-		_, err = w.c.exec(`UPDATE memory_scopes SET version = version + 1, removed = ?, records = ?, searched = ?, bytes = ? WHERE n = ?`,
+		_, err = w.Exec(`UPDATE memory_scopes SET version = version + 1, removed = ?, records = ?, searched = ?, bytes = ? WHERE n = ?`,
 			m.removed, m.Records, m.searched, m.Bytes, m.n)
 	}
 	return gone, err

@@ -1,4 +1,4 @@
-package sqlite
+package datadir
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
 )
 
 // Lost is the name of the fact that marks the refusal of a directory in which something that was acknowledged is missing. It
@@ -33,7 +34,7 @@ type found struct {
 	// newer says that what its tables mean is not known.
 	newer bool
 	// mark is what the database has counted; it has none before version 11.
-	mark   mark
+	mark   Mark
 	marked bool
 	// since is the last commit of the epoch that the file's mark names, if the database knows that epoch.
 	since      int64
@@ -43,14 +44,14 @@ type found struct {
 }
 
 // endMark is how far the database has come: what it has counted, or further by what is known of the file.
-func (f found) endMark(c claim) mark {
+func (f found) endMark(c claim) Mark {
 	m := f.mark
 	for _, other := range []struct {
 		has bool
-		mark
-	}{{f.has, c.mark}, {f.hasNext, c.next}} {
-		if other.has && other.epoch == m.epoch && other.commits > m.commits {
-			m = other.mark
+		Mark
+	}{{f.has, c.Mark}, {f.hasNext, c.next}} {
+		if other.has && other.Epoch == m.Epoch && other.Commits > m.Commits {
+			m = other.Mark
 		}
 	}
 	return m
@@ -89,18 +90,18 @@ func read(ctx context.Context, db rowReader, c claim) (f found, err error) {
 	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&f.version); err != nil {
 		return f, err
 	}
-	known, err := knownVersion()
+	known, err := migrations.Newest()
 	if f.newer = f.version > known; err != nil || f.newer || f.version < markedSince {
 		return f, err
 	}
 	m := &f.mark
 	if err := db.QueryRowContext(ctx, "SELECT m.epoch, coalesce(e.id, ''), commits, rows, executions, time FROM commit_mark m LEFT JOIN epochs e USING (epoch)").
-		Scan(&m.epoch, &m.id, &m.commits, &m.rows, &m.executions, &m.time); err != nil {
+		Scan(&m.Epoch, &m.id, &m.Commits, &m.Rows, &m.Executions, &m.Time); err != nil {
 		return f, err
 	}
 	f.marked = true
 	err = db.QueryRowContext(ctx, "SELECT coalesce((SELECT min(first) - 1 FROM epochs WHERE epoch > ?1), commits) FROM epochs, commit_mark WHERE epochs.epoch = ?1 AND id = ?2",
-		c.epoch, c.id).Scan(&f.since)
+		c.Epoch, c.id).Scan(&f.since)
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, nil
 	}
@@ -108,31 +109,42 @@ func read(ctx context.Context, db rowReader, c claim) (f found, err error) {
 		return f, err
 	}
 	f.knowsEpoch = true
-	if f.has, err = f.attests(ctx, db, c.mark); err == nil {
+	if f.has, err = f.attests(ctx, db, c.Mark); err == nil {
 		f.hasNext, err = f.attests(ctx, db, c.next)
 	}
 	return f, err
 }
 
 // attests says whether a database, which knows the epoch of a commit, has the commit.
-func (f found) attests(ctx context.Context, db rowReader, m mark) (bool, error) {
-	if m.commits <= f.since || m.witness == (witness{}) {
-		return m.commits > 0 && m.commits <= f.since, nil
+func (f found) attests(ctx context.Context, db rowReader, m Mark) (bool, error) {
+	if m.Commits <= f.since || m.Witness == (Witness{}) {
+		return m.Commits > 0 && m.Commits <= f.since, nil
 	}
 	var time int64
 	var body []byte
-	err := db.QueryRowContext(ctx, "SELECT time, body FROM journal WHERE place = ?1 UNION ALL SELECT time, body FROM journal_in_order WHERE place = ?1", m.witness.place).Scan(&time, &body)
+	err := db.QueryRowContext(ctx, "SELECT time, body FROM journal WHERE place = ?1 UNION ALL SELECT time, body FROM journal_in_order WHERE place = ?1", m.Witness.place).Scan(&time, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil && witnessOf(m.witness.place, time, body) == m.witness, err
+	return err == nil && WitnessOf(m.Witness.place, time, body) == m.Witness, err
+}
+
+// HasCommit checks that a database has a commit, read as somebody who has not read it before.
+func HasCommit(path string, m Mark) error {
+	return look(path, false, func(db *sql.DB) error {
+		f, err := read(context.Background(), db, claim{Mark: m, there: true})
+		if err == nil && !f.has {
+			err = fmt.Errorf("it lacks commit %d", m.Commits)
+		}
+		return err
+	})
 }
 
 // examine compares a database with what was acknowledged. It returns what the database says, and the loss, if there is one,
 // in words for the operator.
 func examine(ctx context.Context, dir, path string) (f found, c claim, loss string, err error) {
 	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
-	c, err = readMark(dir)
+	c, err = ReadMark(dir)
 	if errors.Is(err, errMarkDamaged) {
 		loss, err = err.Error()+", so nobody can say whether the database has everything that was acknowledged", nil
 	}
@@ -143,14 +155,14 @@ func examine(ctx context.Context, dir, path string) (f found, c claim, loss stri
 		if f, err = read(ctx, db, c); err != nil || !c.there || f.newer {
 			return err
 		}
-		if loss = behind(f, c.mark); loss == "" {
+		if loss = behind(f, c.Mark); loss == "" {
 			return nil
 		}
-		gone, err := missing(ctx, db, f, c.mark)
+		gone, err := missing(ctx, db, f, c.Mark)
 		loss += gone
 		return err
 	})
-	if err != nil || !c.there || f.newer || loss != "" || c.folded >= f.endMark(c).commits {
+	if err != nil || !c.there || f.newer || loss != "" || c.Folded >= f.endMark(c).Commits {
 		return f, c, loss, err
 	}
 	loss, err = torn(ctx, path, f, c)
@@ -158,26 +170,26 @@ func examine(ctx context.Context, dir, path string) (f found, c claim, loss stri
 }
 
 // behind says what a database lacks of what was acknowledged.
-func behind(f found, claim mark) string {
-	last := at(claim.time)
+func behind(f found, claim Mark) string {
+	last := at(claim.Time)
 	switch {
 	case !f.marked:
-		return fmt.Sprintf("the database is of version %d and older than what was acknowledged: %d commits, the last of them %s", f.version, claim.commits, last)
-	case !f.knowsEpoch && f.mark.epoch < claim.epoch:
-		return fmt.Sprintf("the database is an older copy, of about commit %d %s, and commits up to %d, the last of them %s, were acknowledged", f.mark.commits, at(f.mark.time), claim.commits, last)
+		return fmt.Sprintf("the database is of version %d and older than what was acknowledged: %d commits, the last of them %s", f.version, claim.Commits, last)
+	case !f.knowsEpoch && f.mark.Epoch < claim.Epoch:
+		return fmt.Sprintf("the database is an older copy, of about commit %d %s, and commits up to %d, the last of them %s, were acknowledged", f.mark.Commits, at(f.mark.Time), claim.Commits, last)
 	case !f.knowsEpoch:
-		return fmt.Sprintf("the database is another one than that in which commits up to %d, the last of them %s, were acknowledged", claim.commits, last)
+		return fmt.Sprintf("the database is another one than that in which commits up to %d, the last of them %s, were acknowledged", claim.Commits, last)
 	case f.has:
 		return ""
-	case f.mark.epoch > claim.epoch: // it has gone on elsewhere
-		return fmt.Sprintf("the database is a copy that has gone another way: it lacks commit %d %s, which was acknowledged", claim.commits, last)
+	case f.mark.Epoch > claim.Epoch: // it has gone on elsewhere
+		return fmt.Sprintf("the database is a copy that has gone another way: it lacks commit %d %s, which was acknowledged", claim.Commits, last)
 	}
-	return fmt.Sprintf("the database lacks commits that were acknowledged, up to commit %d %s", claim.commits, last)
+	return fmt.Sprintf("the database lacks commits that were acknowledged, up to commit %d %s", claim.Commits, last)
 }
 
 // missing says how much a database lacks, and names what may be affected.
-func missing(ctx context.Context, db *sql.DB, f found, claim mark) (text string, err error) {
-	if f.knowsEpoch && f.mark.epoch == claim.epoch {
+func missing(ctx context.Context, db *sql.DB, f found, claim Mark) (text string, err error) {
+	if f.knowsEpoch && f.mark.Epoch == claim.Epoch {
 		c, err := count(ctx, db, claim)
 		if err != nil {
 			return "", err
@@ -241,7 +253,7 @@ func torn(ctx context.Context, path string, f found, c claim) (loss string, err 
 		alone, err = read(ctx, db, c)
 		return err
 	})
-	if err == nil && alone.endMark(c).commits < f.endMark(c).commits {
+	if err == nil && alone.endMark(c).Commits < f.endMark(c).Commits {
 		return "", nil // the log is there, and whole up to its last commit
 	}
 	// An error says that the file needs its log. Then the log must be whole, or what follows has an error as well.
@@ -267,7 +279,7 @@ func lossRefused(dir, loss string) error {
 	return lost{
 		what: loss,
 		remedy: fmt.Sprintf("%s was cut, damaged or removed, or %s was replaced by an older copy: put the files back as they were; if they are gone, or a copy was restored on purpose, go on without what is missing with: tandem recover --accept-loss --data %s",
-			databaseFile+logSuffix, databaseFile, dir),
+			DatabaseFile+LogSuffix, DatabaseFile, dir),
 	}.refusal()
 }
 
@@ -282,10 +294,10 @@ func Sound(ctx context.Context, dir string) error {
 	if err != nil || !there {
 		return err
 	}
-	f, _, loss, err := examine(ctx, dir, realPath(dir))
+	f, _, loss, err := examine(ctx, dir, RealPath(dir))
 	switch {
 	case err != nil:
-		return unusable(dir, err)
+		return Unusable(dir, err)
 	case f.version == 0:
 		return databaseGone(dir, "has nothing in it", false)
 	case loss != "":

@@ -1,4 +1,4 @@
-package sqlite
+package sqlconn
 
 import (
 	"context"
@@ -11,29 +11,30 @@ import (
 	"sync"
 )
 
-// readers are the connections that reads share, a fixed number of them, each with the statements that it has prepared. They do
+// Readers are the connections that reads share, a fixed number of them, each with the statements that it has prepared. They do
 // without the pool of database/sql: it starts a goroutine for every statement whose context can end, and so does the driver,
 // which is more work than most reads are. A read that has begun is finished instead; none takes long.
-type readers struct {
+type Readers struct {
 	path string
 	// turns has room for those that read.
 	turns chan struct{}
 	mu    sync.Mutex
 	// free are the connections that nobody uses, the last used last. That one is taken first: it has at hand what was read last, and
 	// what comes one after the other opens one connection.
-	free []*conn
+	free []*Conn
 }
 
 // maxStatements is how many statements a reading connection keeps prepared. Some listings have texts of their own; with too
 // many of them all are let go.
 const maxStatements = 500
 
-func newReaders(path string, n int) *readers {
-	return &readers{path: path, turns: make(chan struct{}, n)}
+// NewReaders makes room for so many reads at the same time. Connections are opened when they are needed.
+func NewReaders(path string, n int) *Readers {
+	return &Readers{path: path, turns: make(chan struct{}, n)}
 }
 
-// use hands a connection to a function.
-func (r *readers) use(ctx context.Context, f func(*conn) error) error {
+// Use hands a connection to a function.
+func (r *Readers) Use(ctx context.Context, f func(*Conn) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -49,19 +50,19 @@ func (r *readers) use(ctx context.Context, f func(*conn) error) error {
 	defer func() { <-r.turns }()
 	c, err := r.takeReader()
 	if err != nil {
-		return readError(ctx, err)
+		return ReadError(ctx, err)
 	}
 	defer r.put(c)
 	if len(c.stmts) > maxStatements {
-		if err := c.forget(); err != nil {
-			return readError(ctx, err)
+		if err := c.Forget(); err != nil {
+			return ReadError(ctx, err)
 		}
 	}
 	return f(c)
 }
 
 // takeReader returns a connection that nobody uses.
-func (r *readers) takeReader() (*conn, error) {
+func (r *Readers) takeReader() (*Conn, error) {
 	r.mu.Lock()
 	if last := len(r.free) - 1; last >= 0 {
 		defer r.mu.Unlock()
@@ -70,17 +71,17 @@ func (r *readers) takeReader() (*conn, error) {
 		return c, nil
 	}
 	r.mu.Unlock()
-	return openConn(r.path, "query_only(1)", "cache_size(-1024)")
+	return Open(r.path, "query_only(1)", "cache_size(-1024)")
 }
 
-func (r *readers) put(c *conn) {
+func (r *Readers) put(c *Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.free = append(r.free, c)
 }
 
-// close waits until nobody reads, then closes all connections. Nobody can read from then on.
-func (r *readers) close() error {
+// Close waits until nobody reads, then closes all connections. Nobody can read from then on.
+func (r *Readers) Close() error {
 	for range cap(r.turns) {
 		r.turns <- struct{}{}
 	}
@@ -88,14 +89,14 @@ func (r *readers) close() error {
 	defer r.mu.Unlock()
 	var errs []error
 	for _, c := range r.free {
-		errs = append(errs, c.close())
+		errs = append(errs, c.Close())
 	}
 	r.free = nil
 	return errors.Join(errs...)
 }
 
-// forget lets go of all statements.
-func (c *conn) forget() error {
+// Forget lets go of all statements.
+func (c *Conn) Forget() error {
 	var errs []error
 	for text, s := range c.stmts { // order does not matter: all are closed
 		errs = append(errs, s.close())
@@ -104,35 +105,35 @@ func (c *conn) forget() error {
 	return errors.Join(errs...)
 }
 
-// each reads the rows of a statement, one after the other, until there are none, the function returns false or the context has
+// Each reads the rows of a statement, one after the other, until there are none, the function returns false or the context has
 // ended. What a row holds is valid during the call; texts and bytes that were taken out of it stay as they are.
-func (c *conn) each(ctx context.Context, text string, args []any, row func(scanner) (bool, error)) (err error) {
-	s, err := c.prepare(text)
+func (c *Conn) Each(ctx context.Context, text string, args []any, row func(Scanner) (bool, error)) (err error) {
+	s, err := c.Prepare(text)
 	if err != nil {
-		return readError(ctx, err)
+		return ReadError(ctx, err)
 	}
 	values, err := driverValues(args)
 	if err != nil {
-		return readError(ctx, err)
+		return ReadError(ctx, err)
 	}
 	rows, err := s.query.QueryContext(context.Background(), s.bind(values))
 	clear(s.args)
 	if err != nil {
-		return readError(ctx, err)
+		return ReadError(ctx, err)
 	}
 	defer func() {
 		if cerr := rows.Close(); err == nil && cerr != nil {
-			err = readError(ctx, cerr)
+			err = ReadError(ctx, cerr)
 		}
 	}()
-	read := make(record, len(rows.Columns()))
-	var scan scanner = read // made once for all rows
+	read := make(Record, len(rows.Columns()))
+	var scan Scanner = read // made once for all rows
 	for {
 		switch err := rows.Next(read); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return readError(ctx, err)
+			return ReadError(ctx, err)
 		}
 		if more, err := row(scan); err != nil || !more {
 			return err
@@ -143,17 +144,58 @@ func (c *conn) each(ctx context.Context, text string, args []any, row func(scann
 	}
 }
 
-// transaction lets a function read one state of the database.
-func (c *conn) transaction(ctx context.Context, read func() error) (err error) {
-	if _, err := c.exec("BEGIN"); err != nil {
-		return readError(ctx, err)
+// Transaction lets a function read one state of the database.
+func (c *Conn) Transaction(ctx context.Context, read func() error) (err error) {
+	if err := c.run("BEGIN"); err != nil {
+		return ReadError(ctx, err)
 	}
 	defer func() {
-		if _, cerr := c.exec("COMMIT"); err == nil && cerr != nil {
-			err = readError(ctx, cerr)
+		if cerr := c.run("COMMIT"); err == nil && cerr != nil {
+			err = ReadError(ctx, cerr)
 		}
 	}()
 	return read()
+}
+
+// run runs a statement that has no arguments.
+func (c *Conn) run(text string) error {
+	s, err := c.Prepare(text)
+	if err == nil {
+		_, err = s.Exec()
+	}
+	return err
+}
+
+// Scanner is a row.
+type Scanner interface{ Scan(...any) error }
+
+// All reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
+func All[T any](ctx context.Context, c *Conn, text string, scan func(Scanner) (T, error), args []any) ([]T, error) {
+	return Into(ctx, c, text, scan, args, nil)
+}
+
+// Into is [All] into a list that may have room already.
+func Into[T any](ctx context.Context, c *Conn, text string, scan func(Scanner) (T, error), args []any, all []T) ([]T, error) {
+	err := c.Each(ctx, text, args, func(s Scanner) (bool, error) {
+		one, err := scan(s)
+		if err != nil {
+			return false, ReadError(ctx, err)
+		}
+		all = append(all, one)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// ReadError is what a read that has not worked is answered with: why its context has ended, if it has.
+func ReadError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("read the database: %w", err)
 }
 
 // driverValues are arguments as the driver takes them.
@@ -166,7 +208,10 @@ func driverValues(args []any) ([]driver.Value, error) {
 		case int:
 			values[i] = int64(v)
 		case bool:
-			values[i] = flag(v)
+			values[i] = int64(0)
+			if v {
+				values[i] = int64(1)
+			}
 		default:
 			value, err := driver.DefaultParameterConverter.ConvertValue(arg)
 			if err != nil {
@@ -178,11 +223,11 @@ func driverValues(args []any) ([]driver.Value, error) {
 	return values, nil
 }
 
-// record is a row that was read.
-type record []driver.Value
+// Record is a row that was read, as the driver has its columns.
+type Record []driver.Value
 
 // Scan takes the columns out of it.
-func (r record) Scan(dest ...any) error {
+func (r Record) Scan(dest ...any) error {
 	if len(dest) != len(r) {
 		return fmt.Errorf("the row has %d columns, and %d are wanted", len(r), len(dest))
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package blobdir
 
 import (
 	"bytes"
@@ -152,14 +152,14 @@ func (k *knownParts) addPart(one knownPart) {
 }
 
 // putParts puts a value in parts. It is not ok for one that is better kept as one file; nothing is put then.
-func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace string, value []byte) (blob store.Blob, ok bool, err error) {
+func (b *Dir) putParts(ctx context.Context, p identity.Principal, workspace string, value []byte) (blob store.Blob, ok bool, err error) {
 	list := partList{Size: int64(len(value))}
 	spans := largeParts(value)
 	hashes, contents := make([]string, len(spans)), map[string][]byte{} // contents are those that may have to be written
 	distinct, rest := map[string]bool{}, len(value)
 	for i, s := range spans {
 		content := value[s.from:s.to]
-		hash, known := b.db.parts.find(workspace, content)
+		hash, known := b.parts.find(workspace, content)
 		if !known {
 			sum := sha256.Sum256(content)
 			hash = hex.EncodeToString(sum[:])
@@ -175,7 +175,7 @@ func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace str
 	}
 	sum := sha256.Sum256(value)
 	blob = store.Blob{Hash: hex.EncodeToString(sum[:]), Size: list.Size}
-	if there, err := b.Stat(ctx, p, blob.Hash); err == nil && there == blob {
+	if there, err := b.Stat(p, blob.Hash); err == nil && there == blob {
 		final, err := blobPath(p, blob.Hash)
 		if err != nil {
 			return store.Blob{}, false, err
@@ -189,7 +189,7 @@ func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace str
 			if _, err := b.putBlob(ctx, p, workspace, bytes.NewReader(content), ""); err != nil {
 				return store.Blob{}, false, err
 			}
-			b.db.parts.addPart(knownPart{workspace, hashes[i], content})
+			b.parts.addPart(knownPart{workspace, hashes[i], content})
 		}
 		list.Parts = append(list.Parts, part{Text: value[at:s.from]}, part{Hash: hashes[i], Size: int64(s.to - s.from)})
 		at = s.to
@@ -204,8 +204,8 @@ func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace str
 }
 
 // readParts reads the list of a value's parts.
-func (b blobs) readParts(name, hash string) (list partList, err error) {
-	body, err := b.db.root.ReadFile(name + partsSuffix)
+func (b *Dir) readParts(name, hash string) (list partList, err error) {
+	body, err := b.root.ReadFile(name + partsSuffix)
 	if err != nil {
 		return list, blobError(hash, err)
 	}
@@ -216,7 +216,7 @@ func (b blobs) readParts(name, hash string) (list partList, err error) {
 }
 
 // openParts opens a value that is kept in parts.
-func (b blobs) openParts(p identity.Principal, name, hash string) (io.ReadCloser, store.Blob, error) {
+func (b *Dir) openParts(p identity.Principal, name, hash string) (io.ReadCloser, store.Blob, error) {
 	list, err := b.readParts(name, hash)
 	if err != nil {
 		return nil, store.Blob{}, err
@@ -231,7 +231,7 @@ func (b blobs) openParts(p identity.Principal, name, hash string) (io.ReadCloser
 		if err != nil {
 			return nil, store.Blob{}, errors.Join(fmt.Errorf("read blob %q: %w", hash, err), out.Close())
 		}
-		f, err := b.db.root.Open(name)
+		f, err := b.root.Open(name)
 		if err != nil {
 			return nil, store.Blob{}, errors.Join(blobError(one.Hash, err), out.Close())
 		}

@@ -1,0 +1,95 @@
+// Package datadir is the directory in which the SQLite store keeps everything: who has it open, whether its files are private and
+// still the same, the mark beside the database that says how far it had come (docs/decisions/0010), what a database lacks of what was
+// acknowledged, and how it is brought up to date.
+//
+// It knows the tables that say how far a database has come, and nothing of what is stored. The store and what looks after data
+// directories import it.
+package datadir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"tandem/fault"
+	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
+)
+
+// DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
+const DatabaseFile = "tandem.db"
+
+// InUse is the name of the fact that marks the refusal of a directory which another process has open.
+const InUse = "in_use"
+
+// Names in the data directory. BlobDir has the large values.
+const (
+	lockFile = "tandem.lock"
+	BlobDir  = "blobs"
+)
+
+// FindLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
+// database that has gone.
+func FindLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
+	there, err := hasDatabase(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := makePrivate(dir, path); err != nil {
+		return "", Unusable(dir, err)
+	}
+	if !there {
+		return "", nil
+	}
+	f, _, loss, err := examine(ctx, dir, path)
+	switch {
+	case err != nil:
+		return "", Unusable(dir, err)
+	case f.version == 0:
+		return loss, databaseGone(dir, "has nothing in it", false)
+	case loss != "" && !accept:
+		return "", lossRefused(dir, loss)
+	}
+	return loss, nil
+}
+
+// SyncPath makes the names in a directory durable.
+func SyncPath(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(SyncDir(d), d.Close())
+}
+
+// Unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
+func Unusable(dir string, err error) error {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e
+	}
+	remedy := ""
+	switch code := sqlconn.Code(err); {
+	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen, code == sqlconn.CodePerm:
+		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
+	case IsFull(err):
+		remedy = "; the disk is full: make room or choose another directory"
+		err = errors.Join(store.ErrFull, err)
+	case code == sqlconn.CodeCorrupt, code == sqlconn.CodeNotADB:
+		remedy = "; the database is damaged: restore it from a copy"
+	}
+	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
+}
+
+// IsFull says that there was no room for a write, which then did not happen.
+func IsFull(err error) bool {
+	return sqlconn.Code(err) == sqlconn.CodeFull || NoSpace(err)
+}
+
+// Full is the error of a write for which there was no room.
+func Full(path string, cause error) error {
+	e := fault.Newf(fault.Internal, "there is no room left on the disk of %q; make room and try again", path).
+		WithCause(fmt.Errorf("%w: %w", store.ErrFull, cause))
+	e.Retryable = true
+	return e
+}
