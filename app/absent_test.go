@@ -36,7 +36,7 @@ func warned(list []api.Problem, code, path, says string) bool {
 	})
 }
 
-// What a workflow names and the workspace does not have is told when it is validated on a server, saved, copied and deployed.
+// What a workflow names and the workspace does not have is told when it is validated on a server, saved and copied; to be deployed it must be there.
 func TestAbsent_IsToldWhenSaved(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
@@ -44,8 +44,8 @@ func TestAbsent_IsToldWhenSaved(t *testing.T) {
 	saved := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", asksPeople, "Content-Type", "application/yaml"), http.StatusCreated)
 	again := want[api.Saved](t, x.call(t, "editor", "PUT", "/workflows/asks", asksPeople, "Content-Type", "application/yaml"), http.StatusOK)
 	copied := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows/asks/copy", api.CopyRequest{ID: "copy"}), http.StatusCreated)
-	deployed := want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/asks/deploy", nil), http.StatusOK)
-	for name, list := range map[string][]api.Problem{"validate": checked.Problems, "create": saved.Problems, "update": again.Problems, "copy": copied.Problems, "deploy": deployed.Warnings} {
+	refused(t, x.call(t, "editor", "POST", "/workflows/asks/deploy", nil), http.StatusUnprocessableEntity, "invalid") // where it is an error
+	for name, list := range map[string][]api.Problem{"validate": checked.Problems, "create": saved.Problems, "update": again.Problems, "copy": copied.Problems} {
 		if len(list) != 3 || !warned(list, "unknown_workflow", "metadata.settings.error_workflow", `"cleanup" does not exist`) ||
 			!warned(list, "unknown_approver", "nodes[1].configurations.approvers[1]", `did you mean "viewer"`) ||
 			!warned(list, "unknown_approver", "nodes[1].configurations.escalation.to[0]", `"boss"`) {

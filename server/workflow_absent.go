@@ -36,7 +36,7 @@ const (
 const humanType = "HUMAN_IN_THE_LOOP"
 
 // absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Server.mentions]. They may be made later,
-// so that none of it is an error.
+// so that none of it is an error before the workflow is deployed ([Server.lacking]).
 func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
 	var problems []workflow.Problem
 	warn := func(code, path, format string, args ...any) {
@@ -55,6 +55,9 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 		return nil, err
 	}
 	if err := s.idleFillings(ctx, p, def, warn); err != nil {
+		return nil, err
+	}
+	if err := s.unfitCredentials(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
 	var people []named
@@ -242,7 +245,7 @@ func credentialsIn(n *workflow.Node, at string) (list []named) {
 
 // profilesIn are the profiles of models that a node names.
 func profilesIn(n *workflow.Node, at string) []named {
-	return namedIn(n, at, "llm_profile", "profile_id", "fallback_profiles", "filling_profile", "vision_profile", "embedding_profile")
+	return namedIn(n, at, "llm_profile", "profile_id", "fallback_profiles", "filling_profile", "vision_profile", "embedding_profile", "ai_analysis_model")
 }
 
 // named is a text in a configuration that names somebody or something, and where.

@@ -90,6 +90,9 @@ func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.
 		slices.Sort(missing)
 		return fault.Newf(fault.Unsupported, "this installation cannot run %s; take the nodes out or use another kind", strings.Join(missing, ", ")).With("fields", fields)
 	}
+	if err := s.lacking(ctx, p, def, problems); err != nil {
+		return err
+	}
 	_, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest") // which makes it ready to run
 	if err != nil {
 		return err

@@ -57,6 +57,21 @@ func errorWorkflowCases() []Case {
 			b.ends("x", engine.StatusTimeout)
 			b.ends(handler("x"), engine.StatusSuccess)
 		}},
+		{Name: "ErrorWorkflow/OfAChildAndOfItsParent", Crashes: true, run: func(b *bench) {
+			kid := engine.ChildID("x", "k", 0)
+			b.save(withErrorWorkflow(flow("f", []string{"k CHILD {workflow: kid}"}, nil), mend), breaks("kid", "patch"), flow(mend, []string{"m WORK"}, nil), flow("patch", []string{"m WORK"}, nil))
+			b.start("x", "f")
+			b.ends("x", engine.StatusError)
+			for _, failed := range []string{"x", kid} { // each has its own, with its own record
+				b.ends(handler(failed), engine.StatusSuccess)
+				if _, start := b.view(handler(failed)); start.ErrorOf != failed || !strings.Contains(string(start.Initial), `"failed_execution":{"execution_id":"`+failed+`"`) {
+					b.t.Errorf("the error workflow of %q was told %s", failed, start.Initial)
+				}
+			}
+			if n := len(b.all()); n != 4 {
+				b.t.Errorf("%d executions", n)
+			}
+		}},
 		{Name: "ErrorWorkflow/DoesNotGoOnForEver", Crashes: true, run: func(b *bench) {
 			// The error workflow fails, and so does the child it starts; both name an error workflow.
 			kid := engine.ChildID(handler("x"), "k", 0)

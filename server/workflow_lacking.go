@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// What a workflow needs may be made after it was saved, so that whatever is missing is a warning there. When it is deployed it has to be there: what runs by
+// itself would fail where nobody looks.
+
+// The codes of problems that are looked for here.
+const (
+	problemUnfitCredential = "unfit_credential"
+	problemNotDeployed     = "workflow_not_deployed"
+)
+
+// maxLackingTold is how many of the problems stand in the words of the refusal; all of them are among its fields.
+const maxLackingTold = 10
+
+// lacking refuses to deploy a definition that needs what the workspace does not have, and names all of it at once. Problems are what validation has found.
+func (s *Server) lacking(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) error {
+	absent, err := s.absent(ctx, p, def)
+	if err != nil {
+		return err
+	}
+	idle, err := s.notStartable(ctx, p, def)
+	if err != nil {
+		return err
+	}
+	var found []workflow.Problem
+	var told []string
+	code := fault.CredentialMissing // if that is all there is
+	for _, one := range slices.Concat(problems, absent, idle) {
+		if !lacks(one.Code) || switchedOff(def, one.Path) {
+			continue
+		}
+		one.Severity = workflow.SeverityError
+		if one.Code == problemUnknownCredential {
+			one.Code = node.ProblemCredentialMissing
+		}
+		if n, ok := nodeIndex(one.Path); ok && n < len(def.Nodes) {
+			one.Message = fmt.Sprintf("node %q: %s", def.Nodes[n].ID, one.Message)
+		}
+		if one.Code != node.ProblemCredentialMissing {
+			code = fault.Invalid
+		}
+		found, told = append(found, one), append(told, one.Message)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if more := len(told) - maxLackingTold; more > 0 {
+		told = append(told[:maxLackingTold], fmt.Sprintf("and %d more", more))
+	}
+	return fault.Newf(code, "the workflow needs what is not there: %s", strings.Join(told, "; ")).With("problems", found)
+}
+
+// lacks says that a problem is about something that is not there.
+func lacks(code string) bool {
+	switch code {
+	case node.ProblemCredentialMissing, problemUnknownCredential, problemUnfitCredential, problemUnknownProfile, problemUnknownServer, problemUnknownWorkflow, problemNotDeployed,
+		problemUnknownTemplate, problemUnknownAgent, problemUnknownApprover:
+		return true
+	}
+	return false
+}
+
+// switchedOff says that a path leads into a node that does no work.
+func switchedOff(def *workflow.Definition, path string) bool {
+	n, ok := nodeIndex(path)
+	return ok && n < len(def.Nodes) && gjson.GetBytes(def.Nodes[n].Configurations, "enabled").Raw == "false"
+}
+
+// notStartable finds workflows that are there and could not be started as a node would start them: they are not deployed, or have no such revision. Two that start each other
+// could never be deployed if each had to be there first, so what starts this one again is let pass.
+func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
+	system := identity.System(p.Workspace)
+	for i := range def.Nodes {
+		for _, one := range namedBy(subWorkflow, "workflow_id")(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+			revision := gjson.GetBytes(def.Nodes[i].Configurations, "revision")
+			if one.text == def.Metadata.ID || node.Dynamic(revision) {
+				continue
+			}
+			which := revision.String()
+			if which == "" {
+				which = "deployed"
+			}
+			_, _, wrong := s.o.Revisions.Request(ctx, system, one.text, which)
+			switch class := fault.CodeOf(wrong).Class(); {
+			case wrong == nil:
+				continue
+			case class == fault.ClassInternal:
+				return nil, wrong
+			}
+			if there, again, err := s.startsAgain(ctx, system, one.text, def.Metadata.ID); err != nil {
+				return nil, err
+			} else if there && !again {
+				found = append(found, workflow.Problem{Code: problemNotDeployed, Path: one.path, Message: fmt.Sprintf("the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)})
+			}
+		}
+	}
+	return found, nil
+}
+
+// subWorkflow is the kind whose nodes start other workflows.
+const subWorkflow = "FLOW.SUB_WORKFLOW"
+
+// startsAgain says whether a workflow is there, and whether a node of it starts another one.
+func (s *Server) startsAgain(ctx context.Context, p identity.Principal, id, other string) (there, again bool, err error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, false, nil // which is told already
+	}
+	if err != nil {
+		return false, false, err
+	}
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, id, w.Revision)
+	if err != nil {
+		return false, false, err
+	}
+	def, _ := s.o.Check(revision.Definition)
+	return true, def != nil && slices.ContainsFunc(def.Nodes, func(n workflow.Node) bool {
+		return n.Kind() == subWorkflow && gjson.GetBytes(n.Configurations, "workflow_id").Str == other
+	}), nil
+}
+
+// unfitCredentials warns of credentials that are there and are of a type that the node cannot use.
+func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+	var list []store.Credential
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		kind, ok := s.o.Registry.Get(n.Kind())
+		if !ok {
+			continue
+		}
+		types := credentialTypes(&kind, n)
+		for _, one := range namedIn(n, fmt.Sprintf("nodes[%d].configurations.", i), "credential_id") {
+			if len(types) == 0 {
+				continue
+			}
+			if list == nil {
+				var err error
+				if list, err = s.o.Stores.Credentials.List(ctx, identity.System(p.Workspace)); err != nil {
+					return err
+				}
+			}
+			at := slices.IndexFunc(list, func(c store.Credential) bool { return c.ID == one.text })
+			if at < 0 || slices.Contains(types, list[at].Type) {
+				continue // that it is not there is told already
+			}
+			warn(problemUnfitCredential, one.path, "the credential %q is of the type %s, and the node needs %s; name another one", one.text, list[at].Type, strings.Join(types, " or "))
+		}
+	}
+	return nil
+}
+
+// credentialTypes are the types of credentials that a node can use; none: any, or nobody knows.
+func credentialTypes(kind *node.Kind, n *workflow.Node) []string {
+	if n.Kind() != "FLOW.WAIT" {
+		return kind.About.Needs.Credential
+	}
+	switch gjson.GetBytes(n.Configurations, "wait_type").Str {
+	case "api_response":
+		return []string{"http_auth"}
+	case "database_change":
+		return []string{"sql"}
+	case "webhook":
+		return []string{signingType}
+	}
+	return nil
+}
