@@ -142,6 +142,8 @@ func TestClassify_Unseen(t *testing.T) {
 		{"replies_unseen_fourth.jsonl", 91, 95, 0},
 		{"replies_unseen_fifth.jsonl", 91, 95, 0},
 		{"replies_unseen_sixth.jsonl", 93, 96, 2},
+		{"replies_unseen_seventh.jsonl", 95, 95, 0},
+		{"replies_unseen_eighth.jsonl", 95, 98, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
