@@ -47,7 +47,7 @@ func weightsHead(t *testing.T) string {
 			fmt.Fprintf(sum, "%q\n", varied(readFree(t, name)))
 		}
 	}
-	return fmt.Sprintf("How much features of replies weigh (see net.go), written by: go test ./human -run TestClassify_Weights -update\ncorpora %x\nrounds %d and %d rate %g decay %g drop %g least %d most %d width %d nets %d\n\n",
+	return fmt.Sprintf("How much features of replies weigh (see net.go), written by: go test ./human/replies -run TestClassify_Weights -update\ncorpora %x\nrounds %d and %d rate %g decay %g drop %g least %d most %d width %d nets %d\n\n",
 		sum.Sum(nil), trainFirst, trainRounds, trainRate, trainDecay, trainDrop, trainLeast, trainMost, trainWidth, trainNets)
 }
 
