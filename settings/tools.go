@@ -23,7 +23,6 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
-	"tandem/text"
 )
 
 // Tools is what the server needs of the tool servers of an instance. Reading and writing their rows is not among it: that reaches
