@@ -15,6 +15,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/human"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/route"
@@ -198,7 +199,7 @@ func auditCases() map[string]auditCase {
 			i := w.asks("viewer-user", human.PurposeNode, approval("admin-user", "approver-user"))
 			id := fmt.Sprintf("r%d", n)
 			if err := w.stores.Interactions.Change(w.t.Context(), identity.System("a"), store.InteractionChange{Interaction: i, Responses: []store.Response{
-				{ID: id, User: "approver-user", Channel: "email", Raw: "yes", Relevance: human.Relevant, Accepted: false, Factors: []byte(`{}`)},
+				{ID: id, User: "approver-user", Channel: "email", Raw: "yes", Relevance: replies.Relevant, Accepted: false, Factors: []byte(`{}`)},
 			}}); err != nil {
 				w.t.Fatal(err)
 			}
