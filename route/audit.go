@@ -11,10 +11,10 @@ import (
 	"tandem/store"
 )
 
-// changesNothing marks an operation that is no GET and changes nothing all the same.
+// changesNothing marks an operation that is not a GET and changes nothing all the same.
 const changesNothing = "x-changes-nothing"
 
-// ChangesNothing says of an operation that is no GET that it changes nothing, so that it leaves no entry in the audit log. What other
+// ChangesNothing says of an operation that is not a GET that it changes nothing, so that it leaves no entry in the audit log. What other
 // requests it leads to leave their own.
 func ChangesNothing(op huma.Operation) huma.Operation {
 	if op.Extensions == nil {
@@ -24,7 +24,7 @@ func ChangesNothing(op huma.Operation) huma.Operation {
 	return op
 }
 
-// Audits says whether a successful call of an operation leaves an entry in the audit log: every one that is no GET does, unless it is
+// Audits says whether a successful call of an operation leaves an entry in the audit log: every one that is not a GET does, unless it is
 // marked with [ChangesNothing].
 func Audits(op *huma.Operation) bool {
 	switch op.Method {
@@ -60,7 +60,7 @@ func (s *Router) origin(ctx context.Context) store.AuditEntry {
 	e := store.AuditEntry{Time: s.NowMS()}
 	if v := visitOf(ctx); v != nil {
 		if e.Address = clientAddress(v.request, s.o.Proxies); e.Address == v.request.RemoteAddr {
-			e.Address = "" // it is no address: a caller in this process, or beside it
+			e.Address = "" // it is not an address: a caller in this process, or beside it
 		}
 		e.Agent = strings.ToValidUTF8(v.request.UserAgent(), "")
 		e.Agent = e.Agent[:min(len(e.Agent), maxAgent)]

@@ -85,7 +85,7 @@ func TestServe_DiskFails(t *testing.T) {
 		t.Skip("limits of file sizes are set with a shell of Linux")
 	}
 	dir, examples := filepath.Join(t.TempDir(), "data"), filepath.Join("..", "..", "examples")
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 1500; exec tandem serve --addr 127.0.0.1:0 --data "$0" --workflows "$1"`, dir, examples)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 3000; exec tandem serve --addr 127.0.0.1:0 --data "$0" --workflows "$1"`, dir, examples)
 	cmd, said := serving(t, cmd, "TANDEM_TOKEN=a-configured-token")
 	url := printed(t, said, `http://127\.0\.0\.1:[0-9]+`) + "/api/v1/workflows/parcels/execute"
 	for n := 0; ; n++ {
