@@ -68,14 +68,14 @@ func TestServe_SecondServer(t *testing.T) {
 	second.stopAndWait()
 }
 
-// expectFinding looks at what is found out about one thing.
-func expectFinding(t *testing.T, d doctor.Doctor, name string, status doctor.Health, message string) {
+// expectFinding looks at what is found out about one thing, and what is to be done about it; nothing is when remedy is empty.
+func expectFinding(t *testing.T, d doctor.Doctor, name string, status doctor.Health, message, remedy string) {
 	t.Helper()
 	found := d.Examine(t.Context())
 	if !slices.ContainsFunc(found.Findings, func(f doctor.Finding) bool {
-		return f.Name == name && f.Status == status && strings.Contains(f.Message, message)
+		return f.Name == name && f.Status == status && strings.Contains(f.Message, message) && (f.Remedy == "") == (remedy == "") && strings.Contains(f.Remedy, remedy)
 	}) {
-		t.Errorf("nothing says of %q that it is %s and %q: %+v", name, status, message, found)
+		t.Errorf("nothing says of %q that it is %s and %q, with the remedy %q: %+v", name, status, message, remedy, found)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestRecover_MissingDatabase(t *testing.T) {
 			t.Errorf("%s: %v", door, err)
 		}
 	}
-	expectFinding(t, doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}, "database", doctor.Failing, "is missing, and the directory has been in use")
+	expectFinding(t, doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}, "database", doctor.Failing, "is missing, and the directory has been in use", "restore the database from a copy, or move these away")
 }
 
 // TestRecover_OlderCopy puts an older database in the place of the newest.
@@ -130,7 +130,7 @@ func TestRecover_OlderCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}
-	expectFinding(t, d, "database", doctor.Failing, "older copy")
+	expectFinding(t, d, "database", doctor.Failing, "older copy", "tandem recover --accept-loss --data "+dir)
 	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "tandem recover --accept-loss --data "+dir) {
 		t.Errorf("open: %v", err)
 	}
@@ -140,8 +140,8 @@ func TestRecover_OlderCopy(t *testing.T) {
 	if r, err := doctor.Recover(t.Context(), dir, true); err != nil || !r.Accepted || !strings.Contains(r.Lost, "older copy") {
 		t.Errorf("recover: %+v, %v", r, err)
 	}
-	expectFinding(t, d, "database", doctor.Healthy, "it is sound")
-	expectFinding(t, d, "accepted losses", doctor.Healthy, "older copy")
+	expectFinding(t, d, "database", doctor.Healthy, "it is sound", "")
+	expectFinding(t, d, "accepted losses", doctor.Healthy, "older copy", "")
 	if err := openInstance(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
