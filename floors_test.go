@@ -52,6 +52,8 @@ func floors() map[string]floor {
 		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
 		"credential": {level: 3}, // below kinds and channels, which open credentials
 
+		"credential/oauth": {level: 4},
+
 		"node":  {level: 4},
 		"llm":   {level: 4},
 		"store": {level: 4},

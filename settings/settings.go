@@ -25,6 +25,8 @@ type Options struct {
 	// Models are the language models, Tools the tool servers.
 	Models Models
 	Tools  Tools
+	// Accounts lets people authorize credentials with a browser. May be nil: then nobody can.
+	Accounts Accounts
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Notice shows a page for people with nothing to fill in; tell is given what chooses between the languages.
