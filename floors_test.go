@@ -53,6 +53,8 @@ func floors() map[string]floor {
 		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
 		"credential": {level: 3}, // below kinds and channels, which open credentials
 
+		"credential/oauth": {level: 4},
+
 		"node":      {level: 4},
 		"node/slot": {level: 3}, // what a schema wants and data lacks
 		"llm":       {level: 4},

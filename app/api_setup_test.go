@@ -56,7 +56,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 		t.Fatal(err)
 	}
 	o := server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Version: "test",
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Version: "test",
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil || workflow.HasErrors(problems) {

@@ -27,6 +27,7 @@ func credentialSamples() map[string][]string {
 		"jira":                {`{"token":"t","email":"a@example.com","base_url":"https://a.example.com"}`},
 		"google_oauth":        {`{"client_id":"i","client_secret":"s","refresh_token":"r","token_url":"https://example.com/t"}`, `{"token":"t"}`},
 		"microsoft_oauth":     {`{"client_id":"i","client_secret":"s","refresh_token":"r"}`},
+		"oauth2":              {`{"client_id":"i","client_secret":"s","authorize_url":"https://example.com/a","token_url":"https://example.com/t","scopes":["a"],"refresh_token":"r","expires":"1"}`, `{"token":"t","allowed_hosts":["a.example.com"]}`},
 		"trello":              {`{"key":"k","token":"t"}`},
 		"notion":              {`{"token":"t","notion_version":"2022-06-28"}`},
 		"caldav":              {`{"url":"https://example.com/cal","username":"u","password":"p"}`},

@@ -146,7 +146,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(),
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
-	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
+	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
 	i.notice = o.Notice
 	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log, Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
@@ -155,6 +155,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
+	i.vault.http, i.vault.log = client.HTTPClient(), i.log
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)

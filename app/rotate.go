@@ -109,41 +109,35 @@ func (o RotateOptions) newKey(dir *os.Root) (*credential.Keyring, error) {
 
 // reseal puts every credential of every workspace under the newest key, and looks afterwards that this key alone opens all of them.
 func reseal(ctx context.Context, stores store.Stores, ring *credential.Keyring, r *Rotation, reached func(string)) error {
-	all, err := stores.Workspaces.List(ctx, identity.System(""))
+	list, err := stores.Credentials.List(ctx, identity.System(""))
 	if err != nil {
 		return err
 	}
 	newest := ring.Newest()
-	for _, w := range all {
-		p := identity.System(w.ID)
-		list, err := stores.Credentials.List(ctx, p)
-		if err != nil {
+	for _, c := range list {
+		p := identity.System(c.Workspace)
+		if c, err = stores.Credentials.Get(ctx, p, c.ID); err != nil {
 			return err
 		}
-		for _, c := range list {
-			if c, err = stores.Credentials.Get(ctx, p, c.ID); err != nil {
-				return err
-			}
-			place := credential.Context(w.ID, c.ID, c.Type)
-			sealed, changed, err := ring.Reseal(c.Sealed, place)
-			if err == nil {
-				err = opens(newest, sealed, place)
-			}
-			if err != nil {
-				r.Unreadable = append(r.Unreadable, UnreadableCredential{w.ID, c.ID, c.Name, fault.From(err).Message})
-				continue
-			}
-			if !changed {
-				r.Already++
-				continue
-			}
-			c.Sealed = sealed
-			if err := stores.Credentials.Swap(ctx, p, c); err != nil {
-				return fmt.Errorf("keep credential %q under the new key: %w", c.ID, err)
-			}
-			r.Resealed++
-			reached("one resealed")
+		place := credential.Context(c.Workspace, c.ID, c.Type)
+		sealed, changed, err := ring.Reseal(c.Sealed, place)
+		if err == nil {
+			err = opens(newest, sealed, place)
 		}
+		if err != nil {
+			r.Unreadable = append(r.Unreadable, UnreadableCredential{c.Workspace, c.ID, c.Name, fault.From(err).Message})
+			continue
+		}
+		if !changed {
+			r.Already++
+			continue
+		}
+		c.Sealed = sealed
+		if err := stores.Credentials.Swap(ctx, p, c); err != nil {
+			return fmt.Errorf("keep credential %q under the new key: %w", c.ID, err)
+		}
+		r.Resealed++
+		reached("one resealed")
 	}
 	return nil
 }

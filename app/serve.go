@@ -261,7 +261,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
+		Stores: i.stores, Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tandem/api"
+	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
@@ -257,21 +258,12 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 			return "", err
 		}
 	}
-	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Document: t.document(), Known: known.grant()})
+	// Whoever comes back has nothing but the state, so it also says what it is for.
+	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Place: place, Document: t.document(), Known: known.grant()})
 	if err != nil {
 		return "", err
 	}
-	// Whoever comes back has nothing but the state, so it also says what it is for.
-	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace + "\n" + id))
-	u, err := url.Parse(a.URL)
-	if err != nil {
-		return "", fmt.Errorf("read the address for people: %w", err)
-	}
-	a.State = place + "." + a.State
-	q := u.Query()
-	q.Set("state", a.State)
-	u.RawQuery = q.Encode()
-	a.URL = u.String()
 	pending := &pendingGrant{a, time.Now().Add(pendingFor).UnixMilli()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -361,7 +353,7 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 	}
 	g, err := a.Finish(ctx, t.http, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
-		if mcp.ClientRefused(err) {
+		if oauth.ClientRefused(err) {
 			if failed := t.retire(context.WithoutCancel(ctx), p, server.Credential, a.Grant.ClientID); failed != nil {
 				err = errors.Join(err, failed)
 			}

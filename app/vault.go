@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -20,9 +22,15 @@ type vault struct {
 	dir         string
 	key         string
 	credentials store.Credentials
-	workspaces  store.Workspaces
 	types       credential.Types
 	redactor    credential.Redactor
+
+	// http asks authorization servers.
+	http *http.Client
+	log  *slog.Logger
+	mu   sync.Mutex // guards gates
+	// gates are where those wait who renew the same credential, by workspace and id.
+	gates map[[2]string]chan struct{}
 
 	once sync.Once
 	ring *credential.Keyring
@@ -66,17 +74,8 @@ func (v *vault) readKeys() (_ *credential.Keyring, err error) {
 
 // any says whether there is a credential in any workspace.
 func (v *vault) any(ctx context.Context) (bool, error) {
-	all, err := v.workspaces.List(ctx, identity.System(""))
-	if err != nil {
-		return false, err
-	}
-	for _, w := range all {
-		list, err := v.credentials.List(ctx, identity.System(w.ID))
-		if err != nil || len(list) > 0 {
-			return len(list) > 0, err
-		}
-	}
-	return false, nil
+	list, err := v.credentials.List(ctx, identity.System(""))
+	return len(list) > 0, err
 }
 
 // opener opens the credentials of a principal's workspace.
@@ -112,15 +111,35 @@ func (v *vault) open(ctx context.Context, p identity.Principal, name string, typ
 	if len(types) > 0 && !slices.Contains(types, stored.Type) {
 		return credential.Opened{}, fault.Newf(fault.CredentialInvalid, "credential %q is of type %s; a credential of type %s is needed here", name, stored.Type, strings.Join(types, " or "))
 	}
-	ring, err := v.keyring()
-	if err != nil {
-		return credential.Opened{}, err
-	}
 	known, err := v.types.Find(stored.Type)
 	if err != nil {
 		return credential.Opened{}, err
 	}
-	return ring.OpenData(&v.redactor, known, p.Workspace, stored.ID, stored.Sealed)
+	return v.opened(ctx, p, stored, known, "")
+}
+
+// opened opens a credential that was found, with a token other than one that was refused.
+func (v *vault) opened(ctx context.Context, p identity.Principal, stored store.Credential, known credential.Type, refused string) (credential.Opened, error) {
+	if stored.Problem != "" {
+		return credential.Opened{}, needsPerson(stored)
+	}
+	if known.OAuth != nil {
+		var err error
+		if stored, err = v.renewed(ctx, p, stored, known, refused); err != nil {
+			return credential.Opened{}, err
+		}
+	}
+	ring, err := v.keyring()
+	if err != nil {
+		return credential.Opened{}, err
+	}
+	c, err := ring.OpenData(&v.redactor, known, p.Workspace, stored.ID, stored.Sealed)
+	if err == nil && known.OAuth != nil {
+		c.Renew = func(ctx context.Context, refused string) (credential.Opened, error) {
+			return v.opened(ctx, p, stored, known, refused)
+		}
+	}
+	return c, err
 }
 
 // find returns the credential with an id or a name. Of one that is not there the error says what is similar.

@@ -130,6 +130,11 @@ func (c *Client) CredentialUses(ctx context.Context, id string) (api.CredentialU
 	return get[api.CredentialUses](ctx, c, to("/credentials/%s/uses", id), nil)
 }
 
+// AuthorizeCredential begins to authorize a credential with a browser, and says what to open.
+func (c *Client) AuthorizeCredential(ctx context.Context, id string) (api.MCPAuthorization, error) {
+	return send[api.MCPAuthorization](ctx, c, http.MethodPost, to("/credentials/%s/authorize", id), struct{}{})
+}
+
 // DeleteCredential removes a credential; with force also one that something uses.
 func (c *Client) DeleteCredential(ctx context.Context, id string, force bool) error {
 	sent := 0

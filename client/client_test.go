@@ -121,8 +121,11 @@ func TestClient_Routes(t *testing.T) {
 		{func() error { return do(c.Credentials(ctx)) }, "GET /behind/api/v1/credentials "},
 		{func() error { return do(c.Credential(ctx, "c")) }, "GET /behind/api/v1/credentials/c "},
 		{func() error { return do(c.CreateCredential(ctx, api.CredentialRequest{Name: "n", Type: "t"})) }, `POST /behind/api/v1/credentials {"name":"n","type":"t"}`},
-		{func() error { return do(c.UpdateCredential(ctx, "c", api.CredentialRequest{Name: "n", Type: "t"}, false)) }, `PUT /behind/api/v1/credentials/c {"name":"n","type":"t"}`},
+		{func() error {
+			return do(c.UpdateCredential(ctx, "c", api.CredentialRequest{Name: "n", Type: "t"}, false))
+		}, `PUT /behind/api/v1/credentials/c {"name":"n","type":"t"}`},
 		{func() error { return c.DeleteCredential(ctx, "c", false) }, "DELETE /behind/api/v1/credentials/c "},
+		{func() error { return do(c.AuthorizeCredential(ctx, "c")) }, "POST /behind/api/v1/credentials/c/authorize {}"},
 		{func() error { return do(c.CredentialUses(ctx, "c")) }, "GET /behind/api/v1/credentials/c/uses "},
 		{func() error { return c.DeleteCredential(ctx, "c", true) }, "DELETE /behind/api/v1/credentials/c?force=true "},
 	} {

@@ -12,6 +12,8 @@ type Opened struct {
 	Type string
 	// Data is the fields of the type, as a JSON object. Nothing may use it, or a slice of it, after Release.
 	Data json.RawMessage
+	// Renew returns the credential anew when the service did not take its token; nil: there is nothing to renew. The old one is released with the new one.
+	Renew func(ctx context.Context, refused string) (Opened, error)
 
 	release func()
 }

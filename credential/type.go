@@ -61,6 +61,9 @@ type Type struct {
 	Fields       []Field       `json:"fields"`
 	Selector     string        `json:"selector,omitempty"`
 	Alternatives []Alternative `json:"alternatives,omitempty"`
+
+	// OAuth says how a person authorizes a credential of the type with a browser, and where its tokens are renewed; nil: not at all.
+	OAuth *OAuth `json:"-"`
 }
 
 // addressField is a field that every type has, if it does not define one of this name itself: where the service is.

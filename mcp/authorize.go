@@ -3,9 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,22 +17,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
-
-// Authorization is one that has begun: a person opens URL, and comes back to the redirect address with a code and State. It is kept, as a secret, until then.
-type Authorization struct {
-	URL      string `json:"url"`
-	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-	Redirect string `json:"redirect"`
-	// Issuer is who must have answered, and Named whether it says so.
-	Issuer string `json:"issuer"`
-	Named  bool   `json:"named"`
-	Grant  Grant  `json:"grant"`
-}
 
 // Wish is what an authorization begins with.
 type Wish struct {
@@ -44,6 +30,8 @@ type Wish struct {
 	Redirect string
 	// Document is where authorization servers read what this program is (see [ClientDocument]); empty: they cannot.
 	Document string
+	// Place is put before the state.
+	Place string
 	// Known is what there is already: a client, and what was granted.
 	Known Grant
 }
@@ -96,24 +84,10 @@ func (p *Pool) BeginAuthorization(ctx context.Context, who identity.Principal, w
 		return Authorization{}, err
 	}
 	g.TokenURL, g.Resource, g.Scopes = meta.TokenEndpoint, resource.Resource, scopes
-	a := Authorization{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Redirect: w.Redirect, Issuer: meta.Issuer,
-		Named: meta.AuthorizationResponseIssParameterSupported, Grant: g}
-	u, err := url.Parse(meta.AuthorizationEndpoint)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+	a := Authorization{Redirect: w.Redirect, Issuer: meta.Issuer, Named: meta.AuthorizationResponseIssParameterSupported, Grant: g}
+	if err := a.Begin(meta.AuthorizationEndpoint, w.Place, nil); err != nil {
 		return Authorization{}, fault.Newf(fault.RemoteError, "the authorization server %q names no address for people", issuer).WithCause(err)
 	}
-	sum := sha256.Sum256([]byte(a.Verifier))
-	q := u.Query()
-	for name, value := range map[string]string{
-		"response_type": "code", "client_id": g.ClientID, "redirect_uri": w.Redirect, "state": a.State, "resource": g.Resource,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256", "scope": strings.Join(scopes, " "),
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	u.RawQuery = q.Encode()
-	a.URL = u.String()
 	return a, nil
 }
 
@@ -126,7 +100,7 @@ func (w *Wish) client(ctx context.Context, client *http.Client, meta *oauthex.Au
 		how, err := authOf(k.Auth, k.ClientSecret != "", meta)
 		return Grant{Issuer: meta.Issuer, ClientID: k.ClientID, ClientSecret: k.ClientSecret, Auth: how, Redirect: k.Redirect, ClientExpires: k.ClientExpires}, err
 	case meta.ClientIDMetadataDocumentSupported && w.Document != "":
-		return Grant{Issuer: meta.Issuer, ClientID: w.Document, Auth: AuthNone, Redirect: w.Redirect}, nil
+		return Grant{Issuer: meta.Issuer, ClientID: w.Document, Auth: oauth.AuthNone, Redirect: w.Redirect}, nil
 	case meta.RegistrationEndpoint != "":
 		return w.register(ctx, client, meta, scopes)
 	case k.ClientID != "" && !own:
@@ -152,16 +126,16 @@ func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings
 
 // authNames are the ways of a client in the words of the metadata, the ones first that are better where a secret can be kept.
 func authNames() []struct{ name, how string } {
-	return []struct{ name, how string }{{"client_secret_basic", AuthBasic}, {"client_secret_post", AuthForm}, {"none", AuthNone}}
+	return []struct{ name, how string }{{"client_secret_basic", oauth.AuthBasic}, {"client_secret_post", oauth.AuthForm}, {"none", oauth.AuthNone}}
 }
 
 // authOf is how a client shows who it is: as it shall, where the authorization server takes that, or else in a way that it takes.
 func authOf(wish string, secret bool, meta *oauthex.AuthServerMeta) (string, error) {
 	if !secret {
-		return AuthNone, nil
+		return oauth.AuthNone, nil
 	}
 	if len(meta.TokenEndpointAuthMethodsSupported) == 0 {
-		return cmp.Or(wish, AuthBasic), nil // the usual one of OAuth
+		return cmp.Or(wish, oauth.AuthBasic), nil // the usual one of OAuth
 	}
 	first := ""
 	for _, one := range authNames() {
@@ -206,7 +180,7 @@ func (w *Wish) register(ctx context.Context, client *http.Client, meta *oauthex.
 			failed = errors.Join(failed, err)
 			continue
 		}
-		g := Grant{Issuer: meta.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Auth: AuthNone, Redirect: w.Redirect}
+		g := Grant{Issuer: meta.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Auth: oauth.AuthNone, Redirect: w.Redirect}
 		for _, one := range authNames() {
 			if one.name == cmp.Or(c.TokenEndpointAuthMethod, method) && c.ClientSecret != "" {
 				g.Auth = one.how
@@ -353,20 +327,3 @@ func protected(address string) error {
 }
 
 func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
-
-// Finish exchanges the code that a person came back with. State and issuer are what stood beside it.
-func (a Authorization) Finish(ctx context.Context, client *http.Client, code, state, issuer string) (Grant, error) {
-	switch {
-	case code == "" || state != a.State:
-		return Grant{}, fault.New(fault.Forbidden, "this answer does not belong to the authorization that was begun; begin again")
-	case issuer != "" && issuer != a.Issuer || issuer == "" && a.Named:
-		return Grant{}, fault.New(fault.Forbidden, "the answer comes from another authorization server than the one that was asked")
-	}
-	g, err := a.Grant.exchange(ctx, client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {a.Redirect}, "code_verifier": {a.Verifier},
-	})
-	if err != nil {
-		return Grant{}, fault.New(fault.CredentialInvalid, "the authorization server gave no token").WithCause(err)
-	}
-	return g, nil
-}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/store"
 )
@@ -338,7 +339,7 @@ func TestAuthorize_TokenEndpointLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	other := newIssuer(t, func(*issuer) {})
 	as := newIssuer(t, func(a *issuer) { a.moved = other.url + "/token" })
-	x := setupAuthorizing(t, newToolHost(t, as), Grant{ClientID: "entered-id", ClientSecret: "entered-secret", Auth: AuthForm})
+	x := setupAuthorizing(t, newToolHost(t, as), Grant{ClientID: "entered-id", ClientSecret: "entered-secret", Auth: oauth.AuthForm})
 	a, q, err := x.begin()
 	if err != nil {
 		t.Fatal(err)
@@ -358,17 +359,17 @@ func TestAuthorize_ClientAuth(t *testing.T) {
 		sent    string // "basic", "form" or "none"
 		problem string
 	}{
-		"RegisterBasic":   {methods: []string{"none", "client_secret_basic"}, asked: "client_secret_basic", sent: AuthBasic},
-		"RegisterForm":    {methods: []string{"private_key_jwt", "client_secret_post"}, asked: "client_secret_post", sent: AuthForm},
-		"RegisterNone":    {methods: []string{"none"}, asked: "none", sent: AuthNone},
-		"RegisterUnsaid":  {asked: "client_secret_basic", sent: AuthBasic},
+		"RegisterBasic":   {methods: []string{"none", "client_secret_basic"}, asked: "client_secret_basic", sent: oauth.AuthBasic},
+		"RegisterForm":    {methods: []string{"private_key_jwt", "client_secret_post"}, asked: "client_secret_post", sent: oauth.AuthForm},
+		"RegisterNone":    {methods: []string{"none"}, asked: "none", sent: oauth.AuthNone},
+		"RegisterUnsaid":  {asked: "client_secret_basic", sent: oauth.AuthBasic},
 		"RegisterNothing": {methods: []string{"private_key_jwt"}, problem: "private_key_jwt"},
-		"EnteredBasic":    {methods: []string{"client_secret_basic"}, known: Grant{ClientID: "i", ClientSecret: "s", Auth: AuthForm}, sent: AuthBasic},
-		"EnteredForm":     {methods: []string{"client_secret_basic", "client_secret_post"}, known: Grant{ClientID: "i", ClientSecret: "s", Auth: AuthForm}, sent: AuthForm},
-		"EnteredUnsaid":   {known: Grant{ClientID: "i", ClientSecret: "s"}, sent: AuthBasic},
-		"EnteredAsSaid":   {known: Grant{ClientID: "i", ClientSecret: "s", Auth: AuthForm}, sent: AuthForm},
-		"EnteredNone":     {methods: []string{"none"}, known: Grant{ClientID: "i", ClientSecret: "s"}, sent: AuthNone},
-		"EnteredPublic":   {methods: []string{"client_secret_basic"}, known: Grant{ClientID: "i"}, sent: AuthNone},
+		"EnteredBasic":    {methods: []string{"client_secret_basic"}, known: Grant{ClientID: "i", ClientSecret: "s", Auth: oauth.AuthForm}, sent: oauth.AuthBasic},
+		"EnteredForm":     {methods: []string{"client_secret_basic", "client_secret_post"}, known: Grant{ClientID: "i", ClientSecret: "s", Auth: oauth.AuthForm}, sent: oauth.AuthForm},
+		"EnteredUnsaid":   {known: Grant{ClientID: "i", ClientSecret: "s"}, sent: oauth.AuthBasic},
+		"EnteredAsSaid":   {known: Grant{ClientID: "i", ClientSecret: "s", Auth: oauth.AuthForm}, sent: oauth.AuthForm},
+		"EnteredNone":     {methods: []string{"none"}, known: Grant{ClientID: "i", ClientSecret: "s"}, sent: oauth.AuthNone},
+		"EnteredPublic":   {methods: []string{"client_secret_basic"}, known: Grant{ClientID: "i"}, sent: oauth.AuthNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -385,11 +386,11 @@ func TestAuthorize_ClientAuth(t *testing.T) {
 				t.Errorf("registered %v", as.registered)
 			}
 			last := as.heard[len(as.heard)-1]
-			sent := AuthNone
+			sent := oauth.AuthNone
 			if strings.Contains(last, "Authorization:[Basic ") {
-				sent = AuthBasic
+				sent = oauth.AuthBasic
 			} else if strings.Contains(last, "client_secret=") {
-				sent = AuthForm
+				sent = oauth.AuthForm
 			}
 			if !strings.HasPrefix(last, "POST /token") || sent != c.sent {
 				t.Errorf("sent by %s: %s", sent, last)

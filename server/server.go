@@ -45,6 +45,8 @@ type Options struct {
 	Keyring   *credential.Keyring
 	// CredentialTypes are the types that credentials can have.
 	CredentialTypes credential.Types
+	// Accounts lets people authorize credentials with a browser. May be nil: then nobody can.
+	Accounts settings.Accounts
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
@@ -145,7 +147,7 @@ func New(o Options) (*Server, error) {
 	s.hooks()
 	s.nodeKinds()
 	settings.Register(settings.Options{
-		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Raise: o.Raise, Notice: s.pages.Notice,
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Notice: s.pages.Notice,
 	})
 	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Notice: s.pages.Notice}); err != nil {
 		return nil, err

@@ -62,6 +62,11 @@ func (s *settings) credentials() {
 	route.Handle(s.Router, changed, route.Admins(), s.updateCredential)
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteCredential)
 	route.Handle(s.Router, uses, route.Editors(), s.listCredentialUses)
+	authorize := op(http.MethodPost, "/credentials/{id}/authorize", "authorize-credential", "Begin to authorize a credential with a browser")
+	authorize.Description = "For types with accounts of OAuth 2 (google_oauth, microsoft_oauth, oauth2). The answer says what the user has to open with a browser, within 15 minutes; the first browser that opens it is the only one that can come back."
+	route.Handle(s.Router, authorize, route.Admins(), s.authorizeCredential)
+	s.Public("GET "+AccountBeginPath, s.beginAccount)
+	s.Public("GET "+AccountAuthorizedPath, s.authorizedAccount)
 }
 
 func (s *settings) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {

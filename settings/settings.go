@@ -26,6 +26,8 @@ type Options struct {
 	// Models are the language models, Tools the tool servers.
 	Models Models
 	Tools  Tools
+	// Accounts lets people authorize credentials with a browser. May be nil: then nobody can.
+	Accounts Accounts
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.

@@ -76,7 +76,7 @@ type Credentials interface {
 	Get(ctx context.Context, p identity.Principal, id string) (Credential, error)
 	// Find returns the credential with an id or, if there is none, with a name.
 	Find(ctx context.Context, p identity.Principal, name string) (Credential, error)
-	// List returns all, in order of name, without their secrets.
+	// List returns all of the workspace, in order of name, without their secrets; for Tandem itself those of all workspaces.
 	List(ctx context.Context, p identity.Principal) ([]Credential, error)
 	Delete(ctx context.Context, p identity.Principal, id string) error
 }

@@ -56,7 +56,7 @@ func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 			Name: "ACTION.FILE_DOWNLOAD", Title: node.Says("File download", "文件下载"),
 			Description: node.Says("Fetches a file from an address.", "从一个地址获取文件。"),
 			Effect:      workflow.Idempotent,
-			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
 			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
 			Examples: []node.Example{

@@ -73,7 +73,7 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 			Name: "ACTION.FILE_UPLOAD", Title: node.Says("File upload", "文件上传"),
 			Description: node.Says("Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
 			Effect:      workflow.Once,
-			Needs:       node.Needs{Credential: []string{"http_auth", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
 			Examples: []node.Example{
 				{

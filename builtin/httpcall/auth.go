@@ -39,6 +39,15 @@ type authData struct {
 	BaseURL      string   `json:"base_url"`
 }
 
+// oauthType is the type of credentials that a person authorizes with a browser, at any service that speaks OAuth 2.
+const oauthType = "oauth2"
+
+// OAuthCredential is that type.
+func OAuthCredential() credential.Type {
+	return credential.Type{Name: oauthType, Label: text.Beside("OAuth 2 account", "OAuth 2 账号"), OAuth: &credential.OAuth{}, Alternatives: credential.OAuthAlternatives(),
+		Fields: append(credential.OAuthFields(), credential.Field{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts})}
+}
+
 // Credential is the type of the credential of a service which wants a token, a password, a header or a parameter.
 func Credential() credential.Type {
 	return credential.Type{Name: "http_auth", Label: text.Beside("HTTP authentication", "HTTP 认证"), Selector: "scheme", Fields: []credential.Field{
@@ -64,6 +73,7 @@ type Auth struct {
 	data   authData
 	tokens *Tokens
 	key    tokenKey
+	renew  func(ctx context.Context, refused string) (credential.Opened, error)
 	Redact credential.Redactor
 	Held   bool
 }
@@ -72,13 +82,16 @@ func openAuth(ctx context.Context, call *node.Call, id string, tokens *Tokens) (
 	if call.Credential == nil {
 		return nil, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
 	}
-	opened, err := call.Credential(ctx, id, "http_auth")
+	opened, err := call.Credential(ctx, id, "http_auth", oauthType)
 	if err != nil {
 		return nil, err
 	}
-	a := &Auth{tokens: tokens, key: tokenKey(sha256.Sum256(append([]byte(opened.ID+"\x00"), opened.Data...)))}
+	a := &Auth{tokens: tokens, renew: opened.Renew, key: tokenKey(sha256.Sum256(append([]byte(opened.ID+"\x00"), opened.Data...)))}
 	if err := json.Unmarshal(opened.Data, &a.data); err != nil {
 		return nil, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", id)
+	}
+	if opened.Type == oauthType {
+		a.data.Scheme = oauthType
 	}
 	return a, nil
 }
@@ -89,6 +102,22 @@ func (a *Auth) secret(ctx context.Context, renew bool) (s *outbound.Secret, fres
 	switch a.data.Scheme {
 	case "bearer":
 		s.Header.Set("Authorization", "Bearer "+a.data.Token)
+	case oauthType:
+		if renew && a.renew != nil { // the service did not take the token
+			again, err := a.renew(ctx, a.data.Token)
+			if err != nil {
+				return nil, false, err
+			}
+			defer again.Release()
+			if err := json.Unmarshal(again.Data, &a.data); err != nil {
+				return nil, false, fault.New(fault.CredentialInvalid, "the credential cannot be read; save it again")
+			}
+			a.data.Scheme = oauthType
+			a.Redact.Hold(a.data.Token) // until the run ends, and the redactor with it
+			a.Held = true
+		}
+		s.Header.Set("Authorization", "Bearer "+a.data.Token)
+		return s, renew || a.renew == nil, nil
 	case "basic":
 		s.Header.Set("Authorization", basicAuth(a.data.Username, a.data.Password))
 	case "header":

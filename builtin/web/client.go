@@ -68,7 +68,7 @@ func httpClient(client *outbound.Client) node.Kind {
 			Name: "TOOL.HTTP_CLIENT", Title: node.Says("HTTP tool", "HTTP 工具"),
 			Description: node.Says("Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
 			Effect:      workflow.Idempotent, // as the most dangerous method that is allowed
-			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys:        toolset.Keys(),
 			Examples: []node.Example{
 				{

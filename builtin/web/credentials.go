@@ -10,7 +10,7 @@ import (
 func Credentials() []credential.Type {
 	auth := httpcall.Credential()
 	return []credential.Type{
-		auth,
+		auth, httpcall.OAuthCredential(),
 		{Name: "service", Label: text.Beside("Service definition", "服务定义"), Fields: []credential.Field{
 			{Name: "openapi", Label: text.Beside("OpenAPI document", "OpenAPI 文档"), Format: credential.FormatDocument},
 			{Name: "endpoints", Label: text.Beside("Endpoints", "接口列表"), Format: credential.FormatObjects},

@@ -18,7 +18,7 @@ func httpRequest(client *outbound.Client) node.Kind {
 			Name: "ACTION.HTTP_REQUEST", Title: node.Says("HTTP request", "HTTP 请求"),
 			Description: node.Says("Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
 			Effect:      workflow.Idempotent, // as the method says
-			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The status, the headers and the body of the answer; json, if it is that.", "响应的状态码、头和正文；若为 JSON 则含 json。")}},
 			Examples: []node.Example{
 				{

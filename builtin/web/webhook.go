@@ -65,7 +65,7 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			Name: "ACTION.WEBHOOK_CALL", Title: node.Says("Webhook call", "Webhook 调用"),
 			Description: node.Says("Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
 			Effect:      workflow.Once, // as the method says
-			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys: []node.Key{
 				{Name: "result", Meaning: node.Says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
 				{Name: "timeout", Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},

@@ -22,7 +22,7 @@ tool servers name it by its name, which is the same in every installation, or by
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsTypes(&at))
+	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsAuthorize(&at), newCredentialsTypes(&at))
 	return cmd
 }
 
@@ -124,6 +124,31 @@ templates, profiles, tool servers, and channels with questions that wait for a r
 					return err
 				}
 				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentialUses(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newCredentialsAuthorize(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "authorize CREDENTIAL", Short: "Let a person authorize a credential with a browser", Args: one("credential"),
+		Long: `Authorize prints an address. Open it with a browser within 15 minutes, agree at the service, and you are led back
+here; the tokens are then kept in the credential and renewed before they end. It is for the types google_oauth,
+microsoft_oauth and oauth2, whose credential needs the client_id and client_secret of a client that is
+registered with the service, for the redirect address PUBLIC-URL/credentials/authorized.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				a, err := c.AuthorizeCredential(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
 			})
 		},
 	}

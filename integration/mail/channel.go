@@ -30,7 +30,6 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
-	"tandem/outbound"
 	"tandem/store"
 )
 
@@ -50,8 +49,6 @@ const (
 type Options struct {
 	// Dial reaches mail servers: the guarded dialer of package outbound.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Client gets access tokens for accounts that have a refresh_token; nil: such accounts cannot be used.
-	Client *outbound.Client
 	// TLS is what connections are protected with; nil: the system's roots.
 	TLS *tls.Config
 	Log *slog.Logger
@@ -60,7 +57,6 @@ type Options struct {
 // channel is the channel. It remembers how far mailboxes were read, for as long as the process runs.
 type channel struct {
 	network Network
-	tokens  tokens
 	log     *slog.Logger
 
 	mu    sync.Mutex
@@ -87,7 +83,6 @@ func Channel(o Options) human.Channel { return newChannel(o) }
 
 func newChannel(o Options) *channel {
 	c := &channel{network: Network{Dial: o.Dial, TLS: o.TLS}, log: o.Log, marks: map[store.Account]*mark{}}
-	c.tokens.client = o.Client
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -133,7 +128,7 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		return human.Receipt{}, err
 	}
 	defer opened.Release()
-	server, f, err := smtpProtocol().server(id, opened)
+	server, _, err := smtpProtocol().server(id, opened)
 	if err != nil {
 		return human.Receipt{}, err
 	}
@@ -157,7 +152,7 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	for _, to := range l.to {
 		envelope.To = append(envelope.To, to.Address)
 	}
-	err = c.loggedIn(ctx, id, opened, f, &server, func() error {
+	err = c.loggedIn(ctx, id, opened, &server, func() error {
 		refused, err := c.network.Submit(ctx, server, envelope, raw)
 		for _, r := range refused {
 			if err == nil {
@@ -241,17 +236,24 @@ func sender(text string) (*mail.Address, error) {
 }
 
 // loggedIn does something with a server, and once more with a new token if the one it had is refused.
-func (c *channel) loggedIn(ctx context.Context, id string, opened credential.Opened, f fields, s *Server, do func() error) error {
-	if err := c.tokens.fill(ctx, id, opened, f, s, false); err != nil {
+func (c *channel) loggedIn(ctx context.Context, id string, opened credential.Opened, s *Server, do func() error) error {
+	if err := s.account(id, opened); err != nil {
 		return err
 	}
 	err := do()
-	if fault.CodeOf(err) != fault.CredentialInvalid || f.RefreshToken == "" || s.Token == "" {
+	if fault.CodeOf(err) != fault.CredentialInvalid || s.Token == "" || opened.Renew == nil {
 		return err
 	}
-	if err := c.tokens.fill(ctx, id, opened, f, s, true); err != nil {
+	again, rerr := opened.Renew(ctx, s.Token)
+	if rerr != nil {
+		return rerr
+	}
+	defer again.Release()
+	var f fields
+	if json.Unmarshal(again.Data, &f) != nil || f.Token == "" {
 		return err
 	}
+	s.Token = f.Token
 	return do()
 }
 
@@ -268,7 +270,7 @@ func (c *channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 		return ctx.Err()
 	}
 	defer opened.Release()
-	server, f, err := imapProtocol().server(a.Credential, opened)
+	server, _, err := imapProtocol().server(a.Credential, opened)
 	if err != nil {
 		return err
 	}
@@ -276,7 +278,7 @@ func (c *channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 		return fault.Newf(fault.CredentialInvalid, "credential %q does not say whose mailbox it is; set its email", a.Credential)
 	}
 	var box *Mailbox
-	err = c.loggedIn(ctx, a.Credential, opened, f, &server, func() (err error) {
+	err = c.loggedIn(ctx, a.Credential, opened, &server, func() (err error) {
 		box, err = c.network.OpenMailbox(ctx, server, "INBOX")
 		return err
 	})

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +14,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
@@ -212,36 +211,32 @@ func TestChannel_Accounts(t *testing.T) {
 	office := startOffice(t, securityTLS, server, func(o *postOffice, _ *smtpServer) { o.token = "fresh" })
 	box := startMailbox(t, securityTLS, server)
 	box.token = "fresh"
-	// The service hands out a token that is no longer good first.
-	var calls atomic.Int32
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token := "fresh"
-		if calls.Add(1) == 1 {
-			token = "stale"
-		}
-		if r.FormValue("refresh_token") != "r1" || r.FormValue("client_secret") != "c1" {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		_, _ = w.Write([]byte(`{"access_token":"` + token + `","expires_in":3600}`))
-	}))
-	t.Cleanup(service.Close)
 	allow, err := outbound.ParseAllow("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	guarded := outbound.New(outbound.Options{Allow: allow})
 	t.Cleanup(guarded.Close)
+	// The token that is kept is no longer good; it is renewed once for each use.
 	s := &safe{}
+	var calls atomic.Int32
 	account := func(id string, port int) {
-		s.put(id, typeGoogle, map[string]any{
-			"client_id": "i", "client_secret": "c1", "refresh_token": "r1", "token_url": service.URL, "email": mailboxUser,
-			"base_url": "https://" + net.JoinHostPort("127.0.0.1", portText(port)),
-		})
+		data := map[string]any{"token": "stale", "email": mailboxUser, "base_url": "https://" + net.JoinHostPort("127.0.0.1", portText(port))}
+		s.put(id, typeGoogle, data)
+		old := s.held[id]
+		old.Renew = func(ctx context.Context, refused string) (credential.Opened, error) {
+			if calls.Add(1); refused != "stale" {
+				return credential.Opened{}, errors.New("the token that was refused is " + refused)
+			}
+			data["token"] = "fresh"
+			s.put(id, typeGoogle, data)
+			return s.open(ctx, id, typeGoogle)
+		}
+		s.held[id] = old
 	}
 	account("out", office.port)
 	account("in", box.port)
-	c := newChannel(Options{Dial: guarded.DialContext, Client: guarded, TLS: client})
+	c := newChannel(Options{Dial: guarded.DialContext, TLS: client})
 	message := request(s.account("out"))
 	message.Request.Settings = nil
 	receipt, err := c.Send(t.Context(), message)
@@ -249,7 +244,7 @@ func TestChannel_Accounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := receive(t, "the mail", office.mails)
-	if sent.login != mailboxUser || sent.from != mailboxUser || calls.Load() != 2 {
+	if sent.login != mailboxUser || sent.from != mailboxUser || calls.Load() != 1 {
 		t.Errorf("sent as %q by %q after %d tokens", sent.from, sent.login, calls.Load())
 	}
 	l := startListening(t, c, s.account("in"), nil)

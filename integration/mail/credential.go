@@ -1,6 +1,8 @@
 package mail
 
 import (
+	"net/url"
+
 	"tandem/credential"
 	"tandem/text"
 )
@@ -29,7 +31,15 @@ func credentialTypes() []credential.Type {
 		),
 	}
 	return []credential.Type{
-		smtp, imap, account(typeGoogle, text.Beside("Google account", "Google 账号")), account(typeMicrosoft, text.Beside("Microsoft account", "Microsoft 账号")),
+		smtp, imap,
+		account(typeGoogle, text.Beside("Google account", "Google 账号"), credential.OAuth{
+			AuthorizeURL: "https://accounts.google.com/o/oauth2/v2/auth", TokenURL: "https://oauth2.googleapis.com/token", Scopes: []string{"https://mail.google.com/"},
+			More: url.Values{"access_type": {"offline"}, "prompt": {"consent"}}, // otherwise there is a refresh token the first time only
+		}),
+		account(typeMicrosoft, text.Beside("Microsoft account", "Microsoft 账号"), credential.OAuth{
+			AuthorizeURL: "https://login.microsoftonline.com/common/oauth2/v2.0/authorize", TokenURL: "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+			Scopes: []string{"https://outlook.office.com/SMTP.Send", "https://outlook.office.com/IMAP.AccessAsUser.All", "offline_access"},
+		}),
 	}
 }
 
@@ -44,13 +54,7 @@ func serverFields(security string, schemes ...string) []credential.Field {
 }
 
 // account is an account of a vendor that hands out tokens.
-func account(name string, label credential.Label) credential.Type {
-	return credential.Type{Name: name, Label: label, Fields: []credential.Field{
-		credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
-		credential.Secret("refresh_token", "Refresh token", "刷新令牌"), credential.Secret("token", "Access token", "访问令牌"),
-		credential.Address("token_url", "Token URL", "令牌地址"),
-		credential.Text("email", "E-mail address", "邮箱"), // mail servers want to know whose token it is
-	}, Alternatives: []credential.Alternative{
-		{Requires: []string{"client_id", "client_secret", "refresh_token"}}, {Requires: []string{"token"}},
-	}}
+func account(name string, label credential.Label, from credential.OAuth) credential.Type {
+	return credential.Type{Name: name, Label: label, OAuth: &from, Alternatives: credential.OAuthAlternatives(),
+		Fields: append(credential.OAuthFields(), credential.Text("email", "E-mail address", "邮箱"))} // mail servers want to know whose token it is
 }

@@ -11,7 +11,7 @@ import (
 func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:        "mail",
-		Channels:    []human.Channel{Channel(Options{Dial: d.HTTP.DialContext, Client: d.HTTP, Log: d.Log})},
+		Channels:    []human.Channel{Channel(Options{Dial: d.HTTP.DialContext, Log: d.Log})},
 		Credentials: credentialTypes(),
 		KindsOf: func(all *plug.Set) []node.Kind {
 			with := ask.Deps{Users: d.Users, Channels: all.Channels}

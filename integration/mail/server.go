@@ -16,8 +16,6 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
-	"tandem/objectstore"
-	"tandem/outbound"
 )
 
 // How a connection is protected.
@@ -53,20 +51,16 @@ type Network struct {
 
 // fields are what the credentials of this package consist of, all types together.
 type fields struct {
-	Host         string          `json:"host"`
-	Port         json.RawMessage `json:"port"`
-	Security     string          `json:"security"`
-	Username     string          `json:"username"`
-	Password     string          `json:"password"`
-	BaseURL      string          `json:"base_url"`
-	AuthservID   string          `json:"authserv_id"`
-	TrustSender  string          `json:"trust_sender"`
-	Email        string          `json:"email"`
-	Token        string          `json:"token"`
-	TokenURL     string          `json:"token_url"`
-	ClientID     string          `json:"client_id"`
-	ClientSecret string          `json:"client_secret"`
-	RefreshToken string          `json:"refresh_token"`
+	Host        string          `json:"host"`
+	Port        json.RawMessage `json:"port"`
+	Security    string          `json:"security"`
+	Username    string          `json:"username"`
+	Password    string          `json:"password"`
+	BaseURL     string          `json:"base_url"`
+	AuthservID  string          `json:"authserv_id"`
+	TrustSender string          `json:"trust_sender"`
+	Email       string          `json:"email"`
+	Token       string          `json:"token"`
 }
 
 // protocol is what differs between sending and reading.
@@ -89,7 +83,7 @@ func imapProtocol() protocol {
 		google: "imap.gmail.com", microsoft: "outlook.office365.com", vendorSecurity: securityTLS}
 }
 
-// server reads a credential. Its token, if it has one, is filled in by [tokens.fill].
+// server reads a credential. Its token is that of the credential.
 func (p protocol) server(id string, c credential.Opened) (Server, fields, error) {
 	wrong := func(text string) (Server, fields, error) {
 		return Server{}, fields{}, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
@@ -224,38 +218,10 @@ func networkFault(ctx context.Context, host string, err error) error {
 	return fault.Newf(fault.NetworkError, "mail server %q cannot be reached", host).WithCause(err)
 }
 
-// tokens gets access tokens for credentials that have only what buys them.
-type tokens struct {
-	client *outbound.Client
-	kept   objectstore.Tokens
-}
-
-// fill puts an access token into a server that needs one. Renew fetches a new one instead of one that was refused.
-func (t *tokens) fill(ctx context.Context, id string, c credential.Opened, f fields, s *Server, renew bool) error {
-	if c.Type != typeGoogle && c.Type != typeMicrosoft {
-		return nil
+// account says what is wrong with a server that needs a token and has none.
+func (s Server) account(id string, c credential.Opened) error {
+	if (c.Type == typeGoogle || c.Type == typeMicrosoft) && s.Token == "" {
+		return fault.Newf(fault.CredentialInvalid, "credential %q has no token; authorize the account: tandem credentials authorize %s", id, id)
 	}
-	if f.RefreshToken == "" {
-		if s.Token == "" {
-			return fault.Newf(fault.CredentialInvalid, "credential %q has neither a token nor a refresh_token; connect the account again", id)
-		}
-		return nil
-	}
-	if t.client == nil {
-		return fault.Newf(fault.CredentialInvalid, "credential %q has to be refreshed and this instance makes no such calls; put an access token into it", id)
-	}
-	address := cmp.Or(f.TokenURL, "https://oauth2.googleapis.com/token")
-	if c.Type == typeMicrosoft {
-		address = cmp.Or(f.TokenURL, "https://login.microsoftonline.com/common/oauth2/v2.0/token")
-	}
-	target, err := url.Parse(address)
-	if err != nil || target.Host == "" {
-		return fault.Newf(fault.CredentialInvalid, "credential %q has a token_url that cannot be used", id)
-	}
-	s.Token, _, err = t.kept.Get(ctx, credential.Opened{ID: id, Type: c.Type, Data: c.Data}, time.Now, renew, func(ctx context.Context) (string, time.Duration, error) {
-		return objectstore.FetchToken(ctx, t.client, target, url.Values{
-			"grant_type": {"refresh_token"}, "refresh_token": {f.RefreshToken}, "client_id": {f.ClientID}, "client_secret": {f.ClientSecret},
-		}, time.Now())
-	})
-	return err
+	return nil
 }

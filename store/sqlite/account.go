@@ -524,12 +524,12 @@ func (x credentials) Find(ctx context.Context, p identity.Principal, name string
 
 // List implements [store.Credentials].
 func (x credentials) List(ctx context.Context, p identity.Principal) ([]store.Credential, error) {
-	workspace, err := store.Scope(p)
+	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+credentialColumns+` FROM credentials WHERE workspace_id = ? ORDER BY name`,
-		func(s scanner) (store.Credential, error) { return scanCredential(s) }, workspace)
+	return query(ctx, x.db, `SELECT `+credentialColumns+` FROM credentials WHERE ?1 OR workspace_id = ?2 ORDER BY workspace_id, name`,
+		func(s scanner) (store.Credential, error) { return scanCredential(s) }, all, workspace)
 }
 
 // Delete implements [store.Credentials].

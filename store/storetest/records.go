@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -477,6 +478,8 @@ func testCredentials(t *testing.T, s store.Stores) {
 	all := must[[]store.Credential](t)(s.Credentials.List(t.Context(), p))
 	equal(t, "list", []string{"post", "zzz"}, []string{all[0].Name, all[1].Name})
 	equal(t, "secrets in a list", 0, len(all[0].Sealed)+len(all[1].Sealed))
+	every := must[[]store.Credential](t)(s.Credentials.List(t.Context(), identity.System("")))
+	equal(t, "in the list of all workspaces", 2, len(slices.DeleteFunc(every, func(c store.Credential) bool { return c.Workspace != p.Workspace })))
 	equal(t, "problem in a list", "authorize it again", all[0].Problem)
 	ok(t, s.Credentials.Delete(t.Context(), p, "c1"))
 	wantCode(t, "deleted twice", s.Credentials.Delete(t.Context(), p, "c1"), fault.NotFound)

@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// Accounts lets people authorize credentials with a browser.
+type Accounts interface {
+	// Authorize begins an authorization and returns the address that the user who asks has to open.
+	Authorize(ctx context.Context, p identity.Principal, id string) (address string, err error)
+	// Begin is told that a browser has opened that address; it returns where it goes, and by what it is known when it comes back. Secure says that it comes
+	// back on a way that nobody else reads.
+	Begin(ctx context.Context, state string) (to, browser string, secure bool, err error)
+	// Authorized is told what the browser came back with, and returns the name of the credential.
+	Authorized(ctx context.Context, back url.Values, browser string) (name string, err error)
+}
+
+// Where browsers go that authorize a credential, and where they come back to. They stand outside of the prefix: other sites lead there.
+const (
+	AccountBeginPath      = "/credentials/authorize"
+	AccountAuthorizedPath = "/credentials/authorized"
+)
+
+// browserCookie is by what a browser is known when it comes back.
+const browserCookie = "tandem_authorize"
+
+func (s *settings) authorizeCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*authorizeOutput, error) {
+	if s.o.Accounts == nil {
+		return nil, fault.New(fault.Unsupported, "this server authorizes no credentials")
+	}
+	c, err := s.credential(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	address, err := s.o.Accounts.Authorize(ctx, p, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &authorizeOutput{api.MCPAuthorization{URL: address}}, nil
+}
+
+// beginAccount sends a browser to the authorization server. It keeps a cookie, so that nobody else can come back in its place.
+func (s *settings) beginAccount(w http.ResponseWriter, r *http.Request) {
+	if s.o.Accounts == nil {
+		http.NotFound(w, r)
+		return
+	}
+	to, browser, secure, err := s.o.Accounts.Begin(r.Context(), r.URL.Query().Get("state"))
+	if err != nil {
+		s.notAuthorized(w, r, err)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: browserCookie, Value: browser, Path: AccountAuthorizedPath, MaxAge: 15 * 60, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode})
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusFound)
+}
+
+// authorizedAccount is the page that a browser comes back to.
+func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
+	if s.o.Accounts == nil {
+		http.NotFound(w, r)
+		return
+	}
+	browser := ""
+	if cookie, err := r.Cookie(browserCookie); err == nil {
+		browser = cookie.Value
+	}
+	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
+	defer stop()
+	name, err := s.o.Accounts.Authorized(ctx, r.URL.Query(), browser)
+	if err != nil {
+		s.notAuthorized(w, r, err)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: browserCookie, Path: AccountAuthorizedPath, MaxAge: -1})
+	s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+		return say("已授权", "Authorized"), []string{fmt.Sprintf(say("现在可以使用凭据 %q，可以关闭此页面。", "The credential %q can be used now. You can close this page."), name)}
+	})
+}
+
+func (s *settings) notAuthorized(w http.ResponseWriter, r *http.Request, err error) {
+	told := s.Problem(r.Context(), identity.Principal{}, err)
+	s.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
+		return say("授权未完成", "Not authorized"), []string{told.Detail}
+	})
+}
