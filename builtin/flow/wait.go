@@ -43,7 +43,7 @@ func (c *waitConfig) Defaults() {
 func waited() []node.Value {
 	return []node.Value{
 		node.Meaning("wait_result", "How the wait has ended, and how many checks were made.", "等待如何结束及检查次数。"),
-		node.Meaning("trigger_data", "What the signal or the call has brought, or what the source has answered at last; null if there was none.", "信号或调用带来的内容，或来源最后给出的内容；没有时为 null。"), node.HandedOn(),
+		node.Meaning("trigger_data", "What the signal has brought, or the call, or what the source has answered at last; null if there was none.", "信号或调用带来的内容，或来源最后给出的内容；没有时为 null。"), node.HandedOn(),
 	}
 }
 
