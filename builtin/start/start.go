@@ -22,7 +22,9 @@ func Kinds() []node.Kind {
 }
 
 // Sources lists the source of each.
-func Sources() []trigger.Source { return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}} }
+func Sources() []trigger.Source {
+	return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}}
+}
 
 // startedFields are what every trigger says of the start besides what it has brought.
 func startedFields(call *node.Call, message string) []values.Member {
