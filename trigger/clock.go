@@ -178,7 +178,7 @@ func jitter(t *store.Trigger, s Schedule, tick time.Time) time.Duration {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.Join([]string{t.Workspace, t.WorkflowID, t.Node, tick.UTC().Format(time.RFC3339Nano)}, "\x00"))) // it never fails
-	return time.Duration(h.Sum64()%uint64(s.Jitter.Milliseconds()+1)) * time.Millisecond // as exact as the store keeps times
+	return time.Duration(h.Sum64()%uint64(s.Jitter.Milliseconds()+1)) * time.Millisecond                                           // as exact as the store keeps times
 }
 
 // cursorAt is a time as the cursor of a schedule: the last that is dealt with.
