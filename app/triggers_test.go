@@ -612,3 +612,24 @@ func TestTriggers_Restart(t *testing.T) {
 	w, err := second.stores.Workflows.Get(t.Context(), p, "pending")
 	same(t, fmt.Sprint(w.DeploymentStatus, w.DeployedRevision, err), "deployed1 <nil>")
 }
+
+// TestTriggers_Examples runs the examples as their comments say.
+func TestTriggers_Examples(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for _, id := range []string{"webhook_order", "cron_reminder"} {
+		raw, err := os.ReadFile(filepath.Join("..", "examples", id+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.deploys(t, id, string(raw))
+	}
+	a := x.hooked(t, "POST", "webhook_order/orders", `{"order": 7, "prices": [3, 4]}`, "Idempotency-Key", "order-7")
+	same(t, fmt.Sprint(a.status, " ", string(a.body)), `201 {"order":7,"accepted":true}`)
+	a = x.hooked(t, "POST", "webhook_order/orders", `{"order": 8, "prices": [300]}`)
+	same(t, a.status, http.StatusAccepted)
+	list := want[api.Triggers](t, x.call(t, "viewer", "GET", "/triggers?kind=TRIGGER.CRON&next_runs=5", nil), http.StatusOK)
+	if len(list.Triggers) != 1 || len(list.Triggers[0].NextRuns) != 5 || list.Triggers[0].Timezone != "Europe/Berlin" {
+		t.Errorf("triggers %+v", list)
+	}
+}

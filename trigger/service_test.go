@@ -215,3 +215,41 @@ func TestSlug(t *testing.T) {
 		}
 	}
 }
+
+// timer is a source that starts something every so often.
+type timer struct{}
+
+func (timer) Kind() string                                    { return "TRIGGER.TIMER" }
+func (timer) Register(context.Context, trigger.Trigger) error { return nil }
+func (timer) Schedule(t trigger.Trigger) (trigger.Schedule, error) {
+	every, err := time.ParseDuration(strings.Trim(string(t.Config), `"`))
+	return trigger.Schedule{
+		Next:  func(after time.Time) (time.Time, bool) { return after.Truncate(every).Add(every), true },
+		Event: func(time.Time) (trigger.Event, error) { return trigger.Event{Payload: []byte(`{}`)}, nil },
+	}, err
+}
+
+// TestService_ClockReadsWhatIsDue: schedules that are not due cost nothing, however many there are.
+func TestService_ClockReadsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := triggertest.NewShelf()
+		service := shelf.Service([]trigger.Source{timer{}}, func(string, int64) []trigger.Node {
+			nodes := []trigger.Node{{ID: "often", Kind: "TRIGGER.TIMER", Config: []byte(`"1m"`)}}
+			for i := range 500 {
+				nodes = append(nodes, trigger.Node{ID: fmt.Sprint("rare", i), Kind: "TRIGGER.TIMER", Config: []byte(`"1000h"`)})
+			}
+			return nodes
+		})
+		service.Start()
+		defer service.Close()
+		if err := service.Deploy(t.Context(), identity.System("w"), "flow", 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour + time.Second)
+		synctest.Wait()
+		if starts := len(shelf.Starts()); starts != 60 || shelf.Read != 60 {
+			t.Errorf("%d starts, and %d rows were read for them", starts, shelf.Read)
+		}
+	})
+}
