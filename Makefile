@@ -80,6 +80,10 @@ SIMULATIONS ?= 1000
 simulate: python ## Play SIMULATIONS cases made by chance against processes that die by chance; make test plays 24
 	CGO_ENABLED=1 TANDEM_SIM=$(SIMULATIONS) $(TESTS) $(RACE) -run '^TestSimulation_Random$$' ./host/local
 
+DELIVERIES ?= 10000
+deliveries: python ## Send DELIVERIES requests to a webhook from 100 senders and kill the server in the middle; make test sends 400
+	TANDEM_DELIVERIES=$(DELIVERIES) $(TESTS) -count=1 -run '^TestTriggers_KillNine$$' ./app
+
 measures: ## Print what each package measures: lines, names, the longest file, the most branching function, depth
 	$(GO) test . -count=1 -run '^TestMeasures$$' -v
 

@@ -69,6 +69,7 @@ func floors() map[string]floor {
 		"store/sqlite/datadir":    {level: 5},
 		"store/sqlite/blobdir":    {level: 5},
 		"store/sqlite/memories":   {level: 5},
+		"store/sqlite/triggers":   {level: 5},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 3, pure: true}, // below the questions that it is the form of
@@ -96,6 +97,8 @@ func floors() map[string]floor {
 
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
 		"store/sqlite/sqlitetest":     {level: 7, suite: true}, // above the store that it opens
+
+		"trigger/triggertest": {level: 6, suite: true}, // a service in memory for tests of sources
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 

@@ -55,6 +55,22 @@ func TestInventory_Triggers(t *testing.T) {
 				"trigger_name": {one: `"one"`, other: `"two"`},
 				"input_schema": {one: `{"required": ["a"]}`, other: `{"required": ["b"]}`, input: `{"a": 1}`},
 			},
+			"TRIGGER.WEBHOOK": {
+				"webhook_path":             {shown: "TestTriggers_Deployment", why: "requests see it, a run by hand does not"},
+				"allowed_methods":          {shown: "TestTriggers_WebhookRequests", why: "requests see it, a run by hand does not"},
+				"authentication":           {shown: "TestTriggers_WebhookAuthentication", why: "requests see it, a run by hand does not"},
+				"response_mode":            {shown: "TestTriggers_WebhookReplies", why: "requests see it, a run by hand does not"},
+				"response_format":          {shown: "TestTriggers_WebhookReplies", why: "requests see it, a run by hand does not"},
+				"response_timeout_seconds": {shown: "TestTriggers_WebhookReplies", why: "requests see it, a run by hand does not"},
+				"delivery_id_headers":      {shown: "TestTriggers_DeliveryIDs", why: "requests see it, a run by hand does not"},
+			},
+			"TRIGGER.CRON": {
+				"cron_expression": {one: `"0 9 * * *"`, other: `"0 8 * * *"`},
+				"timezone":        {one: `"UTC"`, other: `"Europe/Berlin"`},
+				"misfire_policy":  {shown: "builtin/start.TestCron_Year", why: "it is about the time in which nothing runs"},
+				"max_missed_runs": {shown: "builtin/start.TestCron_Year", why: "it is about the time in which nothing runs"},
+				"jitter_seconds":  {shown: "builtin/start.TestCron_Year", why: "it is about when the clock starts it"},
+			},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
 			id := fmt.Sprintf("trigger%d", w.runs.Add(1))

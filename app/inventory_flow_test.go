@@ -57,7 +57,14 @@ func TestInventory_Flow(t *testing.T) {
 	fieldInventory{
 		family: "FLOW",
 		kinds: map[string]map[string]proof{
-			"FLOW.IF":    {"condition_expression": {one: `"true"`, other: `"false"`}},
+			"FLOW.IF": {"condition_expression": {one: `"true"`, other: `"false"`}},
+			"FLOW.RESPOND": {
+				"status_code":  {one: `200`, other: `201`},
+				"headers":      {shown: "TestTriggers_NodeAnswers", why: "who sent the request sees it, a run by hand has nobody to answer"},
+				"content_type": {shown: "TestTriggers_AnswerTypes", why: "who sent the request sees it, a run by hand has nobody to answer"},
+				"body":         {shown: "TestTriggers_NodeAnswers", why: "who sent the request sees it, a run by hand has nobody to answer"},
+				"file":         {shown: "TestTriggers_NodeAnswers", why: "who sent the request sees it, a run by hand has nobody to answer"},
+			},
 			"FLOW.DELAY": {"duration_seconds": {one: `600`, other: `900`, waits: true}},
 			"FLOW.SWITCH": {
 				"switch_value":                {with: `"cases": [{"case": 1, "output_key": "a"}, {"case": 2, "output_key": "b"}]`, one: `"input.x"`, other: `"input.y"`, input: `{"x": 1, "y": 2}`},

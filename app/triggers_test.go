@@ -9,8 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -427,4 +431,205 @@ func TestTriggers_NodeAnswers(t *testing.T) {
 	x.deploys(t, "outer", hookFlow("outer", node, `,{"id":"sub","name":"sub","description":"d","type":"FLOW","subtype":"SUB_WORKFLOW","configurations":{"workflow_id":"inner"}}`, to("hook", "sub")))
 	a = x.hooked(t, "POST", "outer/in", "\xff\xfe\x00", "Content-Type", "image/x-odd")
 	same(t, fmt.Sprintf("%d %s %q", a.status, a.header.Get("Content-Type"), a.body), `200 image/x-odd "\xff\xfe\x00"`)
+}
+
+func TestTriggers_DeliveryIDs(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.deploys(t, "usual", hookFlow("usual", `{"webhook_path":"/in"}`, "", ""))
+	x.deploys(t, "own", hookFlow("own", `{"webhook_path":"/in","delivery_id_headers":["X-Order"]}`, "", ""))
+	send := func(path string, headers ...string) string {
+		return want[api.Received](t, x.hooked(t, "POST", path, `{}`, headers...), http.StatusAccepted).DeliveryID
+	}
+	for _, name := range []string{"Idempotency-Key", "Webhook-Id", "X-Delivery-Id", "X-GitHub-Delivery"} {
+		if a, b := send("usual/in", name, name), send("usual/in", name, name); a != b {
+			t.Errorf("%s: %s and %s are two", name, a, b)
+		}
+	}
+	long := strings.Repeat("x", 5000)
+	if a, b := send("usual/in", "Webhook-Id", long), send("usual/in", "Webhook-Id", long); a != b {
+		t.Errorf("a long id: %s and %s are two", a, b)
+	}
+	if a, b := send("usual/in"), send("usual/in"); a == b {
+		t.Error("two requests without an id are one")
+	}
+	if a, b := send("own/in", "Webhook-Id", "1"), send("own/in", "Webhook-Id", "1"); a == b {
+		t.Error("a header that is not configured counts")
+	}
+	if a, b := send("own/in", "X-Order", "1"), send("own/in", "X-Order", "1"); a != b {
+		t.Error("a header that is configured does not count")
+	}
+
+	// Many at once with the same id start one execution.
+	var all sync.WaitGroup
+	ids := make([]string, 20)
+	for i := range ids {
+		all.Go(func() { ids[i] = send("own/in", "X-Order", "crowd") })
+	}
+	all.Wait()
+	for _, id := range ids {
+		same(t, id, ids[0])
+	}
+	same(t, x.executionsOf(t, "own"), 4)
+
+	// History and replay.
+	page := want[api.Deliveries](t, x.call(t, "viewer", "GET", "/deliveries?workflow_id=own&page_size=2", nil), http.StatusOK)
+	same(t, fmt.Sprint(page.TotalCount, " ", len(page.Deliveries)), "4 2")
+	refused(t, x.call(t, "viewer", "GET", "/deliveries?decision=odd", nil), http.StatusUnprocessableEntity, "invalid_input")
+	refused(t, x.call(t, "viewer", "GET", "/deliveries/"+ids[0], nil), http.StatusForbidden, "forbidden")
+	refused(t, x.call(t, "viewer", "POST", "/deliveries/"+ids[0]+"/replay", nil), http.StatusForbidden, "forbidden")
+	refused(t, x.call(t, "stranger", "GET", "/deliveries/"+ids[0], nil), http.StatusNotFound, "not_found")
+	refused(t, x.call(t, "stranger", "POST", "/deliveries/"+ids[0]+"/replay", nil), http.StatusNotFound, "not_found")
+	again := want[api.Delivery](t, x.call(t, "operator", "POST", "/deliveries/"+ids[0]+"/replay", nil, "Idempotency-Key", "r"), http.StatusAccepted)
+	same(t, fmt.Sprint(again.ReplayOf == ids[0], " ", again.Decision), "true started")
+	twice := want[api.Delivery](t, x.call(t, "operator", "POST", "/deliveries/"+ids[0]+"/replay", nil, "Idempotency-Key", "r"), http.StatusAccepted)
+	same(t, twice.ExecutionID, again.ExecutionID)
+	x.reaches(t, again.ExecutionID, engine.StatusSuccess)
+	same(t, x.executionsOf(t, "own"), 5)
+	want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/own/undeploy", nil), http.StatusOK)
+	refused(t, x.call(t, "operator", "POST", "/deliveries/"+ids[0]+"/replay", nil), http.StatusConflict, "conflict")
+}
+
+func TestTriggers_AnswerTypes(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for id, c := range map[string]struct{ config, want string }{
+		"html":    {`{"content_type":"text/html","body":"<p>hi</p>"}`, "200 text/html <p>hi</p>"},
+		"plain":   {`{"body":"hi"}`, "200 text/plain; charset=utf-8 hi"},
+		"value":   {`{"status_code":418,"body":[1]}`, "418 application/json [1]"},
+		"refused": {`{"headers":{"Content-Length":"1"}}`, "500 application/problem+json "},
+	} {
+		x.deploys(t, id, hookFlow(id, `{"webhook_path":"/in","response_mode":"node"}`, `,{"id":"say","name":"say","description":"d","type":"FLOW","subtype":"RESPOND","configurations":`+c.config+`}`, `{"from_node":"hook","to_node":"say"}`))
+		a := x.hooked(t, "POST", id+"/in", `{}`)
+		if got := fmt.Sprintf("%d %s %s", a.status, a.header.Get("Content-Type"), a.body); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s; want %s", id, got, c.want)
+		}
+	}
+}
+
+// TestTriggers_Canary looks for a secret that came with requests in everything that is kept and told.
+func TestTriggers_Canary(t *testing.T) {
+	t.Parallel()
+	dir := ""
+	var log bytes.Buffer
+	var mu sync.Mutex
+	x := openSiteAs(t, func(o *Options, _ string) {
+		dir = o.Dir
+		o.Log = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.Write(p)
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	canary := "canary-" + identity.NewSecret()
+	cred := want[struct {
+		ID string `json:"id"`
+	}](t, x.call(t, "admin", "POST", "/credentials", `{"name":"c","type":"webhook_secret","data":{"secret":"`+canary+`"}}`), http.StatusCreated).ID
+	for id, mode := range map[string]string{"h": "header_token", "q": "query_param"} {
+		x.deploys(t, id, hookFlow(id, `{"webhook_path":"/in","response_mode":"sync","authentication":"`+mode+`","credential_id":"`+cred+`"}`, "", ""))
+	}
+	headers := []string{"X-Tandem-Token", canary, "Authorization", "Bearer " + canary, "Cookie", "s=" + canary, "X-Api-Key", canary}
+	for _, a := range []answer{
+		x.hooked(t, "POST", "h/in", `{"n":1}`, headers...), x.hooked(t, "POST", "q/in?token="+canary, `{"n":1}`, headers...),
+		x.hooked(t, "POST", "h/in?token="+canary, `{"n":`, headers...), x.hooked(t, "POST", "h/in", `{"inside":"`+canary+`"}`, headers...),
+		x.call(t, "operator", "GET", "/deliveries", nil), x.call(t, "operator", "GET", "/triggers", nil), x.call(t, "viewer", "GET", "/executions", nil),
+	} {
+		if bytes.Contains(a.body, []byte(canary)) {
+			t.Errorf("it is told: %s", a.body)
+		}
+	}
+	mu.Lock()
+	if strings.Contains(log.String(), canary) {
+		t.Errorf("it is in the log: %s", log.String())
+	}
+	mu.Unlock()
+	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(canary)) {
+			t.Errorf("it is in %s", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestTriggers_Restart lets a process end with a deployment that was not finished and a delivery that was not started: the next one goes on with both.
+func TestTriggers_Restart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := Open(t.Context(), Options{Dir: dir, Idle: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := identity.System("default")
+	for _, id := range []string{"done", "pending"} {
+		source, _ := workflow.Parse([]byte(hookFlow(id, `{"webhook_path":"/in"}`, "", "")), workflow.Options{Kinds: first.kinds})
+		w, err := first.Save(t.Context(), p, source.Definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id == "done" {
+			err = first.triggers.Deploy(t.Context(), p, id, w.Revision)
+		} else {
+			err = first.stores.Triggers.Prepare(t.Context(), p, store.Deployment{WorkflowID: id, Revision: w.Revision, Hash: w.RevisionHash, Triggers: []store.Trigger{{Node: "hook", Kind: "TRIGGER.WEBHOOK"}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.stores.Triggers.Record(t.Context(), p, store.TriggerDelivery{
+		ID: "dlv_left", WorkflowID: "done", Node: "hook", Kind: "TRIGGER.WEBHOOK", Revision: 1, Key: "k", Received: 1, Decision: store.DeliveryAccepted, NextAt: 1, Payload: json.RawMessage(`{"n":1}`),
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan store.Ref, 10)
+	second, err := Open(t.Context(), Options{Dir: dir, Recorded: func(ref store.Ref, _ *workflow.Graph, row host.Row) {
+		for _, told := range row.Told {
+			if told.What == host.ToldExecution && told.Status.Final() {
+				ended <- ref
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	ref := <-ended
+	d, err := second.stores.Triggers.Delivery(t.Context(), p, "dlv_left")
+	same(t, fmt.Sprint(d.Decision, d.Execution == ref.Execution, err), "startedtrue <nil>")
+	second.triggers.Drain(t.Context()) // what was begun has ended
+	w, err := second.stores.Workflows.Get(t.Context(), p, "pending")
+	same(t, fmt.Sprint(w.DeploymentStatus, w.DeployedRevision, err), "deployed1 <nil>")
+}
+
+// TestTriggers_Examples runs the examples as their comments say.
+func TestTriggers_Examples(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for _, id := range []string{"webhook_order", "cron_reminder"} {
+		raw, err := os.ReadFile(filepath.Join("..", "examples", id+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.deploys(t, id, string(raw))
+	}
+	a := x.hooked(t, "POST", "webhook_order/orders", `{"order": 7, "prices": [3, 4]}`, "Idempotency-Key", "order-7")
+	same(t, fmt.Sprint(a.status, " ", string(a.body)), `201 {"order":7,"accepted":true}`)
+	a = x.hooked(t, "POST", "webhook_order/orders", `{"order": 8, "prices": [300]}`)
+	same(t, a.status, http.StatusAccepted)
+	list := want[api.Triggers](t, x.call(t, "viewer", "GET", "/triggers?kind=TRIGGER.CRON&next_runs=5", nil), http.StatusOK)
+	if len(list.Triggers) != 1 || len(list.Triggers[0].NextRuns) != 5 || list.Triggers[0].Timezone != "Europe/Berlin" {
+		t.Errorf("triggers %+v", list)
+	}
 }

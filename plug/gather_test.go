@@ -15,6 +15,7 @@ import (
 	"tandem/objectstore"
 	"tandem/plug"
 	"tandem/text"
+	"tandem/trigger"
 )
 
 // channel is one that sends nothing.
@@ -32,6 +33,12 @@ func (shelf) CredentialType() string { return "none" }
 func (shelf) Put(context.Context, credential.Opened, objectstore.Object) (objectstore.Receipt, error) {
 	return objectstore.Receipt{}, nil
 }
+
+// source starts nothing.
+type source string
+
+func (s source) Kind() string                                  { return string(s) }
+func (source) Register(context.Context, trigger.Trigger) error { return nil }
 
 func kind(name string, older ...string) node.Kind {
 	return node.Raw(node.About{
@@ -99,6 +106,9 @@ func TestGather_Refuses(t *testing.T) {
 		"Provider":   {plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, fault.Conflict, []string{`provider "p"`, `"one" and "two"`}},
 		"Credential": {plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, fault.Conflict, []string{`credential type "k"`, `"one" and "two"`}},
 		"Store":      {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, fault.Conflict, []string{`object store "s"`, `"one" and "two"`}},
+		"Source":     {plug.Extension{Kinds: []node.Kind{kind("TRIGGER.A")}, Sources: []trigger.Source{source("TRIGGER.A")}}, plug.Extension{Sources: []trigger.Source{source("TRIGGER.A")}}, fault.Conflict, []string{`source of the trigger "TRIGGER.A"`, `"one" and "two"`}},
+		"NoSource":   {plug.Extension{Sources: []trigger.Source{nil}}, plug.Extension{}, fault.Invalid, []string{`"one"`, "nil"}},
+		"NoTrigger":  {plug.Extension{}, plug.Extension{Sources: []trigger.Source{source("TRIGGER.B")}}, fault.Invalid, []string{`source of the trigger "TRIGGER.B"`, `"two"`, "no extension brings that kind"}},
 		"Twice":      {plug.Extension{Kinds: []node.Kind{kind("A.B"), kind("A.B")}}, plug.Extension{}, fault.Conflict, []string{`kind "A.B"`, `"one" brings it twice`}},
 		"Inbox":      {plug.Extension{Channels: []human.Channel{channel(human.InApp)}}, plug.Extension{}, fault.Conflict, []string{`"in_app"`, `"one"`}},
 		"NoName":     {plug.Extension{}, plug.Extension{Channels: []human.Channel{channel("")}}, fault.Invalid, []string{"channel", `"two"`, "no name"}},

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// longestNap is how long the time is not looked at. The clock may be set, and the machine may sleep, which waiting does not see.
+	// longestNap is how long the time is not looked at, unless the options say otherwise.
 	longestNap  = 10 * time.Second
 	clockBatch  = 512
 	clockAtOnce = 64
@@ -31,9 +31,9 @@ type clock struct {
 func newClock(s *Service) *clock { return &clock{s, make(chan struct{}, 1)} }
 
 // nap is how long to wait for something at a time; zero: there is nothing.
-func nap(at, next int64) time.Duration {
-	if next == 0 || next-at > longestNap.Milliseconds() {
-		return longestNap
+func (s *Service) nap(at, next int64) time.Duration {
+	if next == 0 || next-at > s.o.LongestNap.Milliseconds() {
+		return s.o.LongestNap
 	}
 	return time.Duration(max(next-at, 0)) * time.Millisecond
 }
@@ -63,13 +63,13 @@ func (c *clock) pass(ctx context.Context) time.Duration {
 			return time.Second
 		}
 		if len(due) == 0 {
-			return nap(at.UnixMilli(), next)
+			return c.s.nap(at.UnixMilli(), next)
 		}
 		if !eachOf(due, clockAtOnce, func(t store.Trigger) bool { return c.one(ctx, t, at) }) {
 			return time.Second
 		}
 	}
-	return longestNap
+	return c.s.o.LongestNap
 }
 
 // one deals with a trigger and says whether it is out of the way for now.
@@ -178,7 +178,7 @@ func jitter(t *store.Trigger, s Schedule, tick time.Time) time.Duration {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.Join([]string{t.Workspace, t.WorkflowID, t.Node, tick.UTC().Format(time.RFC3339Nano)}, "\x00"))) // it never fails
-	return time.Duration(h.Sum64() % uint64(s.Jitter+1))
+	return time.Duration(h.Sum64()%uint64(s.Jitter.Milliseconds()+1)) * time.Millisecond                                           // as exact as the store keeps times
 }
 
 // cursorAt is a time as the cursor of a schedule: the last that is dealt with.

@@ -226,13 +226,13 @@ func (w *sweep) pass(ctx context.Context) time.Duration {
 			return time.Second
 		}
 		if len(due) == 0 {
-			return nap(at, next)
+			return w.s.nap(at, next)
 		}
 		if !eachOf(due, sweepAtOnce, func(d store.TriggerDelivery) bool { return w.one(ctx, d) }) {
 			return time.Second
 		}
 	}
-	return longestNap
+	return w.s.o.LongestNap
 }
 
 // one tries to start a delivery and says whether it is out of the way for now.

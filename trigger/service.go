@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"tandem/credential"
 	"tandem/fault"
@@ -28,7 +29,9 @@ type Options struct {
 	Start func(ctx context.Context, p identity.Principal, s Start) (host.Started, error)
 	// PublicURL is where requests reach this instance; empty: nowhere.
 	PublicURL string
-	Log       *slog.Logger
+	// LongestNap is how long the time is not looked at, 10 s when zero: the clock may be set, and the machine may sleep, which waiting does not see.
+	LongestNap time.Duration
+	Log        *slog.Logger
 }
 
 // Revision is what a deployment has to know of a revision.
@@ -89,6 +92,9 @@ type workflowKey struct{ workspace, workflow string }
 func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.LongestNap == 0 {
+		o.LongestNap = longestNap
 	}
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
 	s := &Service{o: o, sources: map[string]Source{}}

@@ -118,7 +118,7 @@ func (f cronField) value(text string) (int, bool) {
 		return f.lo + at/3, true
 	}
 	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= f.lo && n <= f.hi && len(text) <= 2
+	return n, err == nil && n >= f.lo && n <= f.hi && len(text) <= 2 && text[0] >= '0' && text[0] <= '9'
 }
 
 // onDay says whether a day is one of the times'.

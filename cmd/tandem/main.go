@@ -110,6 +110,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover())
 	return root
 }

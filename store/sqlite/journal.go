@@ -13,6 +13,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite/sqlconn"
+	"tandem/store/sqlite/triggers"
 )
 
 type journal struct{ db *DB }
@@ -152,7 +153,7 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 		}
 	}
 	if a.Arrival != nil {
-		if err := w.admitArrival(key.workspace, a.Arrival); err != nil {
+		if err := triggers.Admit(transaction{w}, key.workspace, a.Arrival); err != nil {
 			return err
 		}
 	}
@@ -184,7 +185,7 @@ func movedOn(id string, after, seq uint64) error {
 // claim keeps the idempotency key of a start.
 func (w *writer) claim(key executionKey, a *store.Append) error {
 	if a.Arrival != nil {
-		if err := w.arrive(key, a.Arrival); err != nil {
+		if err := triggers.Arrive(transaction{w}, key.workspace, key.id, a.Arrival); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tandem/store/sqlite/memories"
 	"tandem/store/sqlite/sqlconn"
+	"tandem/store/sqlite/triggers"
 )
 
 // memoryTables is the database as memories see it.
@@ -47,5 +48,18 @@ func (t transaction) Row(dest []driver.Value, text string, args ...driver.Value)
 	return t.w.c.row(dest, text, args...)
 }
 
+// Rows implements [triggers.Transaction].
+func (t transaction) Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error {
+	return t.w.c.rows(columns, each, text, args...)
+}
+
 // Grow implements [memories.Transaction].
 func (t transaction) Grow(bytes int) { t.w.logged += bytes }
+
+// triggerTables is the database as triggers see it.
+type triggerTables struct{ memoryTables }
+
+// Write implements [triggers.Database].
+func (m triggerTables) Write(ctx context.Context, f func(triggers.Transaction) error) error {
+	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
+}

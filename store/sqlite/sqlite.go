@@ -34,6 +34,7 @@ import (
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/memories"
 	"tandem/store/sqlite/sqlconn"
+	"tandem/store/sqlite/triggers"
 )
 
 // Options say where the data is. The zero value of everything but Dir is a good choice.
@@ -226,7 +227,7 @@ func (db *DB) Stores() store.Stores {
 		Sessions:     sessions{db},
 		Invitations:  invitations{db},
 		Logins:       logins{db},
-		Triggers:     triggers{db},
+		Triggers:     triggers.New(triggerTables{memoryTables{db}}),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/triggers"
 )
 
 type workflows struct{ db *DB }
@@ -291,7 +292,7 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
 		}
 		delete(w.tally.alive, workflowKey{workspace, id})
-		if err := w.removeTriggers(workspace, id); err != nil {
+		if err := triggers.Remove(transaction{w}, workspace, id); err != nil {
 			return err
 		}
 		_, err = w.c.exec(`UPDATE workflows SET deleted = ?, deployment_status = ?, deployment_error = '', deployed_revision = 0, deployed_hash = '', pending_revision = 0 WHERE workspace_id = ? AND id = ?`,

@@ -1,9 +1,13 @@
-package sqlite
+// Package triggers keeps deployments, registered triggers and their deliveries in the tables of the SQLite store.
+//
+// It knows these tables and the deployment of a workflow, and how a transaction comes about is not its concern. The SQLite store imports it.
+package triggers
 
 import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"strings"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -11,11 +15,35 @@ import (
 	"tandem/store/sqlite/sqlconn"
 )
 
-type triggers struct{ db *DB }
+// Database is what triggers are kept in.
+type Database interface {
+	// Read hands a connection over that is only read from.
+	Read(ctx context.Context, f func(*sqlconn.Conn) error) error
+	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
+	Write(ctx context.Context, f func(Transaction) error) error
+}
+
+// Transaction is one that goes on. An error of its methods ends it.
+type Transaction interface {
+	// Exec runs a statement, Change says how many rows it has changed.
+	Exec(text string, args ...driver.Value) (driver.Result, error)
+	Change(text string, args ...driver.Value) (int64, error)
+	// Row reads the first row of a statement, and says whether there was one; Rows hands over each of them for the time of the call.
+	Row(dest []driver.Value, text string, args ...driver.Value) (bool, error)
+	Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error
+	// Grow says that the transaction writes about so many bytes besides its rows.
+	Grow(bytes int)
+}
+
+// Triggers implements [store.Triggers].
+type Triggers struct{ db Database }
+
+// New keeps triggers in a database.
+func New(db Database) *Triggers { return &Triggers{db} }
 
 const triggerColumns = `workspace_id, workflow_id, in_force, node_id, kind, revision, state, reason, next_due, created_at, updated_at, cursor, config`
 
-func scanTrigger(s scanner) (t store.Trigger, err error) {
+func scanTrigger(s sqlconn.Scanner) (t store.Trigger, err error) {
 	var cursor, config []byte
 	err = s.Scan(&t.Workspace, &t.WorkflowID, &t.InForce, &t.Node, &t.Kind, &t.Revision, &t.State, &t.Reason, &t.NextDue, &t.Created, &t.Updated, &cursor, &config)
 	t.Config = rawOf(config)
@@ -26,30 +54,30 @@ func scanTrigger(s scanner) (t store.Trigger, err error) {
 }
 
 // Prepare implements [store.Triggers].
-func (x triggers) Prepare(ctx context.Context, p identity.Principal, d store.Deployment) error {
+func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.Deployment) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		pending, err := w.pendingRevision(workspace, d.WorkflowID)
+	return x.db.Write(ctx, func(w Transaction) error {
+		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
 		}
 		if pending != 0 {
 			return fault.Newf(fault.Conflict, "revision %d of workflow %q is being deployed; wait until that has ended", pending, d.WorkflowID)
 		}
-		if _, err := w.c.exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', pending_revision = ? WHERE workspace_id = ? AND id = ?`,
+		if _, err := w.Exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', pending_revision = ? WHERE workspace_id = ? AND id = ?`,
 			string(store.DeploymentPending), d.Revision, workspace, d.WorkflowID); err != nil {
 			return err
 		}
-		if _, err := w.c.exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 0`, workspace, d.WorkflowID); err != nil {
+		if _, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 0`, workspace, d.WorkflowID); err != nil {
 			return err
 		}
 		for i := range d.Triggers {
 			t := d.Triggers[i]
 			t.State, t.InForce, t.NextDue = store.TriggerPending, false, 0
-			if err := w.putTrigger(workspace, &d, &t); err != nil {
+			if err := putTrigger(w, workspace, &d, &t); err != nil {
 				return err
 			}
 		}
@@ -58,9 +86,9 @@ func (x triggers) Prepare(ctx context.Context, p identity.Principal, d store.Dep
 }
 
 // pendingRevision is the revision of a workflow that is being deployed; zero: none.
-func (w *writer) pendingRevision(workspace, workflow string) (int64, error) {
+func pendingRevision(w Transaction, workspace, workflow string) (int64, error) {
 	var row [1]driver.Value
-	found, err := w.c.row(row[:], `SELECT pending_revision FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, workflow)
+	found, err := w.Row(row[:], `SELECT pending_revision FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, workflow)
 	if err != nil {
 		return 0, err
 	}
@@ -70,39 +98,39 @@ func (w *writer) pendingRevision(workspace, workflow string) (int64, error) {
 	return row[0].(int64), nil
 }
 
-func (w *writer) putTrigger(workspace string, d *store.Deployment, t *store.Trigger) error {
-	w.logged += len(t.Config) + len(t.Cursor)
-	_, err := w.c.exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+func putTrigger(w Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
+	w.Grow(len(t.Config) + len(t.Cursor))
+	_, err := w.Exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.WorkflowID, flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
 	return err
 }
 
 // Registered implements [store.Triggers].
-func (x triggers) Registered(ctx context.Context, p identity.Principal, workflow, node string, state store.TriggerState, reason string) error {
+func (x *Triggers) Registered(ctx context.Context, p identity.Principal, workflow, node string, state store.TriggerState, reason string) error {
 	missing := fault.Newf(fault.NotFound, "workflow %q has no trigger %q that is being registered", workflow, node)
-	return x.db.changeOne(ctx, p, missing, `UPDATE triggers SET state = ?, reason = ? WHERE workflow_id = ? AND in_force = 0 AND node_id = ? AND workspace_id = ?`,
+	return x.changeOne(ctx, p, missing, `UPDATE triggers SET state = ?, reason = ? WHERE workflow_id = ? AND in_force = 0 AND node_id = ? AND workspace_id = ?`,
 		string(state), reason, workflow, node)
 }
 
 // PutInForce implements [store.Triggers].
-func (x triggers) PutInForce(ctx context.Context, p identity.Principal, d store.Deployment) error {
+func (x *Triggers) PutInForce(ctx context.Context, p identity.Principal, d store.Deployment) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		pending, err := w.pendingRevision(workspace, d.WorkflowID)
+	return x.db.Write(ctx, func(w Transaction) error {
+		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
 		}
 		if pending != d.Revision {
 			return fault.Newf(fault.Conflict, "revision %d of workflow %q is not being deployed", d.Revision, d.WorkflowID)
 		}
-		known, err := w.cursors(workspace, d.WorkflowID)
+		known, err := cursors(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
 		}
-		if _, err := w.c.exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, d.WorkflowID); err != nil {
+		if _, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, d.WorkflowID); err != nil {
 			return err
 		}
 		for i := range d.Triggers {
@@ -111,20 +139,20 @@ func (x triggers) PutInForce(ctx context.Context, p identity.Principal, d store.
 			if t.Cursor == nil {
 				t.Cursor = known[t.Kind+" "+t.Node]
 			}
-			if err := w.putTrigger(workspace, &d, &t); err != nil {
+			if err := putTrigger(w, workspace, &d, &t); err != nil {
 				return err
 			}
 		}
-		_, err = w.c.exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', deployed_revision = ?, deployed_hash = ?, pending_revision = 0
+		_, err = w.Exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', deployed_revision = ?, deployed_hash = ?, pending_revision = 0
 			WHERE workspace_id = ? AND id = ?`, string(store.DeploymentDeployed), d.Revision, d.Hash, workspace, d.WorkflowID)
 		return err
 	})
 }
 
 // cursors are those of the triggers in force, by kind and node.
-func (w *writer) cursors(workspace, workflow string) (map[string][]byte, error) {
+func cursors(w Transaction, workspace, workflow string) (map[string][]byte, error) {
 	known := map[string][]byte{}
-	err := w.c.rows(3, func(row []driver.Value) {
+	err := w.Rows(3, func(row []driver.Value) {
 		if cursor, ok := row[2].([]byte); ok && len(cursor) > 0 {
 			known[row[0].(string)+" "+row[1].(string)] = append([]byte(nil), cursor...)
 		}
@@ -133,40 +161,41 @@ func (w *writer) cursors(workspace, workflow string) (map[string][]byte, error) 
 }
 
 // Fail implements [store.Triggers].
-func (x triggers) Fail(ctx context.Context, p identity.Principal, workflow, reason string) error {
-	return x.db.changeOne(ctx, p, notFound("workflow", workflow), `UPDATE workflows SET deployment_status = ?, deployment_error = ?, pending_revision = 0 WHERE deleted = 0 AND id = ? AND workspace_id = ?`,
+func (x *Triggers) Fail(ctx context.Context, p identity.Principal, workflow, reason string) error {
+	return x.changeOne(ctx, p, notFound("workflow", workflow), `UPDATE workflows SET deployment_status = ?, deployment_error = ?, pending_revision = 0 WHERE deleted = 0 AND id = ? AND workspace_id = ?`,
 		string(store.DeploymentFailed), reason, workflow)
 }
 
 // Undeploy implements [store.Triggers].
-func (x triggers) Undeploy(ctx context.Context, p identity.Principal, workflow string) error {
+func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow string) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		pending, err := w.pendingRevision(workspace, workflow)
+	return x.db.Write(ctx, func(w Transaction) error {
+		pending, err := pendingRevision(w, workspace, workflow)
 		if err != nil {
 			return err
 		}
 		if pending != 0 {
 			return fault.Newf(fault.Conflict, "revision %d of workflow %q is being deployed; wait until that has ended", pending, workflow)
 		}
-		if _, err := w.c.exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', deployed_revision = 0, deployed_hash = '' WHERE workspace_id = ? AND id = ?`,
+		if _, err := w.Exec(`UPDATE workflows SET deployment_status = ?, deployment_error = '', deployed_revision = 0, deployed_hash = '' WHERE workspace_id = ? AND id = ?`,
 			string(store.DeploymentUndeployed), workspace, workflow); err != nil {
 			return err
 		}
-		return w.removeTriggers(workspace, workflow)
+		return Remove(w, workspace, workflow)
 	})
 }
 
-func (w *writer) removeTriggers(workspace, workflow string) error {
-	_, err := w.c.exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
+// Remove takes all triggers of a workflow away.
+func Remove(w Transaction, workspace, workflow string) error {
+	_, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
 	return err
 }
 
 // Preparing implements [store.Triggers].
-func (x triggers) Preparing(ctx context.Context, p identity.Principal) ([]store.Deployment, error) {
+func (x *Triggers) Preparing(ctx context.Context, p identity.Principal) ([]store.Deployment, error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, err
@@ -174,13 +203,13 @@ func (x triggers) Preparing(ctx context.Context, p identity.Principal) ([]store.
 	return query(ctx, x.db, `SELECT w.workspace_id, w.id, w.pending_revision, r.hash FROM workflows w CROSS JOIN revisions r
 		ON r.workspace_id = w.workspace_id AND r.workflow_id = w.id AND r.number = w.pending_revision
 		WHERE w.pending_revision <> 0 AND (? OR w.workspace_id = ?) ORDER BY w.workspace_id, w.id`,
-		func(s scanner) (d store.Deployment, err error) {
+		func(s sqlconn.Scanner) (d store.Deployment, err error) {
 			return d, s.Scan(&d.Workspace, &d.WorkflowID, &d.Revision, &d.Hash)
 		}, all, workspace)
 }
 
 // List implements [store.Triggers].
-func (x triggers) List(ctx context.Context, p identity.Principal, q store.TriggerQuery) (store.TriggerPage, error) {
+func (x *Triggers) List(ctx context.Context, p identity.Principal, q store.TriggerQuery) (store.TriggerPage, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.TriggerPage{}, err
@@ -202,7 +231,7 @@ func (x triggers) List(ctx context.Context, p identity.Principal, q store.Trigge
 }
 
 // InForce implements [store.Triggers].
-func (x triggers) InForce(ctx context.Context, p identity.Principal, workflow string) ([]store.Trigger, error) {
+func (x *Triggers) InForce(ctx context.Context, p identity.Principal, workflow string) ([]store.Trigger, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
@@ -211,7 +240,7 @@ func (x triggers) InForce(ctx context.Context, p identity.Principal, workflow st
 }
 
 // OfKind implements [store.Triggers].
-func (x triggers) OfKind(ctx context.Context, p identity.Principal, kind string) ([]store.Trigger, error) {
+func (x *Triggers) OfKind(ctx context.Context, p identity.Principal, kind string) ([]store.Trigger, error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, err
@@ -221,7 +250,7 @@ func (x triggers) OfKind(ctx context.Context, p identity.Principal, kind string)
 }
 
 // Due implements [store.Triggers].
-func (x triggers) Due(ctx context.Context, p identity.Principal, now int64, limit int) ([]store.Trigger, int64, error) {
+func (x *Triggers) Due(ctx context.Context, p identity.Principal, now int64, limit int) ([]store.Trigger, int64, error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, 0, err
@@ -241,26 +270,26 @@ func (x triggers) Due(ctx context.Context, p identity.Principal, now int64, limi
 }
 
 // Move implements [store.Triggers].
-func (x triggers) Move(ctx context.Context, p identity.Principal, t store.Trigger) error {
+func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigger) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		_, err := w.c.exec(`UPDATE triggers SET cursor = ?, next_due = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND revision = ?`,
+	return x.db.Write(ctx, func(w Transaction) error {
+		_, err := w.Exec(`UPDATE triggers SET cursor = ?, next_due = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND revision = ?`,
 			t.Cursor, t.NextDue, t.Updated, workspace, t.WorkflowID, t.Node, t.Revision)
 		return err
 	})
 }
 
-const triggerDeliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size`
+const deliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size`
 
-func scanDeliveryLine(s scanner) (d store.TriggerDelivery, err error) {
+func scanDeliveryLine(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
 	return d, s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize)
 }
 
-func scanTriggerDelivery(s scanner) (d store.TriggerDelivery, err error) {
+func scanDelivery(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
 	var answer, payload []byte
 	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &answer, &payload)
@@ -269,7 +298,7 @@ func scanTriggerDelivery(s scanner) (d store.TriggerDelivery, err error) {
 }
 
 // Record implements [store.Triggers].
-func (x triggers) Record(ctx context.Context, p identity.Principal, d store.TriggerDelivery, cursor []byte) error {
+func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.TriggerDelivery, cursor []byte) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -278,18 +307,18 @@ func (x triggers) Record(ctx context.Context, p identity.Principal, d store.Trig
 		return fault.New(fault.Invalid, "a delivery that starts nothing needs an id and a decision")
 	}
 	var known error // what the transaction has to say and still be kept
-	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
-		found, err := w.knownDelivery(workspace, &d)
+	err = x.db.Write(ctx, func(w Transaction) error {
+		found, err := knownDelivery(w, workspace, &d)
 		if err != nil {
 			return err
 		}
 		known = nil
 		if found != nil {
 			known = &store.DeliveryKnownError{Delivery: *found}
-		} else if err := w.insertDelivery(workspace, &d); err != nil {
+		} else if err := insertDelivery(w, workspace, &d); err != nil {
 			return err
 		}
-		return w.moveCursor(workspace, &d, cursor)
+		return moveCursor(w, workspace, &d, cursor)
 	})
 	if err == nil {
 		err = known
@@ -298,16 +327,16 @@ func (x triggers) Record(ctx context.Context, p identity.Principal, d store.Trig
 }
 
 // knownDelivery is the delivery that a trigger has taken with the key of another; nil: none.
-func (w *writer) knownDelivery(workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
+func knownDelivery(w Transaction, workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
 	if d.Key == "" {
 		return nil, nil
 	}
-	return w.deliveryWhere(`workflow_id = ? AND node_id = ? AND dedup = ? AND dedup <> '' AND workspace_id = ?`, d.WorkflowID, d.Node, d.Key, workspace)
+	return deliveryWhere(w, `workflow_id = ? AND node_id = ? AND dedup = ? AND dedup <> '' AND workspace_id = ?`, d.WorkflowID, d.Node, d.Key, workspace)
 }
 
-func (w *writer) deliveryWhere(condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
+func deliveryWhere(w Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
 	row := make(sqlconn.Record, 17)
-	found, err := w.c.row(row, `SELECT `+triggerDeliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
+	found, err := w.Row(row, `SELECT `+deliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -315,28 +344,28 @@ func (w *writer) deliveryWhere(condition string, args ...driver.Value) (*store.T
 	return &d, err
 }
 
-func (w *writer) insertDelivery(workspace string, d *store.TriggerDelivery) error {
-	w.logged += len(d.Payload) + 512
-	_, err := w.c.exec(`INSERT INTO trigger_deliveries (`+triggerDeliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+func insertDelivery(w Transaction, workspace string, d *store.TriggerDelivery) error {
+	w.Grow(len(d.Payload) + 512)
+	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason, d.Execution, int64(d.Attempts), d.NextAt,
 		d.ReplayOf, d.AnsweredBy, d.PayloadBlob, d.PayloadSize, []byte(d.Answer), []byte(d.Payload))
 	return err
 }
 
-func (w *writer) moveCursor(workspace string, d *store.TriggerDelivery, cursor []byte) error {
+func moveCursor(w Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
 	if cursor == nil {
 		return nil
 	}
-	_, err := w.c.exec(`UPDATE triggers SET cursor = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND kind = ?`,
+	_, err := w.Exec(`UPDATE triggers SET cursor = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND kind = ?`,
 		cursor, d.Received, workspace, d.WorkflowID, d.Node, d.Kind)
 	return err
 }
 
-// admitArrival refuses the start for a delivery that has started something before.
-func (w *writer) admitArrival(workspace string, a *store.Arrival) error {
+// Admit refuses the start for a delivery that has started something before.
+func Admit(w Transaction, workspace string, a *store.Arrival) error {
 	d := &a.Delivery
 	if a.Stored {
-		stored, err := w.deliveryWhere(`id = ? AND workspace_id = ?`, d.ID, workspace)
+		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
 		switch {
 		case err != nil:
 			return err
@@ -347,36 +376,36 @@ func (w *writer) admitArrival(workspace string, a *store.Arrival) error {
 		}
 		return nil
 	}
-	known, err := w.knownDelivery(workspace, d)
+	known, err := knownDelivery(w, workspace, d)
 	if err == nil && known != nil {
 		err = &store.DeliveryKnownError{Delivery: *known}
 	}
 	return err
 }
 
-// arrive records the delivery that an execution is started for.
-func (w *writer) arrive(key executionKey, a *store.Arrival) error {
+// Arrive records the delivery that an execution is started for.
+func Arrive(w Transaction, workspace, execution string, a *store.Arrival) error {
 	d := a.Delivery
-	d.Decision, d.Reason, d.Execution, d.NextAt = store.DeliveryStarted, "", key.id, 0
+	d.Decision, d.Reason, d.Execution, d.NextAt = store.DeliveryStarted, "", execution, 0
 	if a.Stored {
-		if _, err := w.c.exec(`UPDATE trigger_deliveries SET decision = ?, reason = '', execution_id = ?, next_at = 0 WHERE workspace_id = ? AND id = ?`,
-			string(d.Decision), key.id, key.workspace, d.ID); err != nil {
+		if _, err := w.Exec(`UPDATE trigger_deliveries SET decision = ?, reason = '', execution_id = ?, next_at = 0 WHERE workspace_id = ? AND id = ?`,
+			string(d.Decision), execution, workspace, d.ID); err != nil {
 			return err
 		}
-	} else if err := w.insertDelivery(key.workspace, &d); err != nil {
+	} else if err := insertDelivery(w, workspace, &d); err != nil {
 		return err
 	}
-	return w.moveCursor(key.workspace, &d, a.Cursor)
+	return moveCursor(w, workspace, &d, a.Cursor)
 }
 
 // Settle implements [store.Triggers].
-func (x triggers) Settle(ctx context.Context, p identity.Principal, d store.TriggerDelivery) error {
+func (x *Triggers) Settle(ctx context.Context, p identity.Principal, d store.TriggerDelivery) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		stored, err := w.deliveryWhere(`id = ? AND workspace_id = ?`, d.ID, workspace)
+	return x.db.Write(ctx, func(w Transaction) error {
+		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
 		switch {
 		case err != nil:
 			return err
@@ -385,34 +414,34 @@ func (x triggers) Settle(ctx context.Context, p identity.Principal, d store.Trig
 		case stored.Decision != store.DeliveryAccepted:
 			return fault.Newf(fault.Conflict, "delivery %q is %s and stays so", d.ID, stored.Decision)
 		}
-		_, err = w.c.exec(`UPDATE trigger_deliveries SET decision = ?, reason = ?, attempts = ?, next_at = ? WHERE workspace_id = ? AND id = ?`,
+		_, err = w.Exec(`UPDATE trigger_deliveries SET decision = ?, reason = ?, attempts = ?, next_at = ? WHERE workspace_id = ? AND id = ?`,
 			string(d.Decision), d.Reason, int64(d.Attempts), d.NextAt, workspace, d.ID)
 		return err
 	})
 }
 
 // Delivery implements [store.Triggers].
-func (x triggers) Delivery(ctx context.Context, p identity.Principal, id string) (store.TriggerDelivery, error) {
+func (x *Triggers) Delivery(ctx context.Context, p identity.Principal, id string) (store.TriggerDelivery, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.TriggerDelivery{}, err
 	}
-	return queryOne(ctx, x.db, notFound("delivery", id), `SELECT `+triggerDeliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanTriggerDelivery, workspace, id)
+	return queryOne(ctx, x.db, notFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
 }
 
 // DeliveryOf implements [store.Triggers].
-func (x triggers) DeliveryOf(ctx context.Context, p identity.Principal, execution string) (store.TriggerDelivery, error) {
+func (x *Triggers) DeliveryOf(ctx context.Context, p identity.Principal, execution string) (store.TriggerDelivery, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.TriggerDelivery{}, err
 	}
 	missing := fault.Newf(fault.NotFound, "no delivery of this workspace has started execution %q", execution)
-	return queryOne(ctx, x.db, missing, `SELECT `+triggerDeliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
-		scanTriggerDelivery, workspace, execution)
+	return queryOne(ctx, x.db, missing, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
+		scanDelivery, workspace, execution)
 }
 
 // Deliveries implements [store.Triggers].
-func (x triggers) Deliveries(ctx context.Context, p identity.Principal, q store.DeliveryQuery) (store.DeliveryPage, error) {
+func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store.DeliveryQuery) (store.DeliveryPage, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.DeliveryPage{}, err
@@ -429,7 +458,7 @@ func (x triggers) Deliveries(ctx context.Context, p identity.Principal, q store.
 		for i, d := range q.Decisions {
 			values[i] = string(d)
 		}
-		f.in("decision", values)
+		f.addCondition("decision IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 	}
 	if q.Since > 0 {
 		f.addCondition("received_at >= ?", q.Since)
@@ -438,18 +467,18 @@ func (x triggers) Deliveries(ctx context.Context, p identity.Principal, q store.
 		f.addCondition("received_at < ?", q.Until)
 	}
 	var page store.DeliveryPage
-	page.Deliveries, page.Total, err = list(ctx, x.db, "trigger_deliveries", triggerDeliveryColumns, f, "n DESC", q.Page, scanDeliveryLine)
+	page.Deliveries, page.Total, err = list(ctx, x.db, "trigger_deliveries", deliveryColumns, f, "n DESC", q.Page, scanDeliveryLine)
 	return page, err
 }
 
 // DueDeliveries implements [store.Triggers].
-func (x triggers) DueDeliveries(ctx context.Context, p identity.Principal, now int64, limit int) ([]store.TriggerDelivery, int64, error) {
+func (x *Triggers) DueDeliveries(ctx context.Context, p identity.Principal, now int64, limit int) ([]store.TriggerDelivery, int64, error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := query(ctx, x.db, `SELECT `+triggerDeliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
-		WHERE decision = 'accepted' AND next_at <= ? AND (? OR workspace_id = ?) ORDER BY next_at, n LIMIT ?`, scanTriggerDelivery, now, all, workspace, limit)
+	found, err := query(ctx, x.db, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
+		WHERE decision = 'accepted' AND next_at <= ? AND (? OR workspace_id = ?) ORDER BY next_at, n LIMIT ?`, scanDelivery, now, all, workspace, limit)
 	if err != nil || len(found) == limit {
 		return found, now, err
 	}
@@ -462,7 +491,7 @@ func (x triggers) DueDeliveries(ctx context.Context, p identity.Principal, now i
 }
 
 // Answer implements [store.Triggers].
-func (x triggers) Answer(ctx context.Context, p identity.Principal, execution, by string, answer json.RawMessage) error {
+func (x *Triggers) Answer(ctx context.Context, p identity.Principal, execution, by string, answer json.RawMessage) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -470,8 +499,8 @@ func (x triggers) Answer(ctx context.Context, p identity.Principal, execution, b
 	if by == "" || len(answer) == 0 {
 		return fault.New(fault.Invalid, "an answer needs the activation that gives it, and a body")
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		d, err := w.deliveryWhere(`execution_id = ? AND execution_id <> '' AND workspace_id = ?`, execution, workspace)
+	return x.db.Write(ctx, func(w Transaction) error {
+		d, err := deliveryWhere(w, `execution_id = ? AND execution_id <> '' AND workspace_id = ?`, execution, workspace)
 		switch {
 		case err != nil:
 			return err
@@ -482,8 +511,8 @@ func (x triggers) Answer(ctx context.Context, p identity.Principal, execution, b
 		case d.AnsweredBy != "":
 			return &store.AnsweredError{By: d.AnsweredBy}
 		}
-		w.logged += len(answer)
-		_, err = w.c.exec(`UPDATE trigger_deliveries SET answer = ?, answered_by = ? WHERE workspace_id = ? AND id = ?`, []byte(answer), by, workspace, d.ID)
+		w.Grow(len(answer))
+		_, err = w.Exec(`UPDATE trigger_deliveries SET answer = ?, answered_by = ? WHERE workspace_id = ? AND id = ?`, []byte(answer), by, workspace, d.ID)
 		return err
 	})
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+	"tandem/client"
+	"tandem/console"
+	"tandem/console/table"
+)
+
+func newTriggers() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use:     "triggers",
+		Aliases: []string{"trigger"},
+		Short:   "See what starts deployed workflows, and what has come to it",
+		Long: `A workflow that is deployed starts by itself: when a request comes to its address, or at the times of its schedule.
+Each of these is a delivery, which is kept with what became of it.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newTriggersList(&at), newTriggersNext(&at), newTriggersHistory(&at), newTriggersReplay(&at))
+	return cmd
+}
+
+func newTriggersList(at *connectFlags) *cobra.Command {
+	var show listing
+	var q client.TriggerQuery
+	cmd := &cobra.Command{
+		Use: "list [WORKFLOW]", Short: "List triggers with their addresses, states and next times", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.WorkflowID = args[0]
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Client.Triggers(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintTriggers(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&q.Kind, "kind", "", "only those of this kind, such as TRIGGER.CRON")
+	cmd.Flags().StringVar(&q.State, "state", "", "only those in this state: pending, active or failed")
+	cmd.Flags().IntVar(&q.Page, "page", 0, "which page")
+	return cmd
+}
+
+func newTriggersNext(at *connectFlags) *cobra.Command {
+	var show listing
+	q := client.TriggerQuery{Kind: "TRIGGER.CRON", State: "active"}
+	cmd := &cobra.Command{
+		Use: "next [WORKFLOW]", Short: "Show when schedules start something next", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.WorkflowID = args[0]
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Client.Triggers(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintNextRuns(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().IntVar(&q.NextRuns, "count", 5, "how many times to show of each")
+	return cmd
+}
+
+func newTriggersHistory(at *connectFlags) *cobra.Command {
+	var show listing
+	var q client.DeliveryQuery
+	cmd := &cobra.Command{
+		Use: "history [WORKFLOW]", Short: "List what has come to triggers and what became of it, the newest first", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.WorkflowID = args[0]
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Client.Deliveries(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintDeliveries(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&q.NodeID, "node", "", "only those of this trigger")
+	cmd.Flags().StringSliceVar(&q.Decisions, "decision", nil, "only those that became accepted, started, ignored, refused or failed")
+	cmd.Flags().StringVar(&q.Key, "key", "", "only those with this id of the sender")
+	cmd.Flags().IntVar(&q.Page, "page", 0, "which page")
+	cmd.Flags().IntVar(&q.PageSize, "page-size", 0, "how many to a page")
+	return cmd
+}
+
+func newTriggersReplay(at *connectFlags) *cobra.Command {
+	var show listing
+	var key string
+	cmd := &cobra.Command{
+		Use: "replay DELIVERY", Short: "Start an execution once more for a stored delivery",
+		Long: `Replay starts an execution with what a delivery has brought, at the trigger as it is deployed now. "tandem triggers
+history" has the ids.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("triggers replay needs a delivery, such as: tandem triggers replay dlv_4711")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				d, err := c.Client.Replay(ctx, args[0], key)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), d, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: %s, execution %s\n", table.OneLine(d.ID), d.Decision, table.OneLine(d.ExecutionID))
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&key, "request-id", "", "replaying twice with the same id starts once")
+	return cmd
+}

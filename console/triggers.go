@@ -1,0 +1,49 @@
+package console
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"tandem/api"
+	"tandem/console/table"
+)
+
+// PrintTriggers lists triggers with their addresses and next times.
+func PrintTriggers(w *tabwriter.Writer, list api.Triggers) {
+	table.Row(w, "WORKFLOW", "NODE", "KIND", "REVISION", "STATE", "NEXT", "ADDRESS")
+	for _, t := range list.Triggers {
+		state, next, address := t.State, "", t.Address
+		if t.Reason != "" {
+			state += ": " + t.Reason
+		}
+		if len(t.NextRuns) > 0 {
+			next = table.Time(t.NextRuns[0])
+		}
+		if address != "" {
+			address = strings.Join(t.Methods, ",") + " " + address
+		}
+		table.Row(w, t.WorkflowID, t.NodeID, strings.TrimPrefix(t.Kind, "TRIGGER."), strconv.FormatInt(t.Revision, 10), state, next, address)
+	}
+	table.More(w, len(list.Triggers), list.TotalCount)
+}
+
+// PrintNextRuns lists the next times of schedules.
+func PrintNextRuns(w *tabwriter.Writer, list api.Triggers) {
+	table.Row(w, "WORKFLOW", "NODE", "TIMEZONE", "NEXT")
+	for _, t := range list.Triggers {
+		for _, at := range t.NextRuns {
+			table.Row(w, t.WorkflowID, t.NodeID, cmp.Or(t.Timezone, "UTC"), table.Time(at))
+		}
+	}
+}
+
+// PrintDeliveries lists what has come to triggers.
+func PrintDeliveries(w *tabwriter.Writer, list api.Deliveries) {
+	table.Row(w, "DELIVERY", "RECEIVED", "WORKFLOW", "NODE", "DECISION", "EXECUTION", "KEY", "REASON")
+	for _, d := range list.Deliveries {
+		table.Row(w, d.ID, table.Time(d.ReceivedAt), d.WorkflowID, d.NodeID, d.Decision, d.ExecutionID, d.Key, d.Reason)
+	}
+	table.More(w, len(list.Deliveries), list.TotalCount)
+}
