@@ -93,6 +93,12 @@ func (s *State) ChildrenBefore(id ActivationID) []int {
 	return s.graph.Nodes[node].Children
 }
 
+// NodeOf is the node of the graph that an activation is, or works for as a step.
+func (s *State) NodeOf(id ActivationID) (node int, ok bool) {
+	node, _, ok = s.nodeOf(id)
+	return node, ok
+}
+
 // nodeOf is the node of the graph that an activation is, or works for as a step, and the path of that node's scope.
 func (s *State) nodeOf(id ActivationID) (node int, path string, ok bool) {
 	path, name := id.Split()
