@@ -29,6 +29,8 @@ type AgainCause struct {
 	// Activation is where they went on.
 	Activation ActivationID `json:"activation"`
 	By         string       `json:"by,omitempty"`
+	// TokenMadeBy is who made the token that By used, if it was somebody else.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
 	// Output is what they gave as the output of the activation.
 	Output Ref `json:"output,omitempty"`
 }

@@ -26,9 +26,11 @@ type Fork struct {
 	Activation engine.ActivationID `json:"activation"`
 	Node       string              `json:"node,omitempty"`
 	By         string              `json:"by,omitempty"`
-	Reason     string              `json:"reason,omitempty"`
-	Time       int64               `json:"time"`
-	Edits      []Edit              `json:"edits,omitempty"`
+	// TokenMadeBy is who made the token that By used, if it was somebody else.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Time        int64  `json:"time"`
+	Edits       []Edit `json:"edits,omitempty"`
 }
 
 // Edit is a value that was edited when a fork was made.
