@@ -80,6 +80,7 @@ type Fork struct {
 	ActivationID string     `json:"activation_id" doc:"where it begins"`
 	NodeID       string     `json:"node_id,omitempty"`
 	By           string     `json:"by,omitempty" doc:"who made it; its effects are in their name"`
+	TokenMadeBy  string     `json:"token_made_by,omitempty" doc:"who made the token that it was made with, if it was somebody else than by"`
 	Reason       string     `json:"reason,omitempty"`
 	Time         int64      `json:"time"`
 	Edits        []ForkEdit `json:"edits" doc:"the values that were edited; whatever reads these names in the fork reads the edited values"`
@@ -88,10 +89,12 @@ type Fork struct {
 
 // AskedAgain is what somebody did behind a question, so that it is asked again.
 type AskedAgain struct {
-	Action string          `json:"action" enum:"start,fork,retry,output" doc:"the execution began behind the question, was forked behind it, a node behind it was tried again, or a node was given its output"`
-	NodeID string          `json:"node_id"`
-	By     string          `json:"by,omitempty"`
-	Output json.RawMessage `json:"output,omitempty" doc:"what was given as the node's output; a large one is {\"$blob\": hash, \"size\": bytes}"`
+	Action string `json:"action" enum:"start,fork,retry,output" doc:"the execution began behind the question, was forked behind it, a node behind it was tried again, or a node was given its output"`
+	NodeID string `json:"node_id"`
+	By     string `json:"by,omitempty"`
+	// TokenMadeBy is who made the token that By used.
+	TokenMadeBy string          `json:"token_made_by,omitempty" doc:"who made the token that it was done with, if it was somebody else than by"`
+	Output      json.RawMessage `json:"output,omitempty" doc:"what was given as the node's output; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	// OutputPart is the beginning of a large output.
 	OutputPart string `json:"output_part,omitempty" doc:"the beginning of a large output"`
 }

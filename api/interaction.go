@@ -15,6 +15,7 @@ type Interaction struct {
 	NodeID          string          `json:"node_id"`
 	ActivationID    string          `json:"activation_id"`
 	UserID          string          `json:"user_id" doc:"who started the execution"`
+	TokenMadeBy     string          `json:"token_made_by,omitempty" doc:"who made the token that it was started with, if it was somebody else than user_id; only of a single question"`
 	InteractionType string          `json:"interaction_type" doc:"approval, input, selection or review"`
 	ChannelType     string          `json:"channel_type" doc:"where it was sent besides the inbox: in_app, webhook, email, slack, discord, telegram or teams"`
 	Purpose         string          `json:"purpose" doc:"human_node, confirm, param, tool_approval, outcome_unknown, budget, drift or activation"`

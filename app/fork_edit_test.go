@@ -284,9 +284,9 @@ func TestForkEdit_InALoop(t *testing.T) {
 		out := x.read(t, forked).NodeExecutions["each"].OutputData["completed"]
 		var paid []string
 		for _, r := range gjson.GetBytes(out, "results").Array() {
-			paid = append(paid, r.Get("paid").String()+"/"+r.Get("item.amount").String())
+			paid = append(paid, r.Get("paid").String()+"/"+r.Get("item.amount").String()+"/"+r.Get("order").String())
 		}
-		if got := strings.Join(paid, " "); got != "10/10 1/1 30/30" {
+		if got := strings.Join(paid, " "); got != "10/10/10 1/1/1 30/30/30" {
 			t.Errorf("%s: it paid %s: %s", name, got, out)
 		}
 	}

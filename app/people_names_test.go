@@ -338,3 +338,52 @@ func TestNames_IdempotencyKeys(t *testing.T) {
 	}
 	refused(t, x.call(t, "operator", "POST", "/workflows/ask/execute", `{"inputs":{"c":3}}`, "Idempotency-Key", "k"), http.StatusConflict, "conflict")
 }
+
+// Whoever is excluded from answering does not answer through a token that they made for somebody else; and wherever a question says who
+// did something, it says who made the token.
+func TestNames_TokenOfARequester(t *testing.T) {
+	t.Parallel()
+	g := openGuarded(t)
+	g.save(t, askFlow("own", asks("ask", `, approvers: ["user:approver"], exclude_requester: true`)))
+	byAdmin, _ := g.madeFor(t, "admin", "approver")
+	washed := want[api.NewToken](t, g.call(t, byAdmin, "POST", "/users/me/tokens", api.TokenRequest{Name: "washed"}), http.StatusCreated)
+	g.tokens["washed"] = washed.Secret
+	start := func(who string) api.Interaction {
+		id := want[api.ExecuteResponse](t, g.call(t, who, "POST", "/workflows/own/execute", api.ExecuteRequest{Inputs: json.RawMessage(`{"amount":7}`)}), http.StatusAccepted).ExecutionID
+		return g.opens(t, id, 1)[0]
+	}
+	mine := start("admin")
+	for _, who := range []string{byAdmin, "washed"} {
+		refused(t, g.respond(t, who, mine.ID, approved), http.StatusForbidden, "forbidden")
+		if d := want[api.InteractionDetail](t, g.call(t, who, "GET", "/interactions/"+mine.ID, nil), http.StatusOK); d.MayRespond {
+			t.Errorf("%s may answer", who)
+		}
+	}
+	want[api.Interaction](t, g.respond(t, "approver", mine.ID, approved), http.StatusOK)
+	others := start("operator")
+	want[api.Interaction](t, g.respond(t, byAdmin, others.ID, approved), http.StatusOK)
+
+	operator, _ := g.madeFor(t, "admin", "operator")
+	q := start(operator)
+	if d := g.detail(t, q.ID); d.UserID != "operator" || d.TokenMadeBy != "admin" {
+		t.Errorf("started by %q with a token of %q", d.UserID, d.TokenMadeBy)
+	}
+	forked := g.opens(t, g.forks(t, operator, q.ExecutionID, api.ActionRequest{NodeID: "ask", Input: json.RawMessage(`{"amount":8}`)}), 1)[0]
+	if fork := gjson.GetBytes(forked.RequestData, "fork"); fork.Get("by").Str != "operator" || fork.Get("token_made_by").Str != "admin" {
+		t.Errorf("the fork is %s", fork)
+	}
+	// What the trigger has added for itself is not what people are asked about, in a fork either.
+	if content := gjson.GetBytes(forked.RequestData, "content"); content.Raw != `{"amount":8}` {
+		t.Errorf("the question is about %s", content.Raw)
+	}
+	want[api.Interaction](t, g.call(t, "operator", "POST", "/interactions/"+q.ID+"/cancel", api.CancelInteractionRequest{Reason: "wrong"}), http.StatusOK)
+	g.reaches(t, q.ExecutionID, engine.StatusError)
+	g.save(t, paidFlow("again", "http://127.0.0.1:1", ""))
+	id := want[api.ExecuteResponse](t, g.call(t, "operator", "POST", "/workflows/again/execute", api.ExecuteRequest{Inputs: json.RawMessage(`{"amount":7}`)}), http.StatusAccepted).ExecutionID
+	want[api.Interaction](t, g.respond(t, "approver", g.opens(t, id, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+	g.reaches(t, id, engine.StatusError)
+	want[api.ActionResponse](t, g.call(t, operator, "POST", "/executions/"+id+"/actions", api.ActionRequest{Action: "retry_node", NodeID: "pay"}), http.StatusOK)
+	if again := gjson.GetBytes(g.opens(t, id, 1)[0].RequestData, "again.0"); again.Get("by").Str != "operator" || again.Get("token_made_by").Str != "admin" {
+		t.Errorf("asked again for %s", again)
+	}
+}

@@ -128,6 +128,21 @@ func title(i *api.Interaction) string {
 	return q.title()
 }
 
+// listedTitle is what a list says of a question: what it is called, and that it is asked in a fork.
+func listedTitle(i *api.Interaction) string {
+	var about struct {
+		Fork *api.Fork `json:"fork"`
+	}
+	if json.Unmarshal(i.RequestData, &about) != nil || about.Fork == nil {
+		return title(i)
+	}
+	text := "a fork"
+	if n := len(about.Fork.Edits); n > 0 {
+		text += ", " + strconv.Itoa(n) + " edited"
+	}
+	return title(i) + " (" + text + ")"
+}
+
 func printInteractions(w *tabwriter.Writer, list api.Interactions, wide, statuses, numbered bool, now time.Time) {
 	if len(list.Interactions) == 0 {
 		fmt.Fprintln(w, "Nothing waits for an answer here.")
@@ -151,7 +166,7 @@ func printInteractions(w *tabwriter.Writer, list api.Interactions, wide, statuse
 		if !wide {
 			id = id[:min(size, len(id))]
 		}
-		cells := []string{id, strconv.Itoa(i.Priority), span(now.Sub(time.UnixMilli(i.CreatedAt))), timeLeft(i, now), from(i), i.UserID, title(i)}
+		cells := []string{id, strconv.Itoa(i.Priority), span(now.Sub(time.UnixMilli(i.CreatedAt))), timeLeft(i, now), from(i), i.UserID, listedTitle(i)}
 		if numbered {
 			cells = append([]string{strconv.Itoa(n + 1)}, cells...)
 		}
@@ -303,7 +318,11 @@ func PrintInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	table.Row(w, "question", d.ID)
 	table.Row(w, "status", d.Status)
 	table.Row(w, "from", from(&d.Interaction)+" of execution "+d.ExecutionID)
-	table.Row(w, "started by", d.UserID)
+	by := d.UserID
+	if d.TokenMadeBy != "" {
+		by += ", with a token that " + d.TokenMadeBy + " made"
+	}
+	table.Row(w, "started by", by)
 	table.Row(w, "asked", table.Time(d.CreatedAt))
 	table.Row(w, "asked of", strings.Join(d.Approvers, ", "))
 	table.Row(w, "type", d.InteractionType+" ("+d.Purpose+"), priority "+strconv.Itoa(d.Priority)+", by "+d.ChannelType)

@@ -135,7 +135,7 @@ func (w *inboxWatcher) tellInteraction(i api.Interaction) error {
 	case at >= 0:
 		w.known = slices.Delete(w.known, at, at+1)
 	}
-	line := fmt.Sprintf("%-9s  %s  %d  %s: %s", word, i.ID, i.Priority, table.OneLine(from(&i)), title(&i))
+	line := fmt.Sprintf("%-9s  %s  %d  %s: %s", word, i.ID, i.Priority, table.OneLine(from(&i)), listedTitle(&i))
 	if left := timeLeft(&i, time.Now()); left != "" {
 		line += ", " + left + " left"
 	}

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -53,14 +54,25 @@ func (f *inlineFinder) walk(path, name string, query bool, value any) {
 		}
 		slices.Sort(names)
 		for _, key := range names {
-			f.walk(payload.JoinKey(path, key), key, isQuery(name), v[key])
+			called := key
+			if _, ok := v[key].(string); ok && foldedName(key) == "value" {
+				called = cmp.Or(pairName(v), key)
+			}
+			f.walk(payload.JoinKey(path, key), called, isQuery(name), v[key])
 		}
 	case []any:
+		if first, ok := firstOfPair(v); ok {
+			f.walk(payload.JoinIndex(path, 1), first, query, v[1])
+			return
+		}
 		for i, item := range v {
 			f.walk(payload.JoinIndex(path, i), name, query, item)
 		}
 	case string:
 		what, certain := inlineText(name, v)
+		if what == "" {
+			what, certain = insideText(v)
+		}
 		if what == "" && query && isQueryName(name) {
 			if sure, likely := machineMade(v); sure || likely {
 				what, certain = fmt.Sprintf("the parameter %q of a query", name), sure
@@ -70,6 +82,66 @@ func (f *inlineFinder) walk(path, name string, query bool, value any) {
 			f.found = append(f.found, Inline{path, what, certain})
 		}
 	}
+}
+
+// pairName is the name of a value that is written as an object with a name and a value; empty for other objects.
+func pairName(object map[string]any) string {
+	for _, key := range []string{"name", "key", "field", "header", "parameter", "Name", "Key"} {
+		if name, ok := object[key].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// firstOfPair is the name of a value that is written as a list of a name and a value.
+func firstOfPair(list []any) (string, bool) {
+	if len(list) != 2 {
+		return "", false
+	}
+	name, ok := list[0].(string)
+	_, text := list[1].(string)
+	return name, ok && text && secretField(name)
+}
+
+// insideText looks for secrets in a text that is JSON, or the fields of a form.
+func insideText(text string) (what string, certain bool) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		// A placeholder that stands for a value without quotation marks is not JSON; it is no secret either.
+		value, err := payload.Decode([]byte(bareFilled.ReplaceAllString(text, `${1}null`)))
+		if err != nil {
+			return "", false
+		}
+		inner := &inlineFinder{}
+		inner.walk("", "", false, value)
+		for _, found := range inner.found {
+			if what == "" || found.Certain && !certain {
+				what, certain = found.What+", in a text", found.Certain
+			}
+		}
+		return what, certain
+	}
+	if !formText.MatchString(text) {
+		return "", false
+	}
+	return pairSecret("field", "a form", text)
+}
+
+// pairSecret looks for a secret among the pairs of a query, a fragment or a form.
+func pairSecret(part, of, text string) (what string, certain bool) {
+	for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
+		sure, likely := false, false
+		if secretField(m[1]) {
+			sure, likely = strength(m[2])
+		} else if isQueryName(m[1]) {
+			sure, likely = machineMade(m[2])
+		}
+		if sure || likely {
+			return fmt.Sprintf("the %s %q of %s", part, m[1], of), sure
+		}
+	}
+	return "", false
 }
 
 // What secrets look like. All are read-only.
@@ -92,7 +164,7 @@ var (
 		{"a key of SendGrid", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
 		{"a token of Hugging Face", regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
 		{"a token of a package registry", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{50,}`)},
-		{"a token of Telegram", regexp.MustCompile(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
+		{"a token of Telegram", regexp.MustCompile(`(?:\b|\bbot)[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
 		{"a token of this server", regexp.MustCompile(`\btdm_[A-Za-z0-9_-]{40,}`)},
 		{"a signed token (JWT)", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}`)},
 	}
@@ -103,8 +175,11 @@ var (
 	mysqlPassword   = regexp.MustCompile(`^[^\s:/@]+:([^\s@]+)@(?:tcp|unix)\(`)
 	pairPassword    = regexp.MustCompile(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*'?([^\s;']+)`)
 	pairOther       = regexp.MustCompile(`(?i)(?:^|[\s;])(?:host|hostaddr|server|data source|user|user id|uid|dbname|database)\s*=`)
-	queryPair       = regexp.MustCompile(`[?&]([A-Za-z0-9_.-]+)=([^&#\s]+)`)
-	authScheme      = regexp.MustCompile(`(?i)^(bearer|basic|token|apikey|api-key|key|bot|digest|negotiate|signature)\s+`)
+	queryPair       = regexp.MustCompile(`(?:^|[?&#])([A-Za-z0-9_.-]+)=([^&#\s]+)`)
+	// formText is what the fields of a form look like in one text; bareFilled is a placeholder outside of quotation marks.
+	formText   = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]+=[^&\s]*(?:&[A-Za-z0-9_.\[\]-]+=[^&\s]*)*$`)
+	bareFilled = regexp.MustCompile(`([:,\[]\s*)\{\{[^}"]*\}\}`)
+	authScheme = regexp.MustCompile(`(?i)^(bearer|basic|token|apikey|api-key|key|bot|digest|negotiate|signature)\s+`)
 	// filledLater is what a placeholder looks like, ours and that of shells and others.
 	filledLater = regexp.MustCompile(`\{\{[^}]*\}\}|\$\{[^}]*\}|\$[A-Z_]{2,}|%[A-Z_]{2,}%|<[^>]*>`)
 	// standIn is what examples have instead of a secret.
@@ -172,18 +247,7 @@ func secretInQuery(text string) (what string, certain bool) {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "?") {
 		return "", false
 	}
-	for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
-		sure, likely := false, false
-		if secretField(m[1]) {
-			sure, likely = strength(m[2])
-		} else if isQueryName(m[1]) {
-			sure, likely = machineMade(m[2])
-		}
-		if sure || likely {
-			return fmt.Sprintf("the parameter %q of an address", m[1]), sure
-		}
-	}
-	return "", false
+	return pairSecret("parameter", "an address", text)
 }
 
 // secretInField is what stands in a field under whose name people write secrets.

@@ -134,3 +134,35 @@ func TestFindInline_Query(t *testing.T) {
 		}
 	}
 }
+
+// Secrets are found where a text is a document of its own, and where name and value stand beside each other.
+func TestFindInline_Inside(t *testing.T) {
+	t.Parallel()
+	made := "q7Zt2" + "Xw9Lp4Vb6Nc8Mk3Jh5Gf1D"
+	for name, c := range map[string]struct{ document, path string }{
+		"JSON as text":             {`{"body":"{\"password\":\"` + made + `\"}"}`, "body"},
+		"JSON as text in a field":  {`{"body":{"payload":"[{\"api_key\": \"` + made + `\", \"n\": {{count}}}]"}}`, "body.payload"},
+		"a form as text":           {`{"body":"grant_type=x&client_secret=` + made + `"}`, "body"},
+		"one field as text":        {`{"body":"client_secret=` + made + `"}`, "body"},
+		"name and value":           {`{"body":[{"name":"password","value":"` + made + `"}]}`, "body[0].value"},
+		"key and value":            {`{"headers":[{"key":"X-Api-Key","value":"` + made + `"}]}`, "headers[0].value"},
+		"a list of name and value": {`{"body":[["password","` + made + `"]]}`, "body[0][1]"},
+		"a bot of Telegram":        {`{"url":"https://api.telegram.org/bot6123456789:AAE` + made + `Xw9Lp` + `/sendMessage"}`, "url"},
+		"a fragment":               {`{"url":"https://example.org/#access_token=` + made + `"}`, "url"},
+		"no secret: a placeholder": {`{"body":"{\"password\":\"{{secret.value}}\",\"n\":{{n}}}"}`, ""},
+		"no secret: other fields":  {`{"body":"grant_type=client_credentials&scope=all"}`, ""},
+		"no secret: other pairs":   {`{"body":[{"name":"color","value":"` + made + `"}]}`, ""},
+		"no secret: an assignment": {`{"code":"token = load('a')\nx=1"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := credential.FindInline([]byte(c.document))
+			switch {
+			case c.path == "" && len(found) > 0:
+				t.Errorf("found %+v", found)
+			case c.path != "" && (len(found) != 1 || found[0].Path != c.path || !found[0].Certain || strings.Contains(found[0].What, made)):
+				t.Errorf("found %+v, want one at %s", found, c.path)
+			}
+		})
+	}
+}

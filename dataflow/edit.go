@@ -23,10 +23,14 @@ type Edit struct {
 	Within string
 	// Added says that the input had no such name, so that the output of a node of that name is what was meant.
 	Added bool
+	// Was is the value that was edited, nil if it is not known. Whatever holds it under the same name, however deep, is a copy of it and
+	// is edited, too.
+	Was json.RawMessage
+	// Same says that nothing else is meant: what has the name and another value stays.
+	Same bool
 	// Nodes, when there are any, are the nodes whose whole output Was is. Values that are not objects have no names: the input
 	// has them under [DataKey].
 	Nodes []string
-	Was   json.RawMessage
 }
 
 // Holds says whether an edit holds in a scope that was open when it was made.
@@ -55,13 +59,12 @@ func EditPayload(node string, value json.RawMessage, edits []Edit) (json.RawMess
 }
 
 func (e *Edit) payload(node string, value json.RawMessage) (json.RawMessage, bool) {
-	if value[0] != '{' {
-		return e.Value, slices.Contains(e.Nodes, node) && payload.Same(value, e.Was)
+	whole := value[0] != '{' && slices.Contains(e.Nodes, node) ||
+		e.Added && !e.Same && e.Within == "" && node != "" && node == e.Name && e.Was != nil
+	if whole && payload.Same(value, e.Was) {
+		return e.Value, true
 	}
-	if _, has := payload.Field(value, e.Name); !has {
-		return nil, false
-	}
-	return withField(value, e.Name, e.Value), true
+	return e.reach(value, true)
 }
 
 // withField sets a field of an object; a new one comes last.
@@ -99,20 +102,35 @@ func (l *Layers) EditedVariables(edits []Edit) []Edit {
 			value, last := s.vars[name], -1
 			for i := range edits {
 				e := &edits[i]
-				if e.Holds(s.path) && value[0] == '{' && e.Name != name {
-					if changed, ok := e.payload("", value); ok {
-						value, last = changed, i
-					}
+				if !e.Holds(s.path) || e.Name == name {
+					continue
+				}
+				if e.sameVariable(s, name) {
+					value, last = e.Value, i
+				} else if changed, ok := e.reach(value, true); ok {
+					value, last = changed, i
 				}
 			}
 			own := slices.ContainsFunc(edits, func(e Edit) bool { return e.Name == name && e.Within == s.path })
 			if last >= 0 && !own {
 				e := edits[last]
-				more = append(more, Edit{Name: name, Value: value, By: e.By, Fork: e.Fork, Scope: e.Scope, Within: s.path})
+				more = append(more, Edit{Name: name, Value: value, Was: s.vars[name], By: e.By, Fork: e.Fork, Scope: e.Scope, Within: s.path})
 			}
 		}
 	}
 	return more
+}
+
+// indexVariable is the variable of an iteration that counts.
+const indexVariable = "index"
+
+// sameVariable says that an edited variable is known by another name, too: an item by the name that the loop gives it.
+func (e *Edit) sameVariable(s *scope, name string) bool {
+	if e.Within != s.path || e.Name == indexVariable || name == indexVariable || e.Was == nil {
+		return false
+	}
+	held, ok := s.vars[e.Name]
+	return ok && payload.Same(held, e.Was) && payload.Same(held, s.vars[name])
 }
 
 func sortedNames[T any](table map[string]T) []string { return slices.Sorted(maps.Keys(table)) }
@@ -140,7 +158,7 @@ func (l *Layers) Edit(edits []Edit, keep func(name string) bool) error {
 			return err
 		}
 		l.edit(e)
-		if e.Within != "" || keep(e.Name) {
+		if e.Within != "" || e.Same || keep(e.Name) {
 			continue
 		}
 		rd, err := l.reader(Request{View: View{Scope: e.Scope}})
@@ -158,8 +176,10 @@ func (l *Layers) edit(e *Edit) {
 	mark := &edited{e.By, e.Fork}
 	l.edits = append(l.edits, mark)
 	if e.Within == "" {
-		if _, ok := find(l.initial, e.Name); ok {
-			l.setInitial(e, mark)
+		for i, m := range l.initial {
+			if changed, ok := e.member(m, true); ok {
+				l.initial[i].Value, l.initialEdited = changed, marked(l.initialEdited, m.Key, mark)
+			}
 		}
 		l.editTrigger(e, mark)
 	}
@@ -177,7 +197,7 @@ func (l *Layers) edit(e *Edit) {
 		if !e.Holds(s.path) {
 			continue
 		}
-		if _, ok := s.vars[e.Name]; ok && s.path == e.Within {
+		if held, ok := s.vars[e.Name]; ok && s.path == e.Within && (!e.Same || payload.Same(held, e.Was)) {
 			s.vars[e.Name] = e.Value
 			s.edited = marked(s.edited, e.Name, mark)
 		}
@@ -221,11 +241,13 @@ func (l *Layers) setInitial(e *Edit, mark *edited) {
 
 // editTrigger edits what {{trigger.…}} reads: a field of it, or all of it.
 func (l *Layers) editTrigger(e *Edit, mark *edited) {
-	if _, ok := payload.Field(l.trigger, e.Name); ok {
-		l.trigger = withField(l.trigger, e.Name, e.Value)
-		l.triggerEdited = marked(l.triggerEdited, e.Name, mark)
+	for _, m := range payload.Members(l.trigger) {
+		if changed, ok := e.member(m, true); ok {
+			l.trigger = withField(l.trigger, m.Key, changed)
+			l.triggerEdited = marked(l.triggerEdited, m.Key, mark)
+		}
 	}
-	if e.Name != "trigger" || e.Value[0] != '{' {
+	if e.Name != "trigger" || e.Same || e.Value[0] != '{' {
 		return
 	}
 	for _, m := range payload.Members(e.Value) {
@@ -250,7 +272,7 @@ func (e *Edit) result(r *result, mark *edited) *result {
 		}
 		keys[i].Value, marks = changed, marked(marks, name, mark)
 	}
-	if e.Within == "" && (r.node == e.Name || r.name == e.Name) {
+	if e.Within == "" && !e.Same && (r.node == e.Name || r.name == e.Name) {
 		keys, marks = e.named(r, keys, marks, mark)
 	}
 	if len(marks) == len(r.edited) && sameMarks(marks, r.edited) {
@@ -313,7 +335,7 @@ func (r *result) editOf(path payload.Path) *edited {
 	if mark := r.edited[wholeOutput]; mark != nil {
 		return mark
 	}
-	for i := range path[:min(len(path), 2)] { // the second is a field after an output key
+	for i := range path { // a field may be anywhere in the output
 		if mark := r.edited[path[i].Key]; mark != nil {
 			return mark
 		}

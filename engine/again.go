@@ -29,6 +29,8 @@ type AgainCause struct {
 	// Activation is where they went on.
 	Activation ActivationID `json:"activation"`
 	By         string       `json:"by,omitempty"`
+	// TokenMadeBy is who made the token that By used, if it was somebody else.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
 	// Output is what they gave as the output of the activation.
 	Output Ref `json:"output,omitempty"`
 }
@@ -91,6 +93,12 @@ func (s *State) ChildrenBefore(id ActivationID) []int {
 		return nil
 	}
 	return s.graph.Nodes[node].Children
+}
+
+// NodeOf is the node of the graph that an activation is, or works for as a step.
+func (s *State) NodeOf(id ActivationID) (node int, ok bool) {
+	node, _, ok = s.nodeOf(id)
+	return node, ok
 }
 
 // nodeOf is the node of the graph that an activation is, or works for as a step, and the path of that node's scope.

@@ -90,9 +90,11 @@ type (
 		Input Ref  `json:"input,omitempty"`
 		Edits bool `json:"edits,omitempty"`
 		// By is who made the fork, and Reason why.
-		By     string          `json:"by,omitempty"`
-		Reason string          `json:"reason,omitempty"`
-		State  json.RawMessage `json:"state"`
+		By string `json:"by,omitempty"`
+		// TokenMadeBy is who made the token that By used, if it was somebody else.
+		TokenMadeBy string          `json:"token_made_by,omitempty"`
+		Reason      string          `json:"reason,omitempty"`
+		State       json.RawMessage `json:"state"`
 		// Again are the questions whose answers count no longer: they are asked again before anything behind them runs.
 		Again []ActivationID `json:"again,omitempty"`
 		// NamesSource says that the error of an attempt which was under way in the source, and is not repeated, names the source. In

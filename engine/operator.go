@@ -201,7 +201,7 @@ func (s *State) retryNode(f NodeRetried) error {
 	if err := s.checkAgain(f.Again); err != nil {
 		return err
 	}
-	s.askAgain(f.Again, AgainCause{Action: AgainRetry, Activation: f.Activation, By: f.By})
+	s.askAgain(f.Again, AgainCause{Action: AgainRetry, Activation: f.Activation, By: f.By, TokenMadeBy: f.TokenMadeBy})
 	s.stopWaiting(a)
 	s.regenerate(a)
 	s.revive(a)
@@ -226,7 +226,7 @@ func (s *State) skipNode(f NodeSkipped) error {
 	if err := s.checkAgain(f.Again); err != nil {
 		return err
 	}
-	s.askAgain(f.Again, AgainCause{Action: AgainOutput, Activation: f.Activation, By: f.By, Output: f.Output})
+	s.askAgain(f.Again, AgainCause{Action: AgainOutput, Activation: f.Activation, By: f.By, TokenMadeBy: f.TokenMadeBy, Output: f.Output})
 	if a.phase.open() {
 		s.stop(a)
 	}
@@ -485,7 +485,7 @@ func (s *State) fork(f ExecutionForked) error {
 		s.regenerate(chosen)
 		s.move(chosen, phaseHeld)
 	}
-	s.askAgain(f.Again, AgainCause{Action: AgainFork, Activation: f.Activation, By: f.By})
+	s.askAgain(f.Again, AgainCause{Action: AgainFork, Activation: f.Activation, By: f.By, TokenMadeBy: f.TokenMadeBy})
 	s.beginBehind(chosen)
 	if f.Edits {
 		s.askAnew(chosen)

@@ -42,6 +42,9 @@ type question struct {
 	Changes       json.RawMessage            `json:"changes,omitempty"`
 	Params        map[string]json.RawMessage `json:"params,omitempty"`
 	TimeoutAt     int64                      `json:"timeout_at,omitempty"`
+	// Fork is how the execution came of another, and Again why the question is asked again.
+	Fork  *api.Fork        `json:"fork,omitempty"`
+	Again []api.AskedAgain `json:"again,omitempty"`
 	// MayRespond says whether the caller may answer; WhyNot why they may not.
 	MayRespond   bool            `json:"may_respond"`
 	WhyNot       string          `json:"why_not,omitempty"`
@@ -82,7 +85,8 @@ func (r *run) readQuestion(ctx context.Context, q *api.UserInputRequest) (questi
 		Warning string                     `json:"warning"`
 		Params  map[string]json.RawMessage `json:"params"`
 		// Changes are those of a tool that is not what was accepted.
-		Changes json.RawMessage `json:"changes"`
+		Changes json.RawMessage  `json:"changes"`
+		Again   []api.AskedAgain `json:"again"`
 	}
 	if err := json.Unmarshal(d.RequestData, &more); err != nil {
 		r.s.o.Log.DebugContext(ctx, "a question is not in the form of one", "interaction", q.InteractionID, "error", err)
@@ -90,7 +94,7 @@ func (r *run) readQuestion(ctx context.Context, q *api.UserInputRequest) (questi
 	f := drawQuestion(q, more.Params, r.req.ProtocolVersion())
 	told := question{
 		InteractionID: q.InteractionID, ExecutionID: q.ExecutionID, Purpose: q.Purpose, Type: q.InteractionType, Title: q.Title, Description: cmp.Or(q.Description, more.Message),
-		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt,
+		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt, Fork: q.Fork, Again: more.Again,
 		MayRespond: d.MayRespond, WhyNot: d.WhyNot, AnswerSchema: shown(f.answerSchema()), form: f, hash: d.ArgumentsHash, status: d.Status,
 	}
 	about := len(q.Arguments) + len(q.Content) + len(more.Changes)
@@ -111,6 +115,9 @@ func (q *question) text() string {
 		if said != "" {
 			lines = append(lines, before+text.ClipBytes(said, most))
 		}
+	}
+	if q.Fork != nil {
+		add("It is a fork: ", string(raw(q.Fork)), maxText)
 	}
 	add("Warning: ", q.Warning, maxText)
 	add("Tool: ", q.Tool, maxText)

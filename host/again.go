@@ -22,7 +22,11 @@ func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID
 	if len(closed) > 0 {
 		return nil, fault.Newf(fault.ApprovalRequired, "every way to %q leads through the question %q, which cannot be asked from there; begin with that question, or with what runs it, instead", id, strings.Join(closed, `", "`))
 	}
-	if err := askedByChildren(graph, state.ChildrenBefore(id), id, child, 0); err != nil {
+	asking := children{graph, child, id}
+	if err := asking.before(state.ChildrenBefore(id)); err != nil {
+		return nil, err
+	}
+	if err := asking.guard(state, id); err != nil {
 		return nil, err
 	}
 	if edited {
@@ -60,36 +64,95 @@ func (f *Fold) AskedAgain(question engine.ActivationID) ([]AskedAgain, error) {
 	return list, nil
 }
 
-// askedByChildren refuses to go on behind a node that runs another workflow, if every way through that one leads through a
-// question.
-func askedByChildren(graph *workflow.Graph, nodes []int, id engine.ActivationID, child ChildGraph, depth int) error {
-	if child == nil || depth > engine.MaxDepth {
-		return nil
-	}
+// children tells which nodes of a graph run workflows that ask people, for somebody who wants to go on with an activation.
+type children struct {
+	graph *workflow.Graph
+	child ChildGraph
+	id    engine.ActivationID
+}
+
+// before refuses to go on behind nodes that run other workflows, if every way through one of those leads through a question.
+func (c children) before(nodes []int) error {
 	for _, n := range nodes {
-		runs := graph.Nodes[n].Plan.Child
-		inner, err := child(*runs)
-		if err != nil {
-			return fault.Newf(fault.ApprovalRequired, "%q lies behind the workflow %q, of which nobody can tell whether it asks people: %w; begin with the node %q instead", id, runs.Workflow, err, graph.Nodes[n].ID)
-		}
-		asked, children := inner.Through()
-		if len(asked) > 0 {
-			return fault.Newf(fault.ApprovalRequired, "every way to %q leads through the question %q of the workflow %q, which cannot be asked from there; begin with the node %q, which runs it, instead", id, inner.Nodes[asked[0]].ID, runs.Workflow, graph.Nodes[n].ID)
-		}
-		if err := askedByChildren(inner, children, id, child, depth+1); err != nil {
+		if err := c.asks(n, 0, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// AskedInside refuses to give the output of a node that runs another workflow, if every way through that one leads through a question:
-// it would be the answer to it.
-func AskedInside(graph *workflow.Graph, node int, id engine.ActivationID, child ChildGraph) error {
-	if graph.Nodes[node].Plan.Child == nil {
+// asks is why nobody gets around a node that runs another workflow: each way through that one leads through a question, or nobody can
+// tell. With any it is enough that there is a question in it.
+func (c children) asks(node, depth int, any bool) error {
+	runs := c.graph.Nodes[node].Plan.Child
+	if runs == nil || c.graph.Nodes[node].Plan.Disabled {
 		return nil
 	}
-	return askedByChildren(graph, []int{node}, id, child, 0)
+	name := c.graph.Nodes[node].ID
+	if runs.Computed {
+		return fault.Newf(fault.ApprovalRequired, "%q depends on the node %q, which runs a workflow that only a run tells (%s) and that may ask people; begin with the node %q instead", c.id, name, runs.Workflow, name)
+	}
+	if c.child == nil || depth > engine.MaxDepth {
+		return nil
+	}
+	inner, err := c.child(*runs)
+	if err != nil {
+		return fault.Newf(fault.ApprovalRequired, "%q lies behind the workflow %q, of which nobody can tell whether it asks people: %w; begin with the node %q instead", c.id, runs.Workflow, err, name)
+	}
+	var question string
+	deeper := children{inner, c.child, c.id}
+	binding := func(n int) bool {
+		asks := inner.Nodes[n].Plan.Asks != "" || deeper.asks(n, depth+1, any) != nil
+		if asks && question == "" {
+			question = inner.Nodes[n].ID
+		}
+		return asks
+	}
+	if any {
+		for n := range inner.Nodes {
+			if binding(n) {
+				break
+			}
+		}
+	} else if inner.Avoidable(binding) {
+		question = ""
+	}
+	if question == "" {
+		return nil
+	}
+	return fault.Newf(fault.ApprovalRequired, "%q depends on the workflow %q, which asks people (%q), and that cannot be asked from there; begin with the node %q, which runs it, instead", c.id, runs.Workflow, question, name)
+}
+
+// guard refuses to go on where several questions together guard the place, and at nodes from which a guarded place is reached though nothing
+// that starts the workflow leads to them.
+func (c children) guard(state *engine.State, id engine.ActivationID) error {
+	node, ok := state.NodeOf(id)
+	if !ok {
+		return nil
+	}
+	known := map[int]bool{}
+	found := c.graph.Guard(node, func(n int) bool {
+		asks, ok := known[n]
+		if !ok {
+			asks = c.graph.Nodes[n].Plan.Asks != "" || c.asks(n, 0, false) != nil
+			known[n] = asks
+		}
+		return asks
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	names := make([]string, len(found))
+	for i, n := range found {
+		names[i] = c.graph.Nodes[n].ID
+	}
+	return fault.Newf(fault.ApprovalRequired, "nothing gets to %q, or from it to what they guard, without an answer to one of the questions %q, which cannot be asked from there; begin with one of them, or before them, instead", id, strings.Join(names, `", "`))
+}
+
+// AskedInside refuses to give the output of a node that runs another workflow, if there is a question in that one: the output would be
+// the answer to it.
+func AskedInside(graph *workflow.Graph, node int, id engine.ActivationID, child ChildGraph) error {
+	return children{graph, child, id}.asks(node, 0, true)
 }
 
 // RequestedBy returns the user whose request a fact records: who retried a node, gave an output, or sent data. It is empty for facts that nobody

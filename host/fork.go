@@ -60,12 +60,12 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 		return Place{fold.start.Level(), 1, len(values)}.Ref()
 	}
 	fork := Fork{
-		Level: fold.start.Level(), ID: r.ID, Source: j.Execution, Activation: id, Node: NodeOf(j.Graph, id), By: r.By, Reason: r.Reason, Time: now,
+		Level: fold.start.Level(), ID: r.ID, Source: j.Execution, Activation: id, Node: NodeOf(j.Graph, id), By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, Time: now,
 	}
 	for _, e := range edits {
 		fork.Edits = append(fork.Edits, e.record(put))
 	}
-	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, Reason: r.Reason, NamesSource: true}
+	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, NamesSource: true}
 	if len(r.Input) > 0 {
 		fact.Input, fact.Edits = put(r.Input), true
 	}
@@ -159,7 +159,7 @@ func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
 	s.Ancestors, s.Forks = append(s.Ancestors, fork.Source), append(s.Forks, fork)
 	s.ExternalRequest = "" // nobody outside has asked for the fork
 	starter := s.UserID
-	s.UserID = fork.By
+	s.UserID, s.TokenMadeBy = fork.By, fork.TokenMadeBy
 	s.Requesters = slices.DeleteFunc(slices.Clone(s.Requesters), func(user string) bool { return user == fork.By })
 	s.request(starter)
 	edits = slices.DeleteFunc(slices.Clone(edits), func(e dataflow.Edit) bool { return e.Within != "" })

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,9 +26,11 @@ type Fork struct {
 	Activation engine.ActivationID `json:"activation"`
 	Node       string              `json:"node,omitempty"`
 	By         string              `json:"by,omitempty"`
-	Reason     string              `json:"reason,omitempty"`
-	Time       int64               `json:"time"`
-	Edits      []Edit              `json:"edits,omitempty"`
+	// TokenMadeBy is who made the token that By used, if it was somebody else.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Time        int64  `json:"time"`
+	Edits       []Edit `json:"edits,omitempty"`
 }
 
 // Edit is a value that was edited when a fork was made.
@@ -46,6 +49,7 @@ type Edit struct {
 	Added   bool            `json:"added,omitempty"`
 	Nodes   []string        `json:"nodes,omitempty"`
 	Was     json.RawMessage `json:"was,omitempty"`
+	Same    bool            `json:"same,omitempty"`
 	WasRef  engine.Ref      `json:"was_ref,omitempty"`
 	Follows bool            `json:"follows,omitempty"`
 }
@@ -78,30 +82,25 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		return nil, fault.New(fault.InvalidInput, "input: it must be an object with the values that are edited, by name").With("path", "input")
 	}
 	scope, _ := id.Split()
-	run := f.runs[id].command
-	own := map[string]json.RawMessage{}
-	if input, err := f.Input(run); err == nil { // one that could not be built is why the activation failed: there is none to compare with
-		if err := json.Unmarshal(input, &own); err != nil {
+	x := editing{fold: f, run: f.runs[id].command, scope: scope, given: given, own: map[string]json.RawMessage{}}
+	if input, origins, err := f.inspect(x.run); err == nil { // one that could not be built is why the activation failed: there is none to compare with
+		if err := json.Unmarshal(input, &x.own); err != nil {
 			return nil, fault.Newf(fault.Internal, "the input of %q cannot be read: %w", id, err)
+		}
+		if err := json.Unmarshal(origins, &x.origins); len(origins) > 0 && err != nil {
+			return nil, fault.Newf(fault.Internal, "the origins of the input of %q cannot be read: %w", id, err)
 		}
 	}
 	var edits []forkEdit
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
-		original, had := own[name]
-		if !had {
-			if raw, _, ok, err := f.layers.Lookup(dataflow.View{Scope: scope, AsOf: run.AsOf}, pathOf(name)); err == nil && ok {
-				original = raw
-			}
-		}
+		original, had, at, within := x.find(name)
 		if original != nil && payload.Same(original, value) {
+			x.kept = append(x.kept, original)
 			continue
 		}
-		e := dataflow.Edit{Name: name, Value: value, By: r.By, Fork: r.ID, Scope: scope, Added: !had}
-		if within, _, ok := f.layers.Variable(scope, name); ok {
-			e.Within = within
-		}
-		parts, err := f.checkEdit(run, &e, had)
+		e := dataflow.Edit{Name: name, Value: value, Was: original, By: r.By, Fork: r.ID, Scope: scope, Within: within, Added: !had, Same: len(at) > 0}
+		parts, err := f.checkEdit(x.run, &e, had)
 		if err != nil {
 			return nil, err
 		}
@@ -109,12 +108,19 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 			edits = append(edits, forkEdit{part, part.Was, true})
 		}
 		edits = append(edits, forkEdit{e, original, false})
+		following, err := x.following(e, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, follows := range following {
+			edits = append(edits, forkEdit{follows, follows.Was, true})
+		}
 	}
 	for _, e := range f.layers.EditedVariables(plain(edits)) {
 		_, was, _ := f.layers.Variable(e.Within, e.Name)
 		edits = append(edits, forkEdit{e, was, true})
 	}
-	return edits, nil
+	return edits, x.checkCopies(edits)
 }
 
 // pathOf writes a name as a path of one step.
@@ -193,12 +199,12 @@ func (f *Fold) payload(run engine.RunNode, in engine.Input) (json.RawMessage, er
 func (e forkEdit) record(put func(json.RawMessage) engine.Ref) Edit {
 	t := Edit{
 		Name: e.Name, Original: shown(e.original), OriginalPart: partOf(e.original), Edited: shown(e.Value), EditedPart: partOf(e.Value), Scope: e.Scope, Within: e.Within, Added: e.Added,
-		Nodes: e.Nodes, Was: e.Was, Follows: e.follows,
+		Nodes: e.Nodes, Was: e.Was, Same: e.Same, Follows: e.follows,
 	}
 	if len(e.Value) > MaxInline {
 		t.Ref = put(e.Value)
 	}
-	if len(e.original) > MaxInline && !e.follows { // whoever is told of the edit can read all of what it replaces
+	if len(e.original) > MaxInline && !e.follows && !bytes.Equal(e.original, e.Was) { // whoever is told of the edit can read all of what it replaces
 		put(e.original)
 	}
 	if len(e.Was) > MaxInline {
@@ -252,7 +258,7 @@ func (f *Fold) holding(level int, scope string) ([]dataflow.Edit, error) {
 		}
 		for _, r := range fork.Edits {
 			e := dataflow.Edit{
-				Name: r.Name, Value: r.Edited, By: fork.By, Fork: fork.ID, Scope: r.Scope, Within: r.Within, Added: r.Added, Nodes: r.Nodes, Was: r.Was,
+				Name: r.Name, Value: r.Edited, By: fork.By, Fork: fork.ID, Scope: r.Scope, Within: r.Within, Added: r.Added, Nodes: r.Nodes, Was: r.Was, Same: r.Same,
 			}
 			if !e.Holds(scope) {
 				continue
@@ -303,7 +309,7 @@ func (f *Fold) edits(run engine.RunNode) (own []dataflow.Edit, payloads map[engi
 	}
 	all, err := f.holding(-1, run.Scope)
 	for _, e := range all {
-		if named[e.Name] {
+		if named[e.Name] && !e.Same {
 			own = slices.DeleteFunc(own, func(o dataflow.Edit) bool { return o.Name == e.Name })
 			own = append(own, e)
 		}

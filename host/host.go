@@ -146,9 +146,10 @@ type ForkRequest struct {
 	// Input is an object, if it is set: values that are edited, by name. Whatever reads those names in the fork reads them; what
 	// it does not name stays as it was.
 	Input json.RawMessage
-	// By is who makes it, and Reason why. A host knows By itself.
-	By     string
-	Reason string
+	// By is who makes it, with a token that TokenMadeBy made if that is somebody else, and Reason why. A host knows both itself.
+	By          string
+	TokenMadeBy string
+	Reason      string
 }
 
 // Source is where executions can be read: the rows of their journals, their last snapshots, their large values.

@@ -13,7 +13,7 @@ import (
 func AgainOf(causes []host.AskedAgain) []api.AskedAgain {
 	var told []api.AskedAgain
 	for _, c := range causes {
-		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, Output: c.Value, OutputPart: c.Part})
+		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, TokenMadeBy: c.TokenMadeBy, Output: c.Value, OutputPart: c.Part})
 	}
 	return told
 }
@@ -26,7 +26,7 @@ func (r *Request) showAgain(list []api.AskedAgain) {
 		return
 	}
 	for n := range r.Again {
-		r.Again[n].By, r.Again[n].Output, r.Again[n].OutputPart = "", nil, ""
+		r.Again[n].By, r.Again[n].TokenMadeBy, r.Again[n].Output, r.Again[n].OutputPart = "", "", nil, ""
 	}
 }
 
@@ -34,7 +34,7 @@ func (r *Request) showAgain(list []api.AskedAgain) {
 func AgainLines(language string, list []api.AskedAgain) []string {
 	var lines []string
 	for _, one := range list {
-		by := one.By
+		by := withMaker(one.By, one.TokenMadeBy, language)
 		if by == "" {
 			by = text.Of("somebody").In(language)
 		}

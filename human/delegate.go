@@ -60,7 +60,10 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 
 // whoDelegates is whose vote is handed on: the caller's or, by an admin who says why, that of somebody else. By is that admin, else empty.
 func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who somebody, by string, err error) {
-	if who, err = s.people.principal(p); err != nil || from == "" {
+	if who, err = s.people.principal(p); err == nil {
+		err = s.throughRequester(who.user, p.Means)
+	}
+	if err != nil || from == "" {
 		return who, "", err
 	}
 	of, err := s.delegator(from)
@@ -73,7 +76,7 @@ func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who some
 		return who, "", fault.New(fault.Forbidden, "only an admin may hand on the answer of somebody else")
 	case strings.TrimSpace(why) == "":
 		return who, "", wrongAnswer("note", text.Of("it is missing; say why you hand on the answer of somebody else"))
-	case s.ExcludeRequester && who.user == s.User:
+	case s.Excludes(who.user):
 		return who, "", fault.New(fault.Forbidden, "who started the execution may neither answer this question nor say who does")
 	}
 	return of, p.User, nil

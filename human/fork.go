@@ -21,7 +21,7 @@ func ForkOf(forks []host.Fork) *api.Fork {
 	var told []api.Fork
 	for _, f := range slices.Backward(forks) {
 		one := api.Fork{
-			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
+			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
 		}
 		for _, e := range f.Made() {
 			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart, Edited: e.Edited, EditedPart: e.EditedPart})
@@ -42,7 +42,7 @@ func (r *Request) showFork(f *api.Fork) {
 		return
 	}
 	hide := func(f api.Fork) api.Fork {
-		f.By, f.Reason = "", "" // nor do they learn who works here
+		f.By, f.TokenMadeBy, f.Reason = "", "", "" // nor do they learn who works here
 		f.Edits = slices.Clone(f.Edits)
 		for n := range f.Edits {
 			f.Edits[n] = api.ForkEdit{Name: f.Edits[n].Name}
@@ -93,7 +93,7 @@ func ForkLines(language string, f *api.Fork) []string {
 	}
 	var lines []string
 	for _, one := range append([]api.Fork{*f}, f.Earlier...) {
-		by := one.By
+		by := withMaker(one.By, one.TokenMadeBy, language)
 		if by == "" {
 			by = text.Of("an operator").In(language)
 		}
@@ -126,6 +126,14 @@ func ForkLines(language string, f *api.Fork) []string {
 		}
 	}
 	return lines
+}
+
+// withMaker is who did something, with who made the token that they did it with, if that was somebody else.
+func withMaker(by, maker, language string) string {
+	if by == "" || maker == "" {
+		return by
+	}
+	return text.Of("%s (with a token that %s made)", by, maker).In(language)
 }
 
 // told is a value as a question has it: itself, or, of a large one, its name and its beginning.

@@ -3,6 +3,7 @@ package human
 import (
 	"strings"
 
+	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -14,6 +15,18 @@ func (s *sitting) origin(who somebody, m identity.Means) store.Origin {
 		o.Ground = store.GroundNobodyLeft
 	}
 	return o
+}
+
+// throughRequester refuses an answer that comes by means which somebody made who is excluded from answering: whoever has made a token, or has entered an
+// address, can answer by it.
+func (s *sitting) throughRequester(user string, m identity.Means) error {
+	makers := strings.Split(m.TokenMadeBy, ", ") // a token that was made with such a token names both
+	for _, behind := range append(makers, m.AddressSetBy, m.AddressTokenMadeBy) {
+		if behind != user && s.Excludes(behind) {
+			return fault.Newf(fault.Forbidden, "%s may not answer this question and has made the token, or entered the address, that this answer comes by; answer with a token of your own or in the browser", behind)
+		}
+	}
+	return nil
 }
 
 // seatedBy adds to the means of a user the address of theirs that lets them answer, if nothing else does: whoever enters an

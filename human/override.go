@@ -33,8 +33,10 @@ func (s *sitting) override(p identity.Principal, in Submission, reason string) (
 	switch late := s.open(); {
 	case !has([]string{seatRole + string(identity.Admin)}, who.seats):
 		return who, fault.New(fault.Forbidden, "only an admin may decide in the place of those who are asked")
-	case s.ExcludeRequester && who.user == s.User:
+	case s.Excludes(who.user):
 		return who, fault.New(fault.Forbidden, "who started the execution may not decide this question; another admin may")
+	case s.throughRequester(who.user, p.Means) != nil:
+		return who, s.throughRequester(who.user, p.Means)
 	case late != nil:
 		return who, late
 	case in.ArgumentsHash != "" && in.ArgumentsHash != s.ArgumentsHash:

@@ -37,7 +37,10 @@ func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interactio
 		if err != nil {
 			return err
 		}
-		return s.admit(who, "")
+		if err := s.admit(who, ""); err != nil {
+			return err
+		}
+		return s.throughRequester(who.user, s.seatedBy(who, p.Means))
 	}()
 	if why != nil {
 		return false, fault.From(why).Message

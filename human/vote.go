@@ -252,6 +252,9 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	if err := s.admit(who, in.ArgumentsHash); err != nil {
 		return err
 	}
+	if err := s.throughRequester(who.user, response.Origin.Means); err != nil {
+		return err
+	}
 	if err := s.oneWordEach(who, response.Origin); err != nil {
 		return err
 	}

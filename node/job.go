@@ -133,6 +133,8 @@ type Execution struct {
 	ID         string
 	WorkflowID string
 	UserID     string
+	// Ancestors are the executions that it came of by forks.
+	Ancestors []string
 	// Requesters are the others who want what it does.
 	Requesters []string
 	Language   string

@@ -160,6 +160,7 @@ type Call struct {
 	WorkflowID   string
 	UserID       string
 	Requesters   []string // the others who want what the execution does
+	Ancestors    []string // the executions that it came of by forks
 	Language     string
 	Generation   uint32
 	Attempt      uint32

@@ -54,7 +54,7 @@ func (x *run) introduce() {
 	}
 	c.Workspace, c.ExecutionID, c.ActivationID, c.NodeID, c.NodeName, c.Kind = job.Execution.Workspace, job.Execution.ID, job.Run.Activation, node.ID, node.Name, node.Kind
 	c.MaxRetries, c.TimeoutMS, c.Trigger = node.Plan.MaxRetries, node.Plan.TimeoutMS, job.Trigger
-	c.WorkflowID, c.UserID, c.Requesters, c.Language = job.Execution.WorkflowID, job.Execution.UserID, job.Execution.Requesters, job.Execution.Language
+	c.WorkflowID, c.UserID, c.Requesters, c.Ancestors, c.Language = job.Execution.WorkflowID, job.Execution.UserID, job.Execution.Requesters, job.Execution.Ancestors, job.Execution.Language
 	c.Generation, c.Attempt, c.TimedOut, c.Now = job.Run.Generation, job.Run.Attempt.Attempt, job.Run.TimedOut, job.Now
 	c.Files, c.Clock = job.Files, x.clock()
 	c.Config, c.Input, c.Contributions, c.Kept, c.Wake, c.Memo = nil, nil, nil, nil, nil, nil

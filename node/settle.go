@@ -203,6 +203,9 @@ func (x *run) failed(err error) factOf {
 		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
 		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
+	if x.job.Run.Step == nil && x.plan().Asks != "" {
+		f = f.With(unanswered, x.revision.Graph.Nodes[x.owner].ID)
+	}
 	if x.job.Run.Step == nil && handles(x.plan().OnError) && (x.job.Run.LastTry || !f.Retryable) {
 		return x.handled(f, true)
 	}
@@ -244,7 +247,24 @@ func (x *run) handled(err *fault.Error, attempt bool) factOf {
 	}
 }
 
+// unanswered is the detail of a failure that names the question which has got no answer.
+const unanswered = "unanswered"
+
+// errorOutputs are the outputs of a node that has failed and handles that. A question that got no answer is not answered by that: what stands
+// for the result goes out under the error key, and if somebody has withdrawn the question, or what asks it, nothing does.
 func (x *run) errorOutputs(err *fault.Error) (Done, error) {
+	_, open := err.Details[unanswered]
+	if open = open || x.plan().Asks != ""; (open || x.plan().Child != nil) && err.Code == fault.Canceled {
+		return nil, err
+	}
+	outputs, problem := x.errorPayload(err)
+	if key, ok := x.plan().MainKey(); ok && open && problem == nil && outputs[key] != nil && key != workflow.ErrorKey {
+		return Done{workflow.ErrorKey: outputs[key]}, nil
+	}
+	return outputs, problem
+}
+
+func (x *run) errorPayload(err *fault.Error) (Done, error) {
 	if x.plan().OnError == workflow.OnErrorDefault {
 		var config struct {
 			Default json.RawMessage `json:"default_output"`

@@ -16,6 +16,8 @@ import (
 const (
 	// MaxDepth is how deep lists and objects may nest.
 	MaxDepth = 1000
+	// DoorDepth is how deep what somebody sends to a node may nest: the node lays the rest around it when it hands it on.
+	DoorDepth = MaxDepth - 20
 	// MaxNumber is how many characters a number may have.
 	MaxNumber = 1000
 )

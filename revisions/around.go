@@ -68,23 +68,27 @@ func quote(text string) string { return `"` + text + `"` }
 // childAsks says that a workflow which a node runs asks people a binding question on every way through it. One that cannot be read
 // may do so.
 func (c *Cache) childAsks(ctx context.Context, p identity.Principal, child workflow.ChildWorkflow, depth int) (bool, error) {
+	if child.Computed || depth > engine.MaxDepth {
+		return true, nil
+	}
 	_, ready, err := c.Request(ctx, p, child.Workflow, child.Revision)
-	if errors.Is(err, store.ErrNotFound) || depth > engine.MaxDepth {
+	if errors.Is(err, store.ErrNotFound) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	asked, children := ready.Graph.Through()
-	if len(asked) > 0 {
-		return true, nil
-	}
-	for _, n := range children {
-		if asks, err := c.childAsks(ctx, p, *ready.Graph.Nodes[n].Plan.Child, depth+1); asks || err != nil {
-			return asks, err
+	var failed error
+	avoidable := ready.Graph.Avoidable(func(n int) bool {
+		plan := &ready.Graph.Nodes[n].Plan
+		if plan.Asks != "" || plan.Child == nil || failed != nil {
+			return plan.Asks != ""
 		}
-	}
-	return false, nil
+		var asks bool
+		asks, failed = c.childAsks(ctx, p, *plan.Child, depth+1)
+		return asks
+	})
+	return !avoidable, failed
 }
 
 // sameJSON says that two values are the same, however they are written.

@@ -55,7 +55,7 @@ func StatusOf(err error, code fault.Code) int {
 // Problem is a problem document on its way out. It is an error that the framework sends as it is.
 type Problem struct {
 	api.Fault
-	Headers http.Header
+	Headers http.Header `json:"-"`
 }
 
 // Error implements error.

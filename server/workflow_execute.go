@@ -267,6 +267,8 @@ func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest)
 		switch {
 		case !ok:
 			return api.WrongField("start_from_node", "the workflow has no node %q", want.StartFromNode)
+		case graph.Nodes[i].Plan.Disabled && strings.HasPrefix(graph.Nodes[i].Kind, "TRIGGER."):
+			return api.WrongField("start_from_node", "the trigger %q is switched off; switch it on, or start at another one", want.StartFromNode)
 		case graph.Nodes[i].Attached:
 			return api.WrongField("start_from_node", "%q is attached to another node and takes no part in the flow", want.StartFromNode)
 		case graph.Nodes[i].Body != 0:

@@ -2,6 +2,7 @@ package story
 
 import (
 	"context"
+	"errors"
 
 	"tandem/api"
 	"tandem/human"
@@ -25,6 +26,12 @@ func (l *Library) InteractionDetail(ctx context.Context, p identity.Principal, i
 	}
 	out := api.InteractionDetail{Interaction: TellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
 	out.MayRespond, out.WhyNot = l.Desk.May(ctx, p, i)
+	switch e, err := l.Executions.Get(ctx, p, i.Execution); {
+	case err == nil && e.User == i.User:
+		out.TokenMadeBy = e.TokenMadeBy
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return nil, err
+	}
 	if out.Override, out.Delegations, err = human.Instead(i); err != nil {
 		return nil, err
 	}

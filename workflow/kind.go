@@ -89,7 +89,7 @@ type Plan struct {
 	// Asks is set for a node that puts a binding question to people: the output key that a confirmation produces. Nobody
 	// gets behind such a question without an answer to it.
 	Asks string
-	// Child is the other workflow that the node runs and waits for, if that can be told from its configurations.
+	// Child is the other workflow that the node runs and waits for; nil if it runs none, or does not wait.
 	Child *ChildWorkflow
 	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
 	// are then ordinary ones.
@@ -121,6 +121,8 @@ func (p *Plan) MainKey() (key string, ok bool) {
 type ChildWorkflow struct {
 	Workflow string
 	Revision string
+	// Computed says that only a run tells which one it is; the others are what it is computed from. It may be one that asks people.
+	Computed bool
 }
 
 // Join is how a node with several incoming connections waits for them. The zero Join waits for all.

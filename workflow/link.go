@@ -267,7 +267,7 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 		}
 	}
 	if key == ErrorKey && !slices.Contains(plan.Keys, key) {
-		if plan.OnError != OnErrorContinue {
+		if plan.OnError != OnErrorContinue && !(plan.Asks != "" && plan.OnError == OnErrorDefault) {
 			l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key",
 				"%q produces the key \"error\" only with on_error: continue; set it in the node's configurations",
 				l.def.Nodes[from].ID))

@@ -1,10 +1,13 @@
 package workflow
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // findQuestions sets every node's Questions and Children: the binding questions and the sub-workflows that lie on every way
-// to it. They are among the dominators of the node in the flow as it runs: a body that runs exactly once leads on to what its owner's first exit
-// key leads to, any other body may run no time at all and leads nowhere.
+// to it from where the workflow can begin. They are among the dominators of the node in the flow as it runs: a body that runs exactly once leads
+// on to what its owner's first exit key leads to, any other body may run no time at all and leads nowhere.
 func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 	if !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Plan.Asks != "" || n.Plan.Child != nil }) {
 		return
@@ -25,9 +28,9 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 				flow.addArc(vertex(i), done[i])
 			}
 		}
-		if len(node.In) == 0 && node.Body == 0 && !node.Attached {
-			flow.addArc(0, vertex(i))
-		}
+	}
+	for _, i := range g.entries() {
+		flow.addArc(0, vertex(i))
 	}
 	for i := range g.Edges {
 		edge := &g.Edges[i]
@@ -40,6 +43,7 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 		}
 	}
 	out, in := flow.forward(vertices), flow.backward(vertices)
+	g.flow = &out
 	tree := dominate(&out, &in, vertices)
 	for i := range g.Nodes {
 		number := tree.number[vertex(i)]
@@ -60,6 +64,113 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 		slices.Reverse(node.Questions)
 		slices.Reverse(node.Children)
 	}
+}
+
+// entries are the nodes that the workflow begins with: the triggers that can start it. Without one that can they are those that could if
+// they were switched on, and without any trigger the nodes that nothing leads to.
+func (g *Graph) entries() []int {
+	if len(g.Triggers) > 0 {
+		return g.Triggers
+	}
+	var triggers []int
+	for i := range g.Nodes {
+		if strings.HasPrefix(g.Nodes[i].Kind, typeTrigger+".") {
+			triggers = append(triggers, i)
+		}
+	}
+	if len(triggers) > 0 {
+		return triggers
+	}
+	return g.sources()
+}
+
+// sources are the nodes of the top level that nothing leads to.
+func (g *Graph) sources() []int {
+	var list []int
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; len(n.In) == 0 && n.Body == 0 && !n.Attached {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// walk tells which vertices of the flow can be reached from some nodes without going through a node that stops it. A node that stops
+// is reached itself.
+func (g *Graph) walk(from []int, stops func(node int) bool) []bool {
+	reached := make([]bool, len(g.flow.start)-1)
+	var stack []int32
+	push := func(v int32) {
+		if !reached[v] {
+			reached[v] = true
+			stack = append(stack, v)
+		}
+	}
+	for _, n := range from {
+		push(int32(n) + 1)
+	}
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if n := int(v) - 1; n < len(g.Nodes) && stops(n) {
+			continue
+		}
+		for _, to := range g.flow.of(v) {
+			push(to)
+		}
+	}
+	return reached
+}
+
+// Guard returns questions that together guard a node although none of them lies on every way to it: whichever way leads there, one of them is
+// asked on it. The questions that lie on every way do not count here. For a node that nothing which starts the workflow leads to it returns the
+// questions that guard what comes after it. Asks says which nodes ask a binding question, themselves or in another workflow.
+func (g *Graph) Guard(node int, asks func(node int) bool) []int {
+	if g.flow == nil || g.Nodes[node].Attached {
+		return nil
+	}
+	never := func(int) bool { return false }
+	begin := g.walk(g.entries(), never)
+	if begin[node+1] {
+		always := slices.Concat(g.Nodes[node].Questions, g.Nodes[node].Children)
+		stops := func(n int) bool { return n != node && !slices.Contains(always, n) && asks(n) }
+		return g.between(g.walk(g.entries(), stops), node, stops)
+	}
+	stops := func(n int) bool { return n != node && asks(n) }
+	if found := g.between(g.walk(g.sources(), stops), node, stops); len(found) > 0 {
+		return found
+	}
+	free := g.walk(g.entries(), asks)
+	behind := g.walk([]int{node}, asks)
+	for n := range g.Nodes {
+		if behind[n+1] && begin[n+1] && !free[n+1] {
+			return g.between(free, n, asks)
+		}
+	}
+	return nil
+}
+
+// between are the nodes that were reached, stop, and lead to one that was not reached.
+func (g *Graph) between(reached []bool, node int, stops func(node int) bool) []int {
+	if reached[node+1] {
+		return nil
+	}
+	var list []int
+	for n := range g.Nodes {
+		if reached[n+1] && stops(n) && g.walk([]int{n}, func(int) bool { return false })[node+1] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Avoidable says that there is a way through the whole graph on which nobody is asked. Asks is as for [Graph.Guard].
+func (g *Graph) Avoidable(asks func(node int) bool) bool {
+	if g.flow == nil {
+		return true
+	}
+	free := g.walk(g.entries(), asks)
+	return slices.ContainsFunc(g.Bodies[0].Last, func(last int) bool { return free[last+1] && !asks(last) })
 }
 
 // Within says that a node stands in a body, or in one that is nested in it.
@@ -140,27 +251,6 @@ func (g *Graph) Around(other *Graph, asks func(ChildWorkflow) (bool, error)) (qu
 }
 
 func sameChild(a, b *ChildWorkflow) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// Through returns the binding questions and the sub-workflows that lie on every way through the whole graph.
-func (g *Graph) Through() (questions, children []int) {
-	for n, last := range g.Bodies[0].Last {
-		node := &g.Nodes[last]
-		asked, run := slices.Clone(node.Questions), slices.Clone(node.Children)
-		if node.Plan.Asks != "" {
-			asked = append(asked, last)
-		}
-		if node.Plan.Child != nil {
-			run = append(run, last)
-		}
-		if n == 0 {
-			questions, children = asked, run
-			continue
-		}
-		questions = slices.DeleteFunc(questions, func(q int) bool { return !slices.Contains(asked, q) })
-		children = slices.DeleteFunc(children, func(c int) bool { return !slices.Contains(run, c) })
-	}
-	return questions, children
-}
 
 // LeftOpen says that a question stands in a body behind which the flow goes on by it: skipping it there lets what it guards run.
 func (g *Graph) LeftOpen(question int) bool {

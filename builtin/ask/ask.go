@@ -194,14 +194,18 @@ func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
 		return content
 	}
 	list := values.Members(content)
+	// The trigger of a fork has run in the execution that it came of.
+	own := func(id json.RawMessage) bool {
+		return values.Text(id) == call.ExecutionID || slices.Contains(call.Ancestors, values.Text(id))
+	}
 	shown := slices.DeleteFunc(slices.Clone(list), func(m values.Member) bool {
 		switch m.Key {
 		case "trigger_time", "trigger_message":
-			return slices.ContainsFunc(list, func(o values.Member) bool { return o.Key == "execution_id" && values.Text(o.Value) == call.ExecutionID })
+			return slices.ContainsFunc(list, func(o values.Member) bool { return o.Key == "execution_id" && own(o.Value) })
 		case "execution_id":
-			return values.Text(m.Value) == call.ExecutionID
+			return own(m.Value)
 		case "user_id":
-			return values.Text(m.Value) == call.UserID
+			return values.Text(m.Value) == call.UserID || len(call.Ancestors) > 0 && slices.Contains(call.Requesters, values.Text(m.Value))
 		case "condition_result":
 			return gjson.ParseBytes(m.Value).IsBool()
 		case "delay_info":

@@ -67,7 +67,10 @@ func flowSubWorkflow() node.Kind {
 }
 
 func planSubWorkflow(p *node.Planning, c *subWorkflowConfig) {
-	if c.Wait && !p.Dynamic("workflow_id") && !p.Dynamic("revision") {
+	switch computed := p.Dynamic("workflow_id") || p.Dynamic("revision"); {
+	case computed && (c.Wait || p.Dynamic("wait")):
+		p.Child = &workflow.ChildWorkflow{Workflow: p.Value("workflow_id").String(), Revision: p.Value("revision").String(), Computed: true}
+	case c.Wait || p.Dynamic("wait"):
 		p.Child = &workflow.ChildWorkflow{Workflow: c.WorkflowID, Revision: string(c.Revision)}
 	}
 	v := p.Value("revision")

@@ -337,7 +337,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	if err != nil {
 		return "", err
 	}
-	r.By = p.User
+	r.By, r.TokenMadeBy = p.User, p.TokenMadeBy()
 	journal := h.journal(p, r.Source, revision)
 	now := time.Now().UnixMilli()
 	fold, turn, commands, err := journal.Fork(ctx, r, now)

@@ -53,7 +53,11 @@ func refuse(list []message, err error) {
 // Act implements [host.Host]. A request with a dedup id goes by the inbox: it is kept even if this process dies before it
 // acts, and a second one does nothing. Others are answered when their row is on disk.
 func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (engine.Status, error) {
-	if err := readable(valueField(r.Action), r.Value, door()); err != nil {
+	limits := door()
+	if r.Action == host.ActionSignal {
+		limits.MaxDepth = payload.DoorDepth
+	}
+	if err := readable(valueField(r.Action), r.Value, limits); err != nil {
 		return "", err
 	}
 	e, err := h.opts.Executions.Get(ctx, p, r.Execution)

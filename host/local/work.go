@@ -222,7 +222,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 	return node.Job{
 		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed},
-		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Language: data.Start.Language},
+		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Ancestors: data.Start.Ancestors, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {
 				ref = host.EntryRef
