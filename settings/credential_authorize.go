@@ -2,13 +2,13 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/text"
 )
 
 // Accounts lets people authorize credentials with a browser.
@@ -81,14 +81,10 @@ func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: browserCookie, Path: AccountAuthorizedPath, MaxAge: -1})
-	s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
-		return say("已授权", "Authorized"), []string{fmt.Sprintf(say("现在可以使用凭据 %q，可以关闭此页面。", "The credential %q can be used now. You can close this page."), name)}
-	})
+	s.o.Notice(w, r, http.StatusOK, text.Of("Authorized"), text.Of("The credential %q can be used now. You can close this page.", name))
 }
 
 func (s *settings) notAuthorized(w http.ResponseWriter, r *http.Request, err error) {
 	told := s.Problem(r.Context(), identity.Principal{}, err)
-	s.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
-		return say("授权未完成", "Not authorized"), []string{told.Detail}
-	})
+	s.o.Notice(w, r, told.Status, text.Of("Not authorized"), text.As(told.Detail))
 }
