@@ -16,6 +16,7 @@ import (
 	"tandem/identity"
 	"tandem/settings"
 	"tandem/store"
+	"tandem/text"
 )
 
 // pendingAccount is an authorization of a credential that a person has begun and not finished.
@@ -117,9 +118,9 @@ func (x *accounts) Authorized(ctx context.Context, back url.Values, browser stri
 	}
 	if problem := back.Get("error"); problem != "" {
 		if more := back.Get("error_description"); more != "" {
-			return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", clip(problem, 100), clip(more, 300))
+			return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", text.Clip(problem, 100), text.Clip(more, 300))
 		}
-		return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q", clip(problem, 100))
+		return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q", text.Clip(problem, 100))
 	}
 	g, err := begun.Finish(ctx, x.http, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
