@@ -87,7 +87,7 @@ func operations(s *Server) []*huma.Operation {
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	open := []string{"GET /callbacks/{token}", "GET /client-metadata.json", "GET /docs", "GET /healthz", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
+	open := []string{"GET /callbacks/{token}", "GET /client-metadata.json", "GET /credentials/authorize", "GET /credentials/authorized", "GET /docs", "GET /healthz", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
 		"POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /respond/{token}"}
 	registered, free := w.server.Patterns()
 	if diff := cmp.Diff(open, slices.Sorted(slices.Values(free))); diff != "" {
