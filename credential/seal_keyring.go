@@ -125,6 +125,9 @@ func KeepNewestKey(dir *os.Root) (*Keyring, error) {
 		}
 	}
 	kept := append(append([]byte(keyFileHead), newest...), '\n')
+	if err := removeLeftovers(dir); err != nil {
+		return nil, err
+	}
 	err = writeKeyFile(dir, kept, func(temporary string) error { return dir.Rename(temporary, KeyFile) })
 	if err != nil {
 		return nil, err
@@ -268,9 +271,6 @@ const temporaryName = 8
 func writeKeyFile(dir *os.Root, data []byte, place func(temporary string) error) error {
 	defer clear(data)
 	temporary := KeyFile + "." + rand.Text()[:temporaryName]
-	if err := removeLeftovers(dir); err != nil {
-		return fault.Newf(fault.Internal, "remove what an earlier change of %s has left: %w", KeyFile, err)
-	}
 	if err := writeSynced(dir, temporary, data); err != nil {
 		return fault.Newf(fault.Internal, "write %s: %w", KeyFile, errors.Join(err, removeIfThere(dir, temporary)))
 	}
@@ -283,7 +283,7 @@ func writeKeyFile(dir *os.Root, data []byte, place func(temporary string) error)
 	return nil
 }
 
-// removeLeftovers removes temporary files of writers that died: there are keys in them.
+// removeLeftovers removes temporary files of writers that died: there are keys in them. Nobody else may be writing.
 func removeLeftovers(dir *os.Root) error {
 	list, err := fs.Glob(dir.FS(), KeyFile+".*")
 	for _, name := range list {
@@ -291,7 +291,10 @@ func removeLeftovers(dir *os.Root) error {
 			err = errors.Join(err, removeIfThere(dir, name))
 		}
 	}
-	return err
+	if err != nil {
+		return fault.Newf(fault.Internal, "remove what an earlier change of %s has left: %w", KeyFile, err)
+	}
+	return nil
 }
 
 func writeSynced(dir *os.Root, name string, data []byte) error {

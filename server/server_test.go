@@ -87,7 +87,7 @@ func operations(s *Server) []*huma.Operation {
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	open := []string{"DELETE /hooks/{workflow}/{path...}", "GET /callbacks/{token}", "GET /client-metadata.json", "GET /docs", "GET /healthz", "GET /hooks/{workflow}/{path...}", "GET /join/{token}", "GET /login", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
+	open := []string{"DELETE /hooks/{workflow}/{path...}", "GET /callbacks/{token}", "GET /client-metadata.json", "GET /credentials/authorize", "GET /credentials/authorized", "GET /docs", "GET /healthz", "GET /hooks/{workflow}/{path...}", "GET /join/{token}", "GET /login", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
 		"PATCH /callbacks/{token}", "PATCH /hooks/{workflow}/{path...}", "POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /hooks/{workflow}/{path...}", "POST /join/{token}", "POST /login", "POST /respond/{token}", "PUT /callbacks/{token}", "PUT /hooks/{workflow}/{path...}"}
 	registered, free := w.server.Patterns()
 	if diff := cmp.Diff(open, slices.Sorted(slices.Values(free))); diff != "" {

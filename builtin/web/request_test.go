@@ -64,7 +64,7 @@ func (r *httpRig) call(config, input string) (map[string]any, error) {
 	}
 	call.Credential = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		data, ok := r.creds[id]
-		if !ok || len(types) != 1 || types[0] != "http_auth" {
+		if !ok || len(types) == 0 || types[0] != "http_auth" {
 			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
 		}
 		return credential.Opened{ID: id, Type: "http_auth", Data: json.RawMessage(strings.ReplaceAll(data, "$URL", r.server.URL))}, nil
