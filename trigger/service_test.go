@@ -253,3 +253,29 @@ func TestService_ClockReadsWhatIsDue(t *testing.T) {
 		}
 	})
 }
+
+// TestService_LostMove lets a process die between the start of a scheduled time and the move to the next: the time is fired again and starts nothing.
+func TestService_LostMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := triggertest.NewShelf()
+		moves := 0
+		shelf.LoseMove = func() bool {
+			moves++
+			return moves%3 != 0
+		}
+		service := shelf.Service([]trigger.Source{timer{}}, func(string, int64) []trigger.Node {
+			return []trigger.Node{{ID: "n", Kind: "TRIGGER.TIMER", Config: []byte(`"1m"`)}}
+		})
+		service.Start()
+		defer service.Close()
+		if err := service.Deploy(t.Context(), identity.System("w"), "flow", 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour + 10*time.Second)
+		synctest.Wait()
+		if starts := len(shelf.Starts()); starts != 60 || moves < 170 {
+			t.Errorf("%d starts, %d moves", starts, moves)
+		}
+	})
+}

@@ -37,6 +37,8 @@ type Shelf struct {
 	// Refuse, if it is set, is asked before each start.
 	Refuse func(trigger.Start) error
 	starts []trigger.Start
+	// LoseMove, if it is set, says of each move of a trigger whether it is lost, as by a process that dies before it.
+	LoseMove func() bool
 	// Read counts the rows that Due has read.
 	Read int
 }
@@ -233,6 +235,9 @@ func (s *Shelf) Due(_ context.Context, _ identity.Principal, now int64, limit in
 func (s *Shelf) Move(_ context.Context, _ identity.Principal, t store.Trigger) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.LoseMove != nil && s.LoseMove() {
+		return fault.New(fault.Internal, "the process died")
+	}
 	if now, ok := s.triggers[name(t.Workspace, t.WorkflowID, t.Node)]; ok && now.Revision == t.Revision {
 		now.Cursor, now.NextDue = t.Cursor, t.NextDue
 		s.triggers[name(t.Workspace, t.WorkflowID, t.Node)] = now
