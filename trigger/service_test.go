@@ -111,7 +111,7 @@ func TestService_StartsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf, p := triggertest.NewShelf(), identity.System("w")
 		full := fault.New(fault.Internal, "the disk is full")
-		shelf.Refuse = func(trigger.Start) error { return full }
+		shelf.RefuseStarts(func(trigger.Start) error { return full })
 		source := &odd{receive: func(r *trigger.Request) (trigger.Verdict, error) {
 			return trigger.Verdict{Event: trigger.Event{Key: r.Header.Get("K"), Payload: []byte(`{"n":"` + strings.Repeat("x", 40<<10) + `"}`)}}, nil
 		}}
@@ -139,18 +139,18 @@ func TestService_StartsLater(t *testing.T) {
 		if len(shelf.Starts()) != 0 {
 			t.Error("it was started")
 		}
-		shelf.Refuse = nil
+		shelf.RefuseStarts(nil)
 		time.Sleep(time.Minute)
 		if got := shelf.Starts(); len(got) != 1 || len(got[0].Payload) < 40<<10 {
 			t.Errorf("starts %d", len(got))
 		}
 
 		// It may also turn out that it never can be.
-		shelf.Refuse = func(trigger.Start) error { return full }
+		shelf.RefuseStarts(func(trigger.Start) error { return full })
 		if _, err := send("b"); err != nil {
 			t.Fatal(err)
 		}
-		shelf.Refuse = func(trigger.Start) error { return fault.New(fault.NotFound, "the workflow is gone") }
+		shelf.RefuseStarts(func(trigger.Start) error { return fault.New(fault.NotFound, "the workflow is gone") })
 		time.Sleep(time.Minute)
 		if _, err := send("c"); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("refused: %v", err)
