@@ -58,9 +58,10 @@ func newFake() *fake {
 func (f *fake) deploy(id, schema string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := &api.Workflow{Metadata: api.WorkflowMetadata{ID: id, Name: "The " + id, DeploymentStatus: "deployed", Revision: 1}}
+	w := &api.Workflow{Metadata: api.WorkflowMetadata{ID: id, Name: "The " + id, DeploymentStatus: "deployed", Revision: 1, DeployedRevision: 1}}
 	if old := f.workflows[id]; old != nil {
 		w.Metadata.Revision = old.Metadata.Revision + 1
+		w.Metadata.DeployedRevision = w.Metadata.Revision
 	}
 	w.Nodes = []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"id":"start","type":"TRIGGER","subtype":"MANUAL","configurations":{"input_schema":%s}}`, schema))}
 	f.workflows[id] = w
@@ -69,7 +70,7 @@ func (f *fake) deploy(id, schema string) {
 func (f *fake) undeploy(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.workflows[id].Metadata.DeploymentStatus = "undeployed"
+	f.workflows[id].Metadata.DeploymentStatus, f.workflows[id].Metadata.DeployedRevision = "undeployed", 0
 }
 
 func (f *fake) Workflows(_ context.Context, q client.WorkflowQuery) (api.Workflows, error) {
@@ -81,7 +82,7 @@ func (f *fake) Workflows(_ context.Context, q client.WorkflowQuery) (api.Workflo
 		return out, f.refusal
 	}
 	for _, w := range f.workflows {
-		if w.Metadata.DeploymentStatus == q.DeploymentStatus {
+		if w.Metadata.DeployedRevision != 0 || !q.Deployed {
 			out.Workflows = append(out.Workflows, w.Metadata)
 		}
 	}

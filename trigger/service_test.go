@@ -111,7 +111,7 @@ func TestService_StartsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf, p := triggertest.NewShelf(), identity.System("w")
 		full := fault.New(fault.Internal, "the disk is full")
-		shelf.Refuse = func(trigger.Start) error { return full }
+		shelf.RefuseStarts(func(trigger.Start) error { return full })
 		source := &odd{receive: func(r *trigger.Request) (trigger.Verdict, error) {
 			return trigger.Verdict{Event: trigger.Event{Key: r.Header.Get("K"), Payload: []byte(`{"n":"` + strings.Repeat("x", 40<<10) + `"}`)}}, nil
 		}}
@@ -139,18 +139,18 @@ func TestService_StartsLater(t *testing.T) {
 		if len(shelf.Starts()) != 0 {
 			t.Error("it was started")
 		}
-		shelf.Refuse = nil
+		shelf.RefuseStarts(nil)
 		time.Sleep(time.Minute)
 		if got := shelf.Starts(); len(got) != 1 || len(got[0].Payload) < 40<<10 {
 			t.Errorf("starts %d", len(got))
 		}
 
 		// It may also turn out that it never can be.
-		shelf.Refuse = func(trigger.Start) error { return full }
+		shelf.RefuseStarts(func(trigger.Start) error { return full })
 		if _, err := send("b"); err != nil {
 			t.Fatal(err)
 		}
-		shelf.Refuse = func(trigger.Start) error { return fault.New(fault.NotFound, "the workflow is gone") }
+		shelf.RefuseStarts(func(trigger.Start) error { return fault.New(fault.NotFound, "the workflow is gone") })
 		time.Sleep(time.Minute)
 		if _, err := send("c"); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("refused: %v", err)
@@ -250,6 +250,32 @@ func TestService_ClockReadsWhatIsDue(t *testing.T) {
 		synctest.Wait()
 		if starts := len(shelf.Starts()); starts != 60 || shelf.Read != 60 {
 			t.Errorf("%d starts, and %d rows were read for them", starts, shelf.Read)
+		}
+	})
+}
+
+// TestService_LostMove lets a process die between the start of a scheduled time and the move to the next: the time is fired again and starts nothing.
+func TestService_LostMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := triggertest.NewShelf()
+		moves := 0
+		shelf.LoseMove = func() bool {
+			moves++
+			return moves%3 != 0
+		}
+		service := shelf.Service([]trigger.Source{timer{}}, func(string, int64) []trigger.Node {
+			return []trigger.Node{{ID: "n", Kind: "TRIGGER.TIMER", Config: []byte(`"1m"`)}}
+		})
+		service.Start()
+		defer service.Close()
+		if err := service.Deploy(t.Context(), identity.System("w"), "flow", 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour + 10*time.Second)
+		synctest.Wait()
+		if starts := len(shelf.Starts()); starts != 60 || moves < 170 {
+			t.Errorf("%d starts, %d moves", starts, moves)
 		}
 	})
 }

@@ -34,9 +34,10 @@ type Shelf struct {
 	deliveries []store.TriggerDelivery
 	pending    map[string]store.Deployment
 	blobs      map[string][]byte
-	// Refuse, if it is set, is asked before each start.
-	Refuse func(trigger.Start) error
-	starts []trigger.Start
+	refuse     func(trigger.Start) error
+	starts     []trigger.Start
+	// LoseMove, if it is set, says of each move of a trigger whether it is lost, as by a process that dies before it.
+	LoseMove func() bool
 	// Read counts the rows that Due has read.
 	Read int
 }
@@ -70,8 +71,8 @@ func (s *Shelf) Service(sources []trigger.Source, nodes func(workflow string, re
 func (s *Shelf) start(_ context.Context, p identity.Principal, order trigger.Start) (host.Started, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Refuse != nil {
-		if err := s.Refuse(order); err != nil {
+	if s.refuse != nil {
+		if err := s.refuse(order); err != nil {
 			return host.Started{}, err
 		}
 	}
@@ -92,6 +93,13 @@ func (s *Shelf) start(_ context.Context, p identity.Principal, order trigger.Sta
 	s.moveCursor(d, order.Arrival.Cursor)
 	s.starts = append(s.starts, order)
 	return host.Started{Execution: order.Execution}, nil
+}
+
+// RefuseStarts lets a function refuse starts from now on; nil: none are refused.
+func (s *Shelf) RefuseStarts(f func(trigger.Start) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = f
 }
 
 // Starts are those so far.
@@ -233,6 +241,9 @@ func (s *Shelf) Due(_ context.Context, _ identity.Principal, now int64, limit in
 func (s *Shelf) Move(_ context.Context, _ identity.Principal, t store.Trigger) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.LoseMove != nil && s.LoseMove() {
+		return fault.New(fault.Internal, "the process died")
+	}
 	if now, ok := s.triggers[name(t.Workspace, t.WorkflowID, t.Node)]; ok && now.Revision == t.Revision {
 		now.Cursor, now.NextDue = t.Cursor, t.NextDue
 		s.triggers[name(t.Workspace, t.WorkflowID, t.Node)] = now
