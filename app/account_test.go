@@ -166,7 +166,9 @@ func openAccount(t *testing.T) (*site, *authority, string) {
 // begin begins an authorization and returns the address to open.
 func (x *site) begin(t *testing.T, user, id string) string {
 	t.Helper()
-	return want[api.MCPAuthorization](t, x.call(t, user, "POST", "/credentials/"+id+"/authorize", nil), http.StatusOK).URL
+	address := want[api.MCPAuthorization](t, x.call(t, user, "POST", "/credentials/"+id+"/authorize", nil), http.StatusOK).URL
+	x.audited(t, "credential.authorize", id)
+	return address
 }
 
 // tokenOf is the token that is kept in a credential now, as whoever reads the database finds it.

@@ -484,6 +484,7 @@ func TestTriggers_DeliveryIDs(t *testing.T) {
 	same(t, fmt.Sprint(again.ReplayOf == ids[0], " ", again.Decision), "true started")
 	twice := want[api.Delivery](t, x.call(t, "operator", "POST", "/deliveries/"+ids[0]+"/replay", nil, "Idempotency-Key", "r"), http.StatusAccepted)
 	same(t, twice.ExecutionID, again.ExecutionID)
+	x.audited(t, "delivery.replay", ids[0])
 	x.reaches(t, again.ExecutionID, engine.StatusSuccess)
 	same(t, x.executionsOf(t, "own"), 5)
 	want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/own/undeploy", nil), http.StatusOK)

@@ -104,38 +104,8 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 			continue
 		}
 		for _, s := range o.Sources {
-			switch s.Layer {
-			case dataflow.LayerConnection:
-				if !s.Converted || whole[s.Connection] {
-					continue
-				}
-				source, err := x.source(s.Connection)
-				if err != nil {
-					return nil, err
-				}
-				if names := namesOf(source, e.Was); len(names) > 0 {
-					whole[s.Connection] = true
-					for _, name := range names {
-						add(name, "", e.Was, e.Value)
-					}
-					continue
-				}
-				names := namesOf(source, was)
-				if len(names) == 0 {
-					return nil, x.computed(e.Name, s, source)
-				}
-				for _, name := range names {
-					add(name, "", was, now)
-				}
-			case dataflow.LayerInitial, dataflow.LayerRuntime, dataflow.LayerSteps, dataflow.LayerTrigger, dataflow.LayerScope:
-				name, within := lastName(s), ""
-				if s.Layer == dataflow.LayerScope {
-					within = s.Scope
-				}
-				if name == "" {
-					return nil, fault.Newf(fault.Conflict, "input.%s: it was read with %s, an item of a list; edit the whole list instead", e.Name, s.Placeholder).With("path", "input."+e.Name)
-				}
-				add(name, within, was, now)
+			if err := x.followSource(e, s, was, now, whole, add); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -144,6 +114,39 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 		return nil, fault.Newf(fault.Conflict, "input.%s: %d values in it are edited, which are more than %d; edit fewer", e.Name, len(list), maxFollowing).With("path", "input."+e.Name)
 	}
 	return list, nil
+}
+
+// followSource adds the edits of where a part of an edited value was read. Whole are the connections whose value was found as a whole.
+func (x *editing) followSource(e dataflow.Edit, s dataflow.Source, was, now json.RawMessage, whole map[string]bool, add func(name, within string, was, now json.RawMessage)) error {
+	switch s.Layer {
+	case dataflow.LayerConnection:
+		if !s.Converted || whole[s.Connection] {
+			return nil
+		}
+		source, err := x.source(s.Connection)
+		if err != nil {
+			return err
+		}
+		names := namesOf(source, e.Was)
+		if len(names) > 0 {
+			whole[s.Connection], was, now = true, e.Was, e.Value
+		} else if names = namesOf(source, was); len(names) == 0 {
+			return x.computed(e.Name, s, source)
+		}
+		for _, name := range names {
+			add(name, "", was, now)
+		}
+	case dataflow.LayerInitial, dataflow.LayerRuntime, dataflow.LayerSteps, dataflow.LayerTrigger, dataflow.LayerScope:
+		name, within := lastName(s), ""
+		if s.Layer == dataflow.LayerScope {
+			within = s.Scope
+		}
+		if name == "" {
+			return fault.Newf(fault.Conflict, "input.%s: it was read with %s, an item of a list; edit the whole list instead", e.Name, s.Placeholder).With("path", "input."+e.Name)
+		}
+		add(name, within, was, now)
+	}
+	return nil
 }
 
 // text refuses to edit a text that was put together, unless what it was put together of is given as well.

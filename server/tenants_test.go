@@ -10,6 +10,7 @@ import (
 	"tandem/api"
 	"tandem/identity"
 	"tandem/route"
+	"tandem/store"
 )
 
 // madeUp is the name of something that there is in no workspace.
@@ -49,6 +50,10 @@ func TestTenants_ForeignIsMissing(t *testing.T) {
 		bodies[name] = body
 	}
 	ids["/executions/{id}"] = ended(w, 9999)
+	if err := w.stores.Triggers.Record(t.Context(), identity.System("a"), store.TriggerDelivery{Workspace: "a", ID: "dlv_of_a", WorkflowID: "w", Node: "start", Kind: "TRIGGER.WEBHOOK", Decision: store.DeliveryIgnored}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ids["/deliveries/{id}"] = "dlv_of_a"
 	learn("/users/{id}/tokens/{token}", "/users/admin-user/tokens/tok_aadmin-user")
 	before := w.log()[0].Seq
 	tried := 0

@@ -158,7 +158,7 @@ type replayInput struct {
 }
 
 func (s *Server) replayDelivery(ctx context.Context, p identity.Principal, in *replayInput) (*deliveryOutput, error) {
-	out, err := s.o.Triggers.Replay(ctx, p, in.ID, in.Key)
+	out, err := s.o.Triggers.Replay(route.Audited(ctx, "delivery.replay", in.ID, nil, nil), p, in.ID, in.Key)
 	if err != nil {
 		return nil, err
 	}

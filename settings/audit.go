@@ -3,7 +3,6 @@ package settings
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +11,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
 )
@@ -85,10 +85,13 @@ func (s *settings) exportAudit(ctx context.Context, p identity.Principal, in *au
 		}
 		c.SetHeader("Content-Type", "application/jsonl")
 		out := bufio.NewWriter(c.BodyWriter())
-		encoder := json.NewEncoder(out)
 		for e, err := range s.o.Stores.Audit.All(ctx, p, in.query()) {
+			var line []byte
 			if err == nil {
-				err = encoder.Encode(tellAudit(e))
+				line, err = payload.Marshal(tellAudit(e))
+			}
+			if err == nil {
+				_, err = out.Write(append(line, '\n'))
 			}
 			if err != nil { // the reader must not take half of it for the whole
 				s.Log.WarnContext(ctx, "the audit log was not written out to its end", "error", err)

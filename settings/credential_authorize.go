@@ -8,6 +8,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/text"
 )
 
@@ -39,7 +40,7 @@ func (s *settings) authorizeCredential(ctx context.Context, p identity.Principal
 	if err != nil {
 		return nil, err
 	}
-	address, err := s.o.Accounts.Authorize(ctx, p, c.ID)
+	address, err := s.o.Accounts.Authorize(route.Audited(ctx, "credential.authorize", c.ID, nil, nil), p, c.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -87,6 +87,11 @@ func (a *Append) Check() error {
 	case a.Pause != nil && (a.Pause.ID == "" || a.Pause.Reason != PauseOperator):
 		return fault.Newf(fault.Invalid, "append to execution %q: a pause needs an id, and is an operator's", a.Execution)
 	}
+	return a.checkPeople()
+}
+
+// checkPeople checks what people are asked, and the pauses for them.
+func (a *Append) checkPeople() error {
 	for n := range a.PauseBelow {
 		if a.PauseBelow[n].ID == "" || a.PauseBelow[n].Reason != PauseHuman {
 			return fault.Newf(fault.Invalid, "append to execution %q: a pause that an execution below makes needs an id, and is for people", a.Execution)

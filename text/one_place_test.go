@@ -24,7 +24,7 @@ var describes = []string{ // read-only
 // languages at once.
 var readers = map[string]string{ // read-only
 	"human/prose":                    "replies",
-	"human/classify.go":              "replies",
+	"human/replies/classify.go":      "replies",
 	"human/form/fill.go":             "what is filled in for yes and no",
 	"memory/episode.go":              "spans of time",
 	"memory/rules_find.go":           "names, places and statements",

@@ -258,14 +258,7 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 		return plan.Keys == nil || slices.Contains(plan.Keys, k) ||
 			scope != nil && (k == scope.Entry || slices.Contains(scope.Exits, k))
 	}
-	if alias, ok := plan.KeyAliases[key]; ok {
-		key = alias
-	} else if key == "main" && !slices.Contains(plan.Keys, key) {
-		key = DefaultKey
-		if alias, ok := plan.KeyAliases[key]; ok {
-			key = alias
-		}
-	}
+	key = plan.keyOf(key)
 	if key == ErrorKey && !slices.Contains(plan.Keys, key) {
 		if plan.OnError != OnErrorContinue && !(plan.Asks != "" && plan.OnError == OnErrorDefault) {
 			l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key",
@@ -300,6 +293,17 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 	if plan.Disabled && !plan.SkipDisabled && one && key != main && (scope == nil || key != scope.Entry) {
 		l.report(warningAt(ProblemDeadKey, connectionPath(connection)+".output_key",
 			"%q is switched off, so it produces only %q and what is connected to %q is skipped; enable it, or connect %q", l.def.Nodes[from].ID, main, key, main))
+	}
+	return key
+}
+
+// keyOf is what a key of a connection is called by the node that produces it.
+func (p *Plan) keyOf(key string) string {
+	if key == "main" && p.KeyAliases[key] == "" && !slices.Contains(p.Keys, key) {
+		key = DefaultKey
+	}
+	if alias, ok := p.KeyAliases[key]; ok {
+		return alias
 	}
 	return key
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,7 +92,7 @@ func (r *waitRig) begin(config, input string) *waitRun {
 			{ID: "cred_sql", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)},
 			{ID: "cred_hook", Type: "webhook_secret", Data: json.RawMessage(`{"secret": "` + nodetest.Canary + `"}`)},
 		} {
-			if known.ID == id && len(types) == 1 && types[0] == known.Type {
+			if known.ID == id && slices.Contains(types, known.Type) {
 				return known, nil
 			}
 		}
