@@ -48,8 +48,8 @@ func (s *settings) authorizeCredential(ctx context.Context, p identity.Principal
 
 // beginAccount sends a browser to the authorization server. It keeps a cookie, so that nobody else can come back in its place.
 func (s *settings) beginAccount(w http.ResponseWriter, r *http.Request) {
-	if s.o.Accounts == nil {
-		http.NotFound(w, r)
+	if s.o.Accounts == nil || r.URL.Query().Get("state") == "" {
+		s.nothingHere(w, r)
 		return
 	}
 	to, browser, secure, err := s.o.Accounts.Begin(r.Context(), r.URL.Query().Get("state"))
@@ -65,8 +65,8 @@ func (s *settings) beginAccount(w http.ResponseWriter, r *http.Request) {
 
 // authorizedAccount is the page that a browser comes back to.
 func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
-	if s.o.Accounts == nil {
-		http.NotFound(w, r)
+	if s.o.Accounts == nil || r.URL.Query().Get("state") == "" {
+		s.nothingHere(w, r)
 		return
 	}
 	browser := ""
@@ -90,5 +90,12 @@ func (s *settings) notAuthorized(w http.ResponseWriter, r *http.Request, err err
 	told := s.Problem(r.Context(), identity.Principal{}, err)
 	s.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
 		return say("授权未完成", "Not authorized"), []string{told.Detail}
+	})
+}
+
+// nothingHere is what somebody sees who was not led to such a page.
+func (s *settings) nothingHere(w http.ResponseWriter, r *http.Request) {
+	s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+		return say("这里没有内容", "There is nothing to see here"), []string{say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
 	})
 }

@@ -580,9 +580,7 @@ func (s *settings) authorizeTools(ctx context.Context, p identity.Principal, in 
 func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	back := r.URL.Query()
 	if back.Get("state") == "" {
-		s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
-			return say("这里没有内容", "There is nothing to see here"), []string{say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
-		})
+		s.nothingHere(w, r)
 		return
 	}
 	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
