@@ -49,8 +49,8 @@ func (s *settings) authorizeCredential(ctx context.Context, p identity.Principal
 
 // beginAccount sends a browser to the authorization server. It keeps a cookie, so that nobody else can come back in its place.
 func (s *settings) beginAccount(w http.ResponseWriter, r *http.Request) {
-	if s.o.Accounts == nil {
-		http.NotFound(w, r)
+	if s.o.Accounts == nil || r.URL.Query().Get("state") == "" {
+		s.nothingHere(w, r)
 		return
 	}
 	to, browser, secure, err := s.o.Accounts.Begin(r.Context(), r.URL.Query().Get("state"))
@@ -66,8 +66,8 @@ func (s *settings) beginAccount(w http.ResponseWriter, r *http.Request) {
 
 // authorizedAccount is the page that a browser comes back to.
 func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
-	if s.o.Accounts == nil {
-		http.NotFound(w, r)
+	if s.o.Accounts == nil || r.URL.Query().Get("state") == "" {
+		s.nothingHere(w, r)
 		return
 	}
 	browser := ""
@@ -88,4 +88,9 @@ func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
 func (s *settings) notAuthorized(w http.ResponseWriter, r *http.Request, err error) {
 	told := s.Problem(r.Context(), identity.Principal{}, err)
 	s.o.Notice(w, r, told.Status, text.Of("Not authorized"), text.As(told.Detail))
+}
+
+// nothingHere is what somebody sees who was not led to such a page.
+func (s *settings) nothingHere(w http.ResponseWriter, r *http.Request) {
+	s.o.Notice(w, r, http.StatusOK, text.Of("There is nothing to see here"), text.Of("Authorization servers lead people back to this page."))
 }

@@ -26,7 +26,7 @@ func (s *settings) authorizeTools(ctx context.Context, p identity.Principal, in 
 func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	back := r.URL.Query()
 	if back.Get("state") == "" {
-		s.o.Notice(w, r, http.StatusOK, text.Of("There is nothing to see here"), text.Of("Authorization servers lead people back to this page."))
+		s.nothingHere(w, r)
 		return
 	}
 	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
