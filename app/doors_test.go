@@ -295,3 +295,21 @@ func TestDoors_InboxFromBefore(t *testing.T) {
 	}
 	i.ends(t, id, engine.StatusSuccess)
 }
+
+// What somebody sends to a node leaves room for what the node lays around it: it is refused at the door, or it can be handed on.
+func TestDoors_RoomForWhatIsLaidAround(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, flowOf("room", `  - {id: wait, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go}}
+  - {id: after, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+`, "  - {from_node: start, to_node: wait}\n  - {from_node: wait, to_node: after, output_key: completed}\n"))
+	id := x.execute(t, "room", api.ExecuteRequest{})
+	send := func(levels int) answer {
+		return x.raw(t, "operator", "POST", "/executions/"+id+"/input", `{"node_id":"wait","input_data":{"a":`+nested(levels)+`}}`)
+	}
+	for _, levels := range []int{985, 996, 997, 998} {
+		refused(t, send(levels), http.StatusUnprocessableEntity, "invalid_input")
+	}
+	want[api.ActionResponse](t, send(979), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+}

@@ -146,7 +146,7 @@ func (c children) guard(state *engine.State, id engine.ActivationID) error {
 	for i, n := range found {
 		names[i] = c.graph.Nodes[n].ID
 	}
-	return fault.Newf(fault.ApprovalRequired, "nothing gets to %q, or from it to what they guard, without an answer to one of the questions %q, which cannot be asked from there; begin with one of them, or before them, instead", id, strings.Join(names, `", "`))
+	return fault.Newf(fault.ApprovalRequired, "nothing gets to %q, or from it to what they guard, without an answer to one of the questions \"%s\", which cannot be asked from there; begin with one of them, or before them, instead", id, strings.Join(names, `", "`))
 }
 
 // AskedInside refuses to give the output of a node that runs another workflow, if there is a question in that one: the output would be
