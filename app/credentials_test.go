@@ -126,6 +126,10 @@ func TestCredentials_Uses(t *testing.T) {
 	if got := uses(id); !slices.Equal(got, wanted) {
 		t.Errorf("got %q", got)
 	}
+	want[api.Saved](t, x.call(t, "editor", "PUT", "/workflows/numbered", keyedCall("numbered", "http://127.0.0.1/", "something else"), "Content-Type", "application/yaml"), http.StatusOK)
+	if got := uses(id); !slices.Equal(got, wanted) { // the deployed revision is still in force
+		t.Errorf("after another revision was saved: %q", got)
+	}
 	if got := uses("box"); !slices.Equal(got, []string{"workflow asks 1 false true nodes[1].configurations.imap_credential_id"}) {
 		t.Errorf("got %q", got)
 	}

@@ -155,7 +155,7 @@ func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def
 					return err
 				}
 			}
-			at := slices.IndexFunc(list, func(c store.Credential) bool { return c.ID == one.text })
+			at := slices.IndexFunc(list, func(c store.Credential) bool { return c.ID == one.text || c.Name == one.text })
 			if at < 0 || slices.Contains(types, list[at].Type) {
 				continue // that it is not there is told already
 			}
@@ -172,7 +172,7 @@ func credentialTypes(kind *node.Kind, n *workflow.Node) []string {
 	}
 	switch gjson.GetBytes(n.Configurations, "wait_type").Str {
 	case "api_response":
-		return []string{"http_auth"}
+		return []string{"http_auth", "oauth2"}
 	case "database_change":
 		return []string{"sql"}
 	case "webhook":

@@ -96,9 +96,13 @@ func (s *settings) workflowUses(ctx context.Context, p identity.Principal, add f
 	}
 }
 
-// startable are the revisions of a workflow that can be started, and whether they are deployed: the newest one is what is deployed, too.
+// startable are the revisions of a workflow that are started unless another is named, the newest and the deployed one, and whether they are deployed.
 func startable(w *store.Workflow) map[int64]bool {
-	return map[int64]bool{w.Revision: w.DeploymentStatus == store.DeploymentDeployed}
+	list := map[int64]bool{w.Revision: w.Revision == w.DeployedRevision}
+	if w.DeployedRevision != 0 {
+		list[w.DeployedRevision] = true
+	}
+	return list
 }
 
 // recordUses goes through node templates, profiles and tool servers.
