@@ -24,7 +24,6 @@ import (
 
 // keptModels keeps profiles in the store and knows every budget.
 type keptModels struct {
-	noModels
 	stores store.Stores
 }
 
@@ -89,9 +88,8 @@ func auditWorld(t *testing.T) (w *world, broken *atomic.Bool) {
 
 // auditCase is a call that succeeds, and what the log says then.
 type auditCase struct {
-	// prepare makes what the call needs and returns its path, its body and what else it changes of the request.
+	// prepare makes what the call needs and returns its path and its body.
 	prepare func(w *world, n int) (path, body string)
-	change  func(*http.Request)
 	// token is whose call it is; nil: the admin's.
 	token func(w *world) string
 	// action is what the entry says; apart says that it cannot commit with the change, since there is none in the store or it is made elsewhere.
