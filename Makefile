@@ -62,11 +62,11 @@ race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
-		CGO_ENABLED=1 $(TESTS) $(RACE) $$($(GO) list ./... | grep -v -e /app$$ -e /human$$ -e /sandbox$$ -e /cmd/) && \
-		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PURE)' ./human ./sandbox && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) $$($(GO) list ./... | grep -v -e /app$$ -e /human/replies$$ -e /sandbox$$ -e /cmd/) && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PURE)' ./human/replies ./sandbox && \
 		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PLAIN)' ./cmd/... && \
 		CGO_ENABLED=1 $(TESTS) $(RACE) -run '$(CROWDED)' ./app && \
-		$(TESTS) ./app && $(TESTS) -run '$(PLAIN)' ./cmd/... && $(TESTS) -run '$(PURE)' ./human ./sandbox; \
+		$(TESTS) ./app && $(TESTS) -run '$(PLAIN)' ./cmd/... && $(TESTS) -run '$(PURE)' ./human/replies ./sandbox; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
