@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/store"
 )
 
 // keep makes a credential and returns its id.
@@ -30,6 +32,20 @@ nodes:
   - {id: call, type: ACTION, subtype: HTTP_REQUEST, description: d, configurations: {url: %q, credential_id: %q}}
 connections: [{from_node: start, to_node: call}]
 `, id, url, credential)
+}
+
+// puts puts a revision in force, whatever it lacks.
+func (x *site) puts(t *testing.T, workflow string, revision int64) {
+	t.Helper()
+	p := identity.System("default")
+	r, err := x.stores.Workflows.Revision(t.Context(), p, workflow, revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := store.Deployment{WorkflowID: workflow, Revision: revision, Hash: r.Hash, Time: 1}
+	if err := errors.Join(x.stores.Triggers.Prepare(t.Context(), p, d), x.stores.Triggers.PutInForce(t.Context(), p, d)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A node finds its credential by its id and by its name; of one that is not there it says what is similar.
@@ -114,7 +130,8 @@ func TestCredentials_Uses(t *testing.T) {
 	want[api.Saved](t, x.call(t, "editor", "PUT", "/workflows/gone", keyedCall("gone", "http://127.0.0.1/", "something else"), "Content-Type", "application/yaml"), http.StatusOK)
 	x.save(t, keyedCall("named", "http://127.0.0.1/", "model key"))
 	x.save(t, keyedCall("numbered", "http://127.0.0.1/", id))
-	want[api.Workflow](t, x.call(t, "editor", "POST", "/workflows/numbered/deploy", nil), http.StatusOK)
+	refused(t, x.call(t, "editor", "POST", "/workflows/numbered/deploy", nil), http.StatusUnprocessableEntity, "invalid") // a key of a model is not for calls
+	x.puts(t, "numbered", 1)
 	x.save(t, askFlow("asks", `  - {id: ask, type: HUMAN_IN_THE_LOOP, subtype: GMAIL_INTERACTION, description: d, configurations: {title: Q, recipient_emails: [a@x.org], credential_id: "{{which}}", imap_credential_id: box}}`+"\n"))
 	want[api.NodeTemplate](t, x.call(t, "editor", "POST", "/node-templates", `{"id":"caller","kind":"ACTION.HTTP_REQUEST","name":"t","known_params":{"credential_id":"model key"}}`), http.StatusCreated)
 	want[api.Profile](t, x.call(t, "editor", "PUT", "/llm/profiles/m", `{"provider":"openai","model":"m","credential_id":"model key"}`), http.StatusOK)

@@ -103,7 +103,7 @@ func (w *workbench) credentials(t *testing.T, text, key string) []string {
 // run runs a node and tells what was seen.
 func (w *workbench) run(t *testing.T, kind, config string, p proof, r benchRun) string {
 	t.Helper()
-	r.key = fmt.Sprintf("run%dx", w.runs.Add(1))
+	r.key = fmt.Sprintf("run%06dx", w.runs.Add(1)) // all of a length, which headers tell
 	w.mu.Lock()
 	w.scene[r.key], w.met[r.key] = p.scene, make(chan struct{})
 	w.mu.Unlock()

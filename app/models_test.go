@@ -287,7 +287,7 @@ func TestProfiles_Test(t *testing.T) {
 		t.Parallel()
 		gone := x.keepCredential(t, "gone", "openai", "sk-other-0123456789")
 		x.putProfile(t, "keyless", `{"provider":"openai","model":"m","credential_id":"gone"}`)
-		x.call(t, "admin", "DELETE", "/credentials/"+gone, nil)
+		want[struct{}](t, x.call(t, "admin", "DELETE", "/credentials/"+gone+"?force=true", nil), http.StatusNoContent)
 		if got := try(t, "keyless", nil); got.OK || got.Error == nil || got.Error.Code != "credential_missing" {
 			t.Errorf("answer %+v %+v", got, got.Error)
 		}

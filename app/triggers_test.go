@@ -134,7 +134,7 @@ func TestTriggers_Deployment(t *testing.T) {
 		t.Errorf("a credential that is not there: %d %s", a.status, a.body)
 	}
 	list := want[api.Triggers](t, x.call(t, "viewer", "GET", "/workflows/life/triggers", nil), http.StatusOK)
-	same(t, fmt.Sprint(list.TotalCount, list.Triggers[0].InForce, list.Triggers[0].State, list.Triggers[1].State, list.Triggers[1].Reason != ""), "2 trueactivefailedtrue")
+	same(t, fmt.Sprint(list.TotalCount, list.Triggers[0].InForce, list.Triggers[0].State, list.Triggers[1].State, list.Triggers[1].Reason != ""), "3 trueactivefailedtrue")
 
 	// The next one moves all triggers at once; a disabled trigger is not registered.
 	x.deploys(t, "life", hookFlow("life", `{"webhook_path":"/b"}`, `,{"id":"off","name":"off","description":"d","type":"TRIGGER","subtype":"WEBHOOK","configurations":{"webhook_path":"/off","enabled":false}}`, ""))

@@ -172,7 +172,7 @@ type Triggers interface {
 	// PutInForce ends a pending deployment well: its triggers take the place of those that were in force, in one step. A trigger of the same node and
 	// kind keeps its cursor unless the new one brings its own. [ErrConflict] if this revision is not pending.
 	PutInForce(ctx context.Context, p identity.Principal, d Deployment) error
-	// Fail ends a deployment badly: the workflow has the reason, and what was deployed before stays in force.
+	// Fail ends a deployment badly: the workflow and the triggers of the deployment have the reason, and what was deployed before stays in force.
 	Fail(ctx context.Context, p identity.Principal, workflow, reason string) error
 	// Undeploy removes all triggers of a workflow. What was accepted stays to be started.
 	Undeploy(ctx context.Context, p identity.Principal, workflow string) error

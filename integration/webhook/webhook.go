@@ -125,7 +125,7 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		return human.Receipt{}, err
 	}
 	i := m.Interaction
-	body, err := json.Marshal(callBody{
+	body, err := payload.Marshal(callBody{
 		Event: m.Kind, Request: i.Request, Link: m.Link, CallbackURL: m.Callback, Lines: m.Lines, Data: m.Data,
 		Interaction: interactionBody{
 			ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, Type: i.Type, Purpose: i.Purpose, Status: i.Status,
@@ -218,7 +218,7 @@ func (h *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	if reaction.Err != nil {
 		return reaction.Err
 	}
-	answer, err := json.Marshal(reactionBody{
+	answer, err := payload.Marshal(reactionBody{
 		Accepted: reaction.Accepted, Ended: reaction.Ended, Status: reaction.Interaction.Status, InteractionID: reply.Interaction, Message: reaction.Text,
 	})
 	if err != nil {

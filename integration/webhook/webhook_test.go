@@ -20,6 +20,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form/formtest"
 	"tandem/outbound"
 	"tandem/store"
 )
@@ -290,4 +291,24 @@ func TestTraits(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", settings, got, want)
 		}
 	}
+}
+
+// What a program gets is JSON that people can read in its log, too.
+func TestWebhook_Readable(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies <- string(body)
+	}))
+	t.Cleanup(server.Close)
+	m := hookMessage(t, server.URL+"/hook")
+	m.Interaction.Request = json.RawMessage(`{"title":"May it?","content":` + string(formtest.Value()) + `}`)
+	if _, err := New(guard(t)).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	formtest.Readable(t, <-bodies)
 }

@@ -64,6 +64,8 @@ func testDeployment(t *testing.T, s store.Stores) {
 	ok(t, s.Triggers.Fail(ctx, p, "w", "no such port"))
 	w := must[store.Workflow](t)(s.Workflows.Get(ctx, p, "w"))
 	equal(t, "failed", "failed no such port 1", fmt.Sprint(w.DeploymentStatus, " ", w.DeploymentError, " ", w.DeployedRevision))
+	page = must[store.TriggerPage](t)(s.Triggers.List(ctx, p, store.TriggerQuery{WorkflowID: "w", State: store.TriggerFailed}))
+	equal(t, "none of a failed deployment is active", 2, page.Total)
 	equal(t, "in force after a failure", "a@1 active 7; b@1 active ", inForce(t, s, p, "w"))
 	equal(t, "found as deployed", 1, must[store.WorkflowPage](t)(s.Workflows.List(ctx, p, store.WorkflowQuery{Deployed: true})).Total)
 

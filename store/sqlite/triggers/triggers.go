@@ -162,8 +162,22 @@ func cursors(w Transaction, workspace, workflow string) (map[string][]byte, erro
 
 // Fail implements [store.Triggers].
 func (x *Triggers) Fail(ctx context.Context, p identity.Principal, workflow, reason string) error {
-	return x.changeOne(ctx, p, notFound("workflow", workflow), `UPDATE workflows SET deployment_status = ?, deployment_error = ?, pending_revision = 0 WHERE deleted = 0 AND id = ? AND workspace_id = ?`,
-		string(store.DeploymentFailed), reason, workflow)
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.Write(ctx, func(w Transaction) error {
+		if _, err := pendingRevision(w, workspace, workflow); err != nil {
+			return err
+		}
+		if _, err := w.Exec(`UPDATE workflows SET deployment_status = ?, deployment_error = ?, pending_revision = 0 WHERE workspace_id = ? AND id = ?`,
+			string(store.DeploymentFailed), reason, workspace, workflow); err != nil {
+			return err
+		}
+		_, err := w.Exec(`UPDATE triggers SET state = ?, reason = CASE reason WHEN '' THEN ? ELSE reason END WHERE workspace_id = ? AND workflow_id = ? AND in_force = 0`,
+			string(store.TriggerFailed), reason, workspace, workflow)
+		return err
+	})
 }
 
 // Undeploy implements [store.Triggers].
