@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
 	db := &DB{dir: dir}
-	db.memories = memories.New(memoryTables{db})
+	db.memories = memories.New(tables{db})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
@@ -227,7 +227,7 @@ func (db *DB) Stores() store.Stores {
 		Sessions:     sessions{db},
 		Invitations:  invitations{db},
 		Logins:       logins{db},
-		Triggers:     triggers.New(triggerTables{memoryTables{db}}),
+		Triggers:     triggers.New(tables{db}),
 	}
 }
 

@@ -31,7 +31,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 	}
 	c.Scope.Workspace = workspace
 	var receipt store.MemoryReceipt
-	err = x.db.Write(ctx, func(tx Transaction) error {
+	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
 		receipt = store.MemoryReceipt{}
 		return writing{tx}.changeMemory(&c, &receipt)
 	})
@@ -42,7 +42,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 }
 
 // writing is a transaction that changes memories.
-type writing struct{ Transaction }
+type writing struct{ sqlconn.Transaction }
 
 // changeMemory makes a change. It refuses before it writes.
 func (w writing) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceipt) error {
@@ -266,7 +266,7 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 		return err
 	}
 	var n int64
-	err = x.db.Write(ctx, func(tx Transaction) error {
+	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
 		w := writing{tx}
 		m, err := w.memoryScope(workspace, scope)
 		if err != nil {
@@ -317,7 +317,7 @@ func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBe
 		due[at] = append(due[at], store.MemoryKey{Sort: k[1], ID: k[2]})
 	}
 	gone := 0
-	err = x.db.Write(ctx, func(tx Transaction) error {
+	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
 		gone = 0
 		for at, keys := range due { // order does not matter: each is a scope of its own
 			n, err := writing{tx}.expireMemory(at[0], at[1], keys, now)

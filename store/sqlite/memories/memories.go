@@ -5,7 +5,6 @@ package memories
 
 import (
 	"context"
-	"database/sql/driver"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -16,38 +15,18 @@ import (
 	"tandem/store/sqlite/sqlconn"
 )
 
-// Database is what memories are kept in.
-type Database interface {
-	// Read hands a connection over that is only read from.
-	Read(ctx context.Context, f func(*sqlconn.Conn) error) error
-	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
-	Write(ctx context.Context, f func(Transaction) error) error
-}
-
-// Transaction is one that goes on. An error of its methods ends it.
-type Transaction interface {
-	// Exec runs a statement, Change says how many rows it has changed, and Insert which id the new row has.
-	Exec(text string, args ...driver.Value) (driver.Result, error)
-	Change(text string, args ...driver.Value) (int64, error)
-	Insert(text string, args ...driver.Value) (int64, error)
-	// Row reads the first row of a statement, and says whether there was one.
-	Row(dest []driver.Value, text string, args ...driver.Value) (bool, error)
-	// Grow says that the transaction writes about so many bytes besides its rows.
-	Grow(bytes int)
-}
-
 // Memories implements [store.Memories]. Reads begin with the scope, whose row says whose it is.
 type Memories struct {
-	db Database
+	db sqlconn.Database
 	// vectors keeps those that were searched lately at hand.
 	vectors vectorCache
 }
 
 // New keeps memories in a database.
-func New(db Database) *Memories { return &Memories{db: db} }
+func New(db sqlconn.Database) *Memories { return &Memories{db: db} }
 
 // query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
+func query[T any](ctx context.Context, db sqlconn.Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
 	err = db.Read(ctx, func(c *sqlconn.Conn) error {
 		all, err = sqlconn.All(ctx, c, text, scan, args)
 		return err
@@ -56,7 +35,7 @@ func query[T any](ctx context.Context, db Database, text string, scan func(sqlco
 }
 
 // count reads the number that a statement counts.
-func count(ctx context.Context, db Database, text string, args ...any) (int, error) {
+func count(ctx context.Context, db sqlconn.Database, text string, args ...any) (int, error) {
 	all, err := query(ctx, db, text, func(s sqlconn.Scanner) (n int, err error) { return n, s.Scan(&n) }, args...)
 	if err != nil || len(all) == 0 {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 )
 
 // query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
+func query[T any](ctx context.Context, db sqlconn.Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
 	err = db.Read(ctx, func(c *sqlconn.Conn) error {
 		all, err = sqlconn.All(ctx, c, text, scan, args)
 		return err
@@ -22,7 +22,7 @@ func query[T any](ctx context.Context, db Database, text string, scan func(sqlco
 }
 
 // queryOne reads one row; without any it returns the given error.
-func queryOne[T any](ctx context.Context, db Database, missing error, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (one T, err error) {
+func queryOne[T any](ctx context.Context, db sqlconn.Database, missing error, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (one T, err error) {
 	all, err := query(ctx, db, text, scan, args...)
 	if err == nil && len(all) == 0 {
 		err = missing
@@ -45,7 +45,7 @@ func (f *filter) addCondition(condition string, args ...any) {
 }
 
 // list reads a page of a table and counts the whole, in one transaction, so that they agree.
-func list[T any](ctx context.Context, db Database, table, columns string, f filter, order string, p store.Page, scan func(sqlconn.Scanner) (T, error)) (page []T, total int, err error) {
+func list[T any](ctx context.Context, db sqlconn.Database, table, columns string, f filter, order string, p store.Page, scan func(sqlconn.Scanner) (T, error)) (page []T, total int, err error) {
 	from := " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ")
 	limit, offset := p.Limits()
 	err = db.Read(ctx, func(c *sqlconn.Conn) error {
@@ -72,7 +72,7 @@ func (x *Triggers) changeOne(ctx context.Context, p identity.Principal, missing 
 		return err
 	}
 	var changed int64
-	err = x.db.Write(ctx, func(w Transaction) (err error) {
+	err = x.db.Write(ctx, func(w sqlconn.Transaction) (err error) {
 		changed, err = w.Change(text, append(args, workspace)...)
 		return err
 	})

@@ -15,31 +15,11 @@ import (
 	"tandem/store/sqlite/sqlconn"
 )
 
-// Database is what triggers are kept in.
-type Database interface {
-	// Read hands a connection over that is only read from.
-	Read(ctx context.Context, f func(*sqlconn.Conn) error) error
-	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
-	Write(ctx context.Context, f func(Transaction) error) error
-}
-
-// Transaction is one that goes on. An error of its methods ends it.
-type Transaction interface {
-	// Exec runs a statement, Change says how many rows it has changed.
-	Exec(text string, args ...driver.Value) (driver.Result, error)
-	Change(text string, args ...driver.Value) (int64, error)
-	// Row reads the first row of a statement, and says whether there was one; Rows hands over each of them for the time of the call.
-	Row(dest []driver.Value, text string, args ...driver.Value) (bool, error)
-	Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error
-	// Grow says that the transaction writes about so many bytes besides its rows.
-	Grow(bytes int)
-}
-
 // Triggers implements [store.Triggers].
-type Triggers struct{ db Database }
+type Triggers struct{ db sqlconn.Database }
 
 // New keeps triggers in a database.
-func New(db Database) *Triggers { return &Triggers{db} }
+func New(db sqlconn.Database) *Triggers { return &Triggers{db} }
 
 const triggerColumns = `workspace_id, workflow_id, in_force, node_id, kind, revision, state, reason, next_due, created_at, updated_at, cursor, config`
 
@@ -59,7 +39,7 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
@@ -86,7 +66,7 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 }
 
 // pendingRevision is the revision of a workflow that is being deployed; zero: none.
-func pendingRevision(w Transaction, workspace, workflow string) (int64, error) {
+func pendingRevision(w sqlconn.Transaction, workspace, workflow string) (int64, error) {
 	var row [1]driver.Value
 	found, err := w.Row(row[:], `SELECT pending_revision FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, workflow)
 	if err != nil {
@@ -98,7 +78,7 @@ func pendingRevision(w Transaction, workspace, workflow string) (int64, error) {
 	return row[0].(int64), nil
 }
 
-func putTrigger(w Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
+func putTrigger(w sqlconn.Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
 	w.Grow(len(t.Config) + len(t.Cursor))
 	_, err := w.Exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.WorkflowID, flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
@@ -118,7 +98,7 @@ func (x *Triggers) PutInForce(ctx context.Context, p identity.Principal, d store
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
@@ -150,7 +130,7 @@ func (x *Triggers) PutInForce(ctx context.Context, p identity.Principal, d store
 }
 
 // cursors are those of the triggers in force, by kind and node.
-func cursors(w Transaction, workspace, workflow string) (map[string][]byte, error) {
+func cursors(w sqlconn.Transaction, workspace, workflow string) (map[string][]byte, error) {
 	known := map[string][]byte{}
 	err := w.Rows(3, func(row []driver.Value) {
 		if cursor, ok := row[2].([]byte); ok && len(cursor) > 0 {
@@ -166,7 +146,7 @@ func (x *Triggers) Fail(ctx context.Context, p identity.Principal, workflow, rea
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		if _, err := pendingRevision(w, workspace, workflow); err != nil {
 			return err
 		}
@@ -186,7 +166,7 @@ func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow 
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		pending, err := pendingRevision(w, workspace, workflow)
 		if err != nil {
 			return err
@@ -203,7 +183,7 @@ func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow 
 }
 
 // Remove takes all triggers of a workflow away.
-func Remove(w Transaction, workspace, workflow string) error {
+func Remove(w sqlconn.Transaction, workspace, workflow string) error {
 	_, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
 	return err
 }
@@ -289,7 +269,7 @@ func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigg
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		_, err := w.Exec(`UPDATE triggers SET cursor = ?, next_due = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND revision = ?`,
 			t.Cursor, t.NextDue, t.Updated, workspace, t.WorkflowID, t.Node, t.Revision)
 		return err
@@ -321,7 +301,7 @@ func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.Tri
 		return fault.New(fault.Invalid, "a delivery that starts nothing needs an id and a decision")
 	}
 	var known error // what the transaction has to say and still be kept
-	err = x.db.Write(ctx, func(w Transaction) error {
+	err = x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		found, err := knownDelivery(w, workspace, &d)
 		if err != nil {
 			return err
@@ -341,14 +321,14 @@ func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.Tri
 }
 
 // knownDelivery is the delivery that a trigger has taken with the key of another; nil: none.
-func knownDelivery(w Transaction, workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
+func knownDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
 	if d.Key == "" {
 		return nil, nil
 	}
 	return deliveryWhere(w, `workflow_id = ? AND node_id = ? AND dedup = ? AND dedup <> '' AND workspace_id = ?`, d.WorkflowID, d.Node, d.Key, workspace)
 }
 
-func deliveryWhere(w Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
+func deliveryWhere(w sqlconn.Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
 	row := make(sqlconn.Record, 17)
 	found, err := w.Row(row, `SELECT `+deliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
 	if err != nil || !found {
@@ -358,7 +338,7 @@ func deliveryWhere(w Transaction, condition string, args ...driver.Value) (*stor
 	return &d, err
 }
 
-func insertDelivery(w Transaction, workspace string, d *store.TriggerDelivery) error {
+func insertDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery) error {
 	w.Grow(len(d.Payload) + 512)
 	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason, d.Execution, int64(d.Attempts), d.NextAt,
@@ -366,7 +346,7 @@ func insertDelivery(w Transaction, workspace string, d *store.TriggerDelivery) e
 	return err
 }
 
-func moveCursor(w Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
+func moveCursor(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
 	if cursor == nil {
 		return nil
 	}
@@ -376,7 +356,7 @@ func moveCursor(w Transaction, workspace string, d *store.TriggerDelivery, curso
 }
 
 // Admit refuses the start for a delivery that has started something before.
-func Admit(w Transaction, workspace string, a *store.Arrival) error {
+func Admit(w sqlconn.Transaction, workspace string, a *store.Arrival) error {
 	d := &a.Delivery
 	if a.Stored {
 		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
@@ -398,7 +378,7 @@ func Admit(w Transaction, workspace string, a *store.Arrival) error {
 }
 
 // Arrive records the delivery that an execution is started for.
-func Arrive(w Transaction, workspace, execution string, a *store.Arrival) error {
+func Arrive(w sqlconn.Transaction, workspace, execution string, a *store.Arrival) error {
 	d := a.Delivery
 	d.Decision, d.Reason, d.Execution, d.NextAt = store.DeliveryStarted, "", execution, 0
 	if a.Stored {
@@ -418,7 +398,7 @@ func (x *Triggers) Settle(ctx context.Context, p identity.Principal, d store.Tri
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
 		switch {
 		case err != nil:
@@ -513,7 +493,7 @@ func (x *Triggers) Answer(ctx context.Context, p identity.Principal, execution, 
 	if by == "" || len(answer) == 0 {
 		return fault.New(fault.Invalid, "an answer needs the activation that gives it, and a body")
 	}
-	return x.db.Write(ctx, func(w Transaction) error {
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		d, err := deliveryWhere(w, `execution_id = ? AND execution_id <> '' AND workspace_id = ?`, execution, workspace)
 		switch {
 		case err != nil:

@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"tandem/store/sqlite/sqlconn"
+)
+
+// tables is the database as its rooms see it.
+type tables struct{ db *DB }
+
+// Read implements [sqlconn.Database].
+func (m tables) Read(ctx context.Context, f func(*sqlconn.Conn) error) error {
+	if err := m.db.usable(); err != nil {
+		return err
+	}
+	return m.db.read.Use(ctx, f)
+}
+
+// Write implements [sqlconn.Database].
+func (m tables) Write(ctx context.Context, f func(sqlconn.Transaction) error) error {
+	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
+}
+
+// transaction is one of the committer, as the rooms of the store see it.
+type transaction struct{ w *writer }
+
+// Exec implements [sqlconn.Transaction].
+func (t transaction) Exec(text string, args ...driver.Value) (driver.Result, error) {
+	return t.w.c.exec(text, args...)
+}
+
+// Change implements [sqlconn.Transaction].
+func (t transaction) Change(text string, args ...driver.Value) (int64, error) {
+	return t.w.c.change(text, args...)
+}
+
+// Insert implements [sqlconn.Transaction].
+func (t transaction) Insert(text string, args ...driver.Value) (int64, error) {
+	return t.w.c.insert(text, args...)
+}
+
+// Row implements [sqlconn.Transaction].
+func (t transaction) Row(dest []driver.Value, text string, args ...driver.Value) (bool, error) {
+	return t.w.c.row(dest, text, args...)
+}
+
+// Rows implements [sqlconn.Transaction].
+func (t transaction) Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error {
+	return t.w.c.rows(columns, each, text, args...)
+}
+
+// Grow implements [sqlconn.Transaction].
+func (t transaction) Grow(bytes int) { t.w.logged += bytes }
