@@ -13,23 +13,44 @@ BENCHTIME ?= 1s
 TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint staticcheck race race-app simulate measures fuzz bench bench-peers python
+.PHONY: help build run test fmt lint staticcheck race race-app simulate deliveries year measures fuzz bench bench-peers python web web-test
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 
-build: python ## Build the static binary bin/tandem
+build: python web ## Build the static binary bin/tandem
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
 	@./bin/tandem sandbox prepare || echo "NOTICE: the Python interpreter is not compiled yet; the first Python code waits some seconds for it."
 
 python: ## Fetch the Python interpreter that is embedded into the binary, once
 	@./scripts/python_wasm.sh
 
+# The web UI needs npm. A binary without it works, and says so on its first page.
+WEBSOURCES = $(shell find web/src web/public -type f -not -name '*.test.*' 2>/dev/null) web/index.html web/vite.config.ts web/tsconfig.json $(wildcard docs/*.md docs/zh/*.md docs/decisions/*.md)
+web: ## Build the web UI that is embedded into the binary
+	@if command -v npm >/dev/null 2>&1; then $(MAKE) --no-print-directory web/dist/index.html; \
+	else echo "NOTICE: npm is not installed: the binary is built WITHOUT the web UI. Install Node 20 with npm and build again."; fi
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch $@
+
+web/src/api/schema.d.ts: docs/openapi.json web/node_modules/.package-lock.json
+	cd web && npm run --silent generate
+	@touch $@
+
+web/dist/index.html: web/node_modules/.package-lock.json web/src/api/schema.d.ts $(WEBSOURCES)
+	cd web && npm run --silent build
+	@touch $@
+
+web-test: web ## Check the types of the web UI, run its unit tests, and use it in a real browser (E2E=inbox for those of one file)
+	cd web && npm run --silent check && npm run --silent test && npm run --silent e2e -- $(E2E)
+
 run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 DATA=data to choose)
 	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
 
-test: fmt staticcheck race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
+test: fmt staticcheck web-test race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
 
 fmt: ## Fail if a file is not formatted
 	@files="$$(find . -name '*.go' -not -path './.git/*' -not -path '*/node_modules/*' -exec gofmt -l {} +)"; \
@@ -83,6 +104,9 @@ simulate: python ## Play SIMULATIONS cases made by chance against processes that
 DELIVERIES ?= 10000
 deliveries: python ## Send DELIVERIES requests to a webhook from 100 senders and kill the server in the middle; make test sends 400
 	TANDEM_DELIVERIES=$(DELIVERIES) $(TESTS) -count=1 -run '^TestTriggers_KillNine$$' ./app
+
+year: ## Let the store work for a simulated year under retention, after which nothing may have grown; make test plays seven months
+	TANDEM_YEAR=1 $(TESTS) -count=1 -run '^TestYear$$' ./store/sqlite
 
 measures: ## Print what each package measures: lines, names, the longest file, the most branching function, depth
 	$(GO) test . -count=1 -run '^TestMeasures$$' -v

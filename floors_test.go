@@ -55,24 +55,29 @@ func floors() map[string]floor {
 
 		"credential/oauth": {level: 4},
 
-		"node":      {level: 4},
-		"node/slot": {level: 3}, // what a schema wants and data lacks
-		"llm":       {level: 4},
-		"store":     {level: 4},
-		"host":      {level: 4},
-		"api":       {level: 4},
-		"files":     {level: 4},
+		"node":         {level: 4},
+		"node/printed": {level: 0}, // lines of what code prints
+		"node/slot":    {level: 3}, // what a schema wants and data lacks
+		"llm":          {level: 4},
+		"store":        {level: 4},
+		"host":         {level: 4},
+		"api":          {level: 4},
+		"files":        {level: 4},
 
 		// The rooms of the store in SQLite are below what it stores.
 		"store/sqlite/migrations": {level: 0}, // embedded data
 		"store/sqlite/sqlconn":    {level: 1},
+		"store/sqlite/blobnames":  {level: 1},
 		"store/sqlite/datadir":    {level: 5},
 		"store/sqlite/blobdir":    {level: 5},
 		"store/sqlite/memories":   {level: 5},
 		"store/sqlite/triggers":   {level: 5},
+		"store/sqlite/upkeep":     {level: 5},
+		"store/sqlite/overview":   {level: 5},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 3, pure: true}, // below the questions that it is the form of
+		"human/sheet":    {level: 5},             // forms as pages, below all that serve pages
 		"human/replies":  {level: 4},             // what a reply means, below those who take it
 		"trigger":        {level: 5},
 		"memory":         {level: 5},
@@ -86,6 +91,7 @@ func floors() map[string]floor {
 		"host/temporal":  {level: 5},
 		"client":         {level: 5},
 		"route":          {level: 5}, // below all that answers requests
+		"limits":         {level: 5}, // below all that starts something
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
@@ -107,7 +113,8 @@ func floors() map[string]floor {
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
-		"login": {level: 7}, // beside the settings: sessions, invitations, providers of identities
+		"reference": {level: 6}, // what people read about kinds
+		"login":     {level: 7}, // beside the settings: sessions, invitations, providers of identities
 
 		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
@@ -134,7 +141,9 @@ func floors() map[string]floor {
 		"gateway":  {level: 7},
 		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
 		"story":    {level: 7},
+		"trial":    {level: 5}, // what tests of definitions are asked for and compared with
 		"respond":  {level: 7},
+		"visitors": {level: 7},
 		"settings": {level: 7},
 		"budget":   {level: 7},
 

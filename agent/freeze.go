@@ -83,7 +83,7 @@ const (
 // recorded data and has to yield the recorded value. All else stays as it was and is listed, empty values excepted.
 func Freeze(p Past) (Frozen, error) {
 	if len(p.Calls) == 0 {
-		return Frozen{}, fault.Newf(fault.Conflict, "task %q has called no tool, so there is nothing that could run without a model", p.Execution)
+		return Frozen{}, fault.Say(fault.Conflict, text.Of("task %q has called no tool, so there is nothing that could run without a model", p.Execution))
 	}
 	f, err := newFreezer(p)
 	if err != nil {

@@ -2,13 +2,64 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"strings"
+	"unicode/utf8"
 
+	"tandem/api"
 	"tandem/fault"
+	"tandem/payload"
 )
 
-// MaxQuestion is how many characters the question of a task may have; longer texts belong into its documents.
-const MaxQuestion = 2_000
+// Bounds of what a task is asked.
+const (
+	// MaxQuestion is how many characters the question may have; longer texts belong into the documents.
+	MaxQuestion = 2_000
+	// MaxDocuments is how many documents there may be.
+	MaxDocuments = 32
+)
+
+// CheckRequest refuses a request that no agent can do anything with, and names the field that is wrong. It takes away the white space around the
+// question and fields that are null. Whoever asks for a task, by the API, a node or a command, is told the same.
+func CheckRequest(r *api.TaskRequest) error {
+	wrong := func(path, format string, args ...any) error {
+		return fault.Newf(fault.InvalidInput, path+": "+format, args...).With("path", path)
+	}
+	r.Question = strings.TrimSpace(r.Question)
+	switch n := utf8.RuneCountInString(r.Question); {
+	case n == 0:
+		return wrong("question", "a task needs a question: what is to be done")
+	case n > MaxQuestion:
+		return wrong("question", "it has %d characters, and %d is the most; put long texts into documents", n, MaxQuestion)
+	}
+	for _, field := range []struct {
+		name string
+		raw  *json.RawMessage
+	}{{"metadata", &r.Metadata}, {"params", &r.Params}} {
+		switch {
+		case payload.IsNull(*field.raw):
+			*field.raw = nil
+		case !opens(*field.raw, '{'):
+			return wrong(field.name, "an object was expected; write the values by name")
+		}
+	}
+	if len(r.Documents) > MaxDocuments {
+		return wrong("documents", "%d are too many; at most %d are taken", len(r.Documents), MaxDocuments)
+	}
+	for i, raw := range r.Documents {
+		if !opens(raw, '{') && !opens(raw, '"') {
+			return wrong(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
+		}
+	}
+	return nil
+}
+
+// opens says that a value begins with a character.
+func opens(raw json.RawMessage, with byte) bool {
+	text := strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n")
+	return len(text) > 0 && text[0] == with
+}
 
 // Initial is the initial layer of a task: what steps read by name. It is made of the task's request, which is also what the
 // trigger brings: the fields of params, those of metadata over them, and over both what the task itself is about.

@@ -70,6 +70,8 @@ type NodeExample struct {
 // NodeKinds lists them, by name.
 type NodeKinds struct {
 	NodeKinds []NodeKind `json:"node_kinds"`
+	// CommonFields is the schema of what every node can be configured with besides the fields of its kind.
+	CommonFields json.RawMessage `json:"common_fields" doc:"the JSON Schema of the configurations that nodes of every kind have, in the form of config_schema"`
 }
 
 // NodeTemplate is a stored set of values and schema overrides that nodes refer to.
@@ -159,7 +161,7 @@ type TokenRequest struct {
 	Name      string `json:"name"`
 	ExpiresIn int64  `json:"expires_in,omitempty" minimum:"0" doc:"seconds; 0: never"`
 	// Scopes narrow what the user may do; they never add to it.
-	Scopes []string `json:"scopes,omitempty" maxItems:"5" doc:"what it may be used for: read, execute, answer, edit, admin; left out: whatever the user may do. A scope never gives more than the user's roles"`
+	Scopes []string `json:"scopes,omitempty" maxItems:"5" doc:"what it may be used for: read, execute, answer, edit, admin; left out: whatever the user may do. A scope never gives more than the user's roles. login, alone: the secret is the code of a link, /login#code=SECRET, which logs a browser in once, within an hour"`
 }
 
 // NewToken is a token with its secret, which is shown this once.
@@ -183,13 +185,22 @@ type Credential struct {
 
 // CredentialUse is a record that names a credential.
 type CredentialUse struct {
-	Kind     string   `json:"kind" enum:"workflow,node_template,profile,mcp_server,channel"`
+	Kind     string   `json:"kind" enum:"workflow,node_template,profile,mcp_server,channel,contact_channel"`
 	ID       string   `json:"id" doc:"of the record; of a channel its name"`
 	Name     string   `json:"name,omitempty"`
 	Revision int64    `json:"revision,omitempty" doc:"of a workflow"`
 	Deployed bool     `json:"deployed,omitempty" doc:"the revision is deployed"`
 	Paths    []string `json:"paths" doc:"where in the record"`
 	ByName   bool     `json:"by_name,omitempty" doc:"it is named by its name, which therefore must not change"`
+}
+
+// CredentialTest is what came of trying a credential.
+type CredentialTest struct {
+	OK          bool   `json:"ok" doc:"the service takes the credential"`
+	Testable    bool   `json:"testable" doc:"false: it could not be tried at all, and detail says why"`
+	Detail      string `json:"detail" doc:"what was found, or what is wrong and what to do about it; it holds no secret"`
+	ErrorCode   string `json:"error_code,omitempty" doc:"the code of what is wrong: credential_invalid, network_error, timeout"`
+	CheckedTime int64  `json:"checked_time"`
 }
 
 // CredentialUses lists what names a credential.
@@ -232,6 +243,9 @@ type CredentialField struct {
 	Choices  []string `json:"choices,omitempty"`
 }
 
+// CallerHeader is how the gateway tells the API from where it is called. A request from outside that has it is not believed.
+const CallerHeader = "Tandem-Caller"
+
 // Fault is a problem document: what went wrong with a request.
 type Fault struct {
 	Type   string       `json:"type,omitempty"`
@@ -251,7 +265,7 @@ type FaultField struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
 	// MessageZH is the same for people who read Chinese.
-	MessageZH string `json:"message_zh,omitempty" doc:"the same in Chinese, of what a JSON Schema refuses"`
+	MessageZH string `json:"message_zh,omitempty" doc:"the same in Chinese, where it is known"`
 	// The rest is there when the field is one of a definition.
 	Code     string `json:"code,omitempty"`
 	Severity string `json:"severity,omitempty" enum:"error,warning"`

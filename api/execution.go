@@ -25,7 +25,7 @@ type Execution struct {
 	CurrentNodeID     string                     `json:"current_node_id,omitempty"`
 	CurrentNodeIDs    []string                   `json:"current_node_ids"`
 	NextNodes         []string                   `json:"next_nodes"`
-	Outputs           map[string]json.RawMessage `json:"outputs,omitempty" doc:"of the last nodes, once the execution has ended"`
+	Outputs           map[string]json.RawMessage `json:"outputs,omitempty" doc:"of the last nodes, once the execution has ended; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	Error             *ExecutionError            `json:"error,omitempty"`
 	Errors            []ExecutionError           `json:"errors"`
 	CreditsConsumed   float64                    `json:"credits_consumed"`
@@ -39,11 +39,21 @@ type Execution struct {
 	Fork              *Fork                      `json:"fork,omitempty" doc:"how it came of another execution, and what was edited"`
 	Priority          int                        `json:"priority"`
 	Seq               uint64                     `json:"seq"`
-	FullAnswer        string                     `json:"full_answer,omitempty" doc:"the text for the user: what nodes with to_user have said, in the order in which they began"`
+	FullAnswer        string                     `json:"full_answer,omitempty" doc:"the text for the user: what nodes with to_user have said, in the order in which they began; what stands in an output of more than 10 MiB is left out"`
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
+	Test              *TestRun                   `json:"test,omitempty" doc:"of a test: what of the definition runs, and what was pinned"`
 	Acts              []Act                      `json:"acts,omitempty" doc:"what people did to it: answers and what operators did, the last hundred, in order"`
+}
+
+// TestRun is what of a definition a test runs.
+type TestRun struct {
+	Name   string   `json:"name,omitempty" doc:"that of the test in the definition"`
+	Node   string   `json:"node,omitempty" doc:"the only node that runs"`
+	From   string   `json:"from,omitempty" doc:"the node that it begins at"`
+	Pinned []string `json:"pinned" doc:"nodes that do not run and have outputs that were given"`
+	By     string   `json:"by,omitempty" doc:"who gave them"`
 }
 
 // ExecutionMetrics is an execution in figures. They are counted when it is read.
@@ -143,7 +153,7 @@ type NodeExecution struct {
 	Sent             json.RawMessage            `json:"sent,omitempty" doc:"when one activation is asked for whose effect is once: what it sends (method, address, body or arguments), without secrets and bounded. execution_details has it when nobody knows whether it was done"`
 	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
-	WaitURL          string                     `json:"wait_url,omitempty" doc:"while the node waits for a call (wait_type webhook): the address that ends the wait, good for one call; told to those who may send signals. execution_details.webhook says what the call must be like"`
+	WaitURL          string                     `json:"wait_url,omitempty" doc:"while the node waits for a call (wait_type webhook): the address that ends the wait, good for one call; told to those who may send signals, with a token that has the scope execute. execution_details.webhook says what the call must be like"`
 	Error            *NodeError                 `json:"error,omitempty"`
 	Warnings         []NodeWarning              `json:"warnings,omitempty" doc:"what a person should know of the node although it is no error"`
 	RetryCount       int                        `json:"retry_count"`
@@ -154,6 +164,7 @@ type NodeExecution struct {
 	Generation       int                        `json:"generation,omitempty" doc:"how often an operator has retried it"`
 	Attempt          int                        `json:"attempt"`
 	Effect           string                     `json:"effect,omitempty" enum:"pure,idempotent,once"`
+	Pinned           bool                       `json:"pinned,omitempty" doc:"in a test: the node has not run, and its output is what was given for it"`
 	// ActivationCount is how many activations of the node there were, and Activations the last of them, when there were several.
 	ActivationCount int64            `json:"activation_count,omitempty" doc:"how many activations of the node there were, when there were several"`
 	Activations     []ActivationNote `json:"activations,omitempty" doc:"the last 20 of several, oldest first; /activations lists all, with their outputs"`
@@ -223,6 +234,8 @@ type ExecutionSummary struct {
 	ParentExecutionID string  `json:"parent_execution_id,omitempty"`
 	UserID            string  `json:"user_id,omitempty" doc:"who started it"`
 	TokenMadeBy       string  `json:"token_made_by,omitempty" doc:"who made the token that it was started with, if it was somebody else than user_id"`
+	ConversationID    string  `json:"conversation_id,omitempty" doc:"what it has in common with others, of tasks and chats"`
+	TaskName          string  `json:"task_name,omitempty" doc:"in a listing of the tasks of an agent: what the task is called, once it has a name"`
 	CreatedAt         int64   `json:"created_at"`
 }
 
@@ -350,7 +363,8 @@ type LogEntry struct {
 	Timestamp    int64           `json:"timestamp"`
 	Level        string          `json:"level" enum:"DEBUG,INFO,WARN,ERROR"`
 	Message      string          `json:"message"`
-	NodeID       string          `json:"node_id,omitempty"`
+	NodeID       string          `json:"node_id,omitempty" doc:"the node of the workflow"`
+	InnerStep    string          `json:"inner_step,omitempty" doc:"the step inside that node which the line is about, if it is one"`
 	ActivationID string          `json:"activation_id,omitempty"`
 	Context      json.RawMessage `json:"context,omitempty"`
 }

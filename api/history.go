@@ -17,9 +17,19 @@ type History struct {
 	CreditsConsumed float64         `json:"credits_consumed"`
 	TokensUsed      *TokenUsage     `json:"tokens_used,omitempty"`
 	Fork            *Fork           `json:"fork,omitempty" doc:"how it came of another execution, and what was edited"`
+	Forks           []HistoryFork   `json:"forks,omitempty" doc:"the executions that were forked from it, the newest first, at most 100; in the first part only"`
 	History         []HistoryRecord `json:"history"`
 	// Next is to be given as "after" for the following part; empty when there is none.
 	Next string `json:"next,omitempty"`
+}
+
+// HistoryFork is an execution that was forked from the one whose history is told.
+type HistoryFork struct {
+	ExecutionID string `json:"execution_id"`
+	By          string `json:"by" doc:"who made the fork"`
+	TokenMadeBy string `json:"token_made_by,omitempty" doc:"who made the token that it was made with, if it was somebody else than by"`
+	At          int64  `json:"at"`
+	Status      string `json:"status"`
 }
 
 // HistoryRecord is one thing that happened: a step, or what somebody did.

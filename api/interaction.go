@@ -21,6 +21,7 @@ type Interaction struct {
 	Purpose         string          `json:"purpose" doc:"human_node, confirm, param, tool_approval, outcome_unknown, budget, drift or activation"`
 	Status          string          `json:"status" enum:"pending,completed,timeout,cancelled,error"`
 	Priority        int             `json:"priority" doc:"1 to 5; 5 comes first"`
+	Title           string          `json:"title,omitempty" doc:"of a listing: what is asked, in the language that was asked for"`
 	RequestData     json.RawMessage `json:"request_data" doc:"what is asked"`
 	ResponseData    json.RawMessage `json:"response_data,omitempty" doc:"what came of it"`
 	Approvers       []string        `json:"approvers" doc:"who may answer: user:ID, mail:ADDRESS, role:ROLE, CHANNEL:ADDRESS, or anyone"`
@@ -48,6 +49,7 @@ type InteractionDetail struct {
 	WhyNot      string                  `json:"why_not,omitempty" doc:"why the caller may not"`
 	Override    *InteractionOverride    `json:"override,omitempty" doc:"an admin's decision in the place of those who were asked"`
 	Delegations []InteractionDelegation `json:"delegations,omitempty" doc:"answers that were handed on, in order"`
+	Form        *InteractionForm        `json:"form,omitempty" doc:"what there is to fill in to answer it, in the language that was asked for"`
 	Responses   []InteractionResponse   `json:"responses" doc:"in the order they came, also those that do not count"`
 	Deliveries  []InteractionDelivery   `json:"deliveries" doc:"messages about it, in the order they were made"`
 }
@@ -157,6 +159,7 @@ type OverruleRequest struct {
 type InteractionEvent struct {
 	Interaction Interaction `json:"interaction"`
 	MayRespond  bool        `json:"may_respond"`
+	Answered    bool        `json:"answered,omitempty" doc:"the reader has answered already, and others still have to"`
 }
 
 // InteractionSnapshot is what the stream begins with: everything that waits for the reader.

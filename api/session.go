@@ -4,7 +4,7 @@ package api
 type Session struct {
 	ID          string `json:"id"`
 	UserID      string `json:"user_id"`
-	Method      string `json:"method" doc:"how they logged in" enum:"token,oidc,invitation"`
+	Method      string `json:"method" doc:"how they logged in" enum:"token,link,oidc,invitation"`
 	TokenID     string `json:"token_id,omitempty" doc:"the token that was shown"`
 	Address     string `json:"address,omitempty" doc:"where it was logged in from"`
 	UserAgent   string `json:"user_agent,omitempty"`

@@ -54,12 +54,13 @@ type MCPTool struct {
 
 // MCPToolPolicy is what a person has decided about a tool.
 type MCPToolPolicy struct {
-	Policy  string    `json:"policy,omitempty" enum:"read_only,ask,never" doc:"holds where no rule matches; it may be left out where there are rules"`
-	Rules   []MCPRule `json:"rules,omitempty" maxItems:"50" doc:"the first that matches decides; what is unclear about an argument is asked"`
-	Hash    string    `json:"hash,omitempty" doc:"of the definition that it is about; when it is sent, 409 if the tool is not as it was shown"`
-	SetBy   string    `json:"set_by,omitempty" readOnly:"true"`
-	SetTime int64     `json:"set_time,omitempty" readOnly:"true"`
-	Lapsed  bool      `json:"lapsed,omitempty" readOnly:"true" doc:"it is about the tool as it was: it grants nothing, and forbids as before"`
+	Policy      string    `json:"policy,omitempty" enum:"read_only,ask,never" doc:"holds where no rule matches; it may be left out where there are rules"`
+	Rules       []MCPRule `json:"rules,omitempty" maxItems:"50" doc:"the first that matches decides; what is unclear about an argument is asked"`
+	Hash        string    `json:"hash,omitempty" doc:"of the definition that it is about; when it is sent, 409 if the tool is not as it was shown"`
+	SetBy       string    `json:"set_by,omitempty" readOnly:"true"`
+	TokenMadeBy string    `json:"token_made_by,omitempty" readOnly:"true" doc:"who made the token that it was set with, if it was somebody else than set_by"`
+	SetTime     int64     `json:"set_time,omitempty" readOnly:"true"`
+	Lapsed      bool      `json:"lapsed,omitempty" readOnly:"true" doc:"it is about the tool as it was: it grants nothing, and forbids as before"`
 }
 
 // MCPRule decides by an argument. Exactly one of equals, pattern, under and absent is given.
@@ -110,6 +111,7 @@ type MCPAcceptance struct {
 	Scope       string          `json:"scope" enum:"user,workspace"`
 	User        string          `json:"user,omitempty" doc:"for whom it was accepted; left out where it was for everybody"`
 	AcceptedBy  string          `json:"accepted_by"`
+	TokenMadeBy string          `json:"token_made_by,omitempty" doc:"who made the token that it was accepted with, if it was somebody else than accepted_by"`
 	ExecutionID string          `json:"execution_id,omitempty" doc:"the execution whose question was answered"`
 	Time        int64           `json:"time"`
 }

@@ -16,8 +16,18 @@ type Trigger struct {
 	Methods   []string        `json:"methods,omitempty"`
 	NextRuns  []int64         `json:"next_runs,omitempty" doc:"the next times at which it starts something, in Unix milliseconds"`
 	Timezone  string          `json:"timezone,omitempty"`
+	Listening *Listening      `json:"listening,omitempty" doc:"how a trigger in force fares that looks for events itself, such as a mailbox"`
 	Config    json.RawMessage `json:"configurations"`
 	UpdatedAt int64           `json:"updated_at"`
+}
+
+// Listening is how a trigger fares that looks for events itself.
+type Listening struct {
+	State    string `json:"state" enum:"starting,listening,failing" doc:"failing: it is tried again by itself, and nothing that arrives meanwhile is lost"`
+	Since    int64  `json:"since" doc:"when it came into this state, in Unix milliseconds"`
+	Failures int    `json:"failures,omitempty" doc:"how often it has failed in a row"`
+	Error    string `json:"error,omitempty" doc:"why it failed the last time"`
+	RetryAt  int64  `json:"retry_at,omitempty" doc:"when it is tried again, in Unix milliseconds"`
 }
 
 // Triggers is a part of a listing.

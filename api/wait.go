@@ -16,7 +16,7 @@ type WaitedCall struct {
 	AuthenticationRequired bool            `json:"authentication_required"`
 	// SignedWith is the id of the credential whose secret the call is signed with; empty: it comes with a token of a user.
 	SignedWith string `json:"signed_with,omitempty"`
-	// ExpiresAt is when the wait is over, in Unix milliseconds; absent: never.
+	// ExpiresAt is from when on calls are not taken any more, shortly before the wait is over, in Unix milliseconds; absent: never.
 	ExpiresAt int64 `json:"expires_at,omitempty"`
 }
 

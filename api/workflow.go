@@ -1,6 +1,11 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+
+	"tandem/payload"
+)
 
 // Workflow is a workflow with its newest definition.
 type Workflow struct {
@@ -8,6 +13,11 @@ type Workflow struct {
 	Nodes       []json.RawMessage `json:"nodes"`
 	Connections []json.RawMessage `json:"connections"`
 	Triggers    []string          `json:"triggers"`
+	Notes       []json.RawMessage `json:"notes,omitempty" doc:"what authors wrote beside the nodes; it changes nothing in a run"`
+	Tests       []json.RawMessage `json:"tests,omitempty" doc:"the tests that stand in the definition; POST /workflows/test runs one by its name"`
+	// Source is told when it is asked for.
+	Source       string `json:"source,omitempty" doc:"with include=source: the text as its author wrote it; left out if none was kept, as of a copy or of what a program wrote"`
+	SourceFormat string `json:"source_format,omitempty" enum:"yaml,json"`
 }
 
 // WorkflowMetadata is what is known about a workflow beside its nodes.
@@ -116,12 +126,65 @@ type ExecuteRequest struct {
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" minimum:"0"`
 }
 
+// TestRequest asks for a test: an execution of a definition that need not be saved, of one node or from one on, with outputs that are given
+// for nodes that do not run.
+type TestRequest struct {
+	Definition  json.RawMessage                       `json:"definition,omitempty" doc:"the definition: an object, or a text in YAML or JSON; without it that of workflow_id is tested"`
+	WorkflowID  string                                `json:"workflow_id,omitempty" maxLength:"128" doc:"the workflow that the test belongs to; by default the definition says so"`
+	Revision    int64                                 `json:"revision,omitempty" minimum:"0" doc:"of workflow_id, without a definition; 0: the newest"`
+	Test        string                                `json:"test,omitempty" doc:"run this test of the definition, by its name: what it runs, its data and what must come of it stand there, nothing with effects runs, and the answer says whether it has passed"`
+	Node        string                                `json:"node,omitempty" doc:"run this node only"`
+	From        string                                `json:"from,omitempty" doc:"begin at this node"`
+	TriggerNode string                                `json:"trigger_node,omitempty" doc:"where the whole begins; by default the first trigger"`
+	Inputs      json.RawMessage                       `json:"inputs,omitempty" doc:"object: the inputs of the execution, which nodes read by their names; what arrives at a node is pinned"`
+	Pinned      map[string]map[string]json.RawMessage `json:"pinned,omitempty" doc:"outputs by node and output key: these nodes do not run"`
+	WaitSeconds float64                               `json:"wait_seconds,omitempty" minimum:"0" maximum:"60" doc:"how long to wait for its end; with test 60 by default, and what has not ended then is canceled"`
+	Language    string                                `json:"language,omitempty" enum:"zh,en"`
+}
+
+// TestResponse answers it. Passed and Differences are there when a test of the definition was run.
+type TestResponse struct {
+	ExecuteResponse
+	Passed      *bool            `json:"passed,omitempty" doc:"of a test of the definition: nothing differs from what it expects"`
+	Differences []TestDifference `json:"differences,omitempty" doc:"what is not as the test expects"`
+}
+
+// TestDifference is one thing that is not as a test expects it.
+type TestDifference struct {
+	About    string          `json:"about" enum:"status,error_code,outputs"`
+	Node     string          `json:"node,omitempty" doc:"whose outputs they are"`
+	Path     string          `json:"path,omitempty" doc:"where in the outputs of the node, beginning with the output key"`
+	Expected json.RawMessage `json:"expected,omitempty"`
+	Got      json.RawMessage `json:"got,omitempty" doc:"absent: nothing"`
+	Message  string          `json:"message,omitempty" doc:"what the values do not say"`
+}
+
+// String is the difference in one line.
+func (d TestDifference) String() string {
+	place := d.About
+	if d.Node != "" {
+		place = strings.TrimSuffix(d.Node+": "+d.Path, ": ")
+	}
+	if len(d.Expected) == 0 && len(d.Got) == 0 {
+		return place + ": " + d.Message
+	}
+	got := "nothing"
+	if len(d.Got) > 0 {
+		got = payload.JSON(d.Got)
+	}
+	line := place + ": expected " + payload.JSON(d.Expected) + ", got " + got
+	if d.Message != "" {
+		line += " (" + d.Message + ")"
+	}
+	return line
+}
+
 // ExecuteResponse answers it. Outputs and Error are there when the execution has ended within wait_seconds.
 type ExecuteResponse struct {
 	ExecutionID string                     `json:"execution_id"`
 	Status      string                     `json:"status"`
 	Repeated    bool                       `json:"repeated,omitempty" doc:"the idempotency key had started this execution before"`
-	Outputs     map[string]json.RawMessage `json:"outputs,omitempty"`
+	Outputs     map[string]json.RawMessage `json:"outputs,omitempty" doc:"a large one is {\"$blob\": hash, \"size\": bytes} and is read at /executions/{id}/values/{hash}"`
 	Error       *ExecutionError            `json:"error,omitempty"`
 	Warnings    []string                   `json:"warnings,omitempty" doc:"the inputs that the workflow certainly does not use"`
 }

@@ -126,7 +126,8 @@ func (x *accounts) Authorized(ctx context.Context, back url.Values, browser stri
 	if err != nil {
 		return "", err
 	}
-	err = x.change(context.WithoutCancel(ctx), p, id, func(a *account) (map[string]any, error) {
+	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: p.Workspace, User: begun.User, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: id})
+	err = x.change(audited, p, id, func(a *account) (map[string]any, error) {
 		a.Problem = ""
 		return map[string]any{"token": g.AccessToken, "refresh_token": g.RefreshToken, "expires": tellMillis(g.Expires)}, nil
 	})

@@ -222,6 +222,9 @@ func TestAccounts_Authorize(t *testing.T) {
 	if status, page := visit(t, ann, r.Header.Get("Location")); status != http.StatusOK || !strings.Contains(page, "shop account") {
 		t.Fatalf("came back to %d %s", status, page)
 	}
+	if e := x.audited(t, "credential.authorized", id); e.User != "admin" || e.Address != "127.0.0.1" {
+		t.Errorf("that it was authorized was entered as %+v", e)
+	}
 	if status, _ := visit(t, ann, address); status < 400 {
 		t.Error("the address was good twice")
 	}

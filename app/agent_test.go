@@ -14,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/reference"
 )
 
 // agentFlow is a workflow of one agent with the given configurations, and what is attached to it.
@@ -538,11 +539,11 @@ func TestAgent_LLMDoesNotStreamByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields, err := KindFields(k.ConfigSchema)
+		fields, err := reference.Fields(k.ConfigSchema)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(fields, func(f KindField) bool { return f.Name == "stream" })
+		i := slices.IndexFunc(fields, func(f reference.Field) bool { return f.Name == "stream" })
 		if i < 0 || fields[i].Default != want {
 			t.Errorf("stream of %s is %q by default, want %q", name, fields[i].Default, want)
 		}

@@ -27,6 +27,7 @@ import (
 type site struct {
 	*Instance
 	url string
+	api *server.Server
 	// tokens are secrets by user: one user per role in the workspace "default", and "stranger", an admin of another one.
 	tokens map[string]string
 }
@@ -56,7 +57,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 		t.Fatal(err)
 	}
 	o := server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Version: "test",
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Limits: i.limits, Version: "test",
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil || workflow.HasErrors(problems) {
@@ -82,7 +83,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 			t.Error(err)
 		}
 	})
-	x := &site{Instance: i, url: web.URL + "/api/v1", tokens: map[string]string{}}
+	x := &site{Instance: i, url: web.URL + "/api/v1", api: s, tokens: map[string]string{}}
 	for _, id := range []string{"default", "other"} {
 		if err := i.stores.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: id, Name: id, Created: 1}); err != nil {
 			t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	yaml "go.yaml.in/yaml/v3"
-
 	"tandem/api"
 	"tandem/credential"
 	"tandem/fault"
@@ -19,12 +17,7 @@ import (
 
 // Save keeps a definition under its id: as a new workflow, or as a new revision of the one that is there.
 func (c *Connection) Save(ctx context.Context, def *workflow.Definition) (api.Saved, error) {
-	body := workflow.Encode(def)
-	saved, err := c.UpdateWorkflow(ctx, def.Metadata.ID, body, false, 0)
-	if fault.CodeOf(err) == fault.NotFound {
-		saved, err = c.CreateWorkflow(ctx, body, false)
-	}
-	return saved, err
+	return c.KeepWorkflow(ctx, def.Metadata.ID, workflow.Encode(def), false)
 }
 
 // ApplyFile keeps the definition in a file. Whether it is right is for the API to say, whose kinds may be others than
@@ -43,7 +36,7 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 		return report, api.Saved{}, fault.Newf(fault.Unsupported, "%s is right for the server and cannot be read by this program, which may be older: %v", file, problems)
 	}
 	nameAfter(source.Definition, file)
-	saved, err := c.Save(ctx, source.Definition)
+	saved, err := c.KeepWorkflow(ctx, source.Definition.Metadata.ID, data, source.Format == workflow.YAML) // the text itself: the server keeps its comments
 	return report, saved, err
 }
 
@@ -89,7 +82,16 @@ func (c *Connection) Export(ctx context.Context, id string, revision int64, asJS
 		out.WriteByte('\n')
 		return out.Bytes(), nil
 	}
-	return toYAML(canonical)
+	return workflow.ToYAML(canonical)
+}
+
+// Source returns the text of a workflow as its author wrote it.
+func (c *Connection) Source(ctx context.Context, id string, revision int64) ([]byte, error) {
+	w, err := c.WorkflowSource(ctx, id, revision)
+	if err == nil && w.Source == "" {
+		err = fault.Newf(fault.NotFound, "no text was kept of revision %d of workflow %q: a program wrote it, or an older version kept it; export it with --format yaml", w.Metadata.Revision, id)
+	}
+	return []byte(w.Source), err
 }
 
 // Portable is a document that names credentials by their names instead of their ids, so that it can be used in another installation. Who may not list
@@ -111,58 +113,4 @@ func (c *Connection) Portable(ctx context.Context, document any) (json.RawMessag
 		names[one.ID] = one.Name
 	}
 	return credential.Named(raw, names), err
-}
-
-// toYAML writes JSON as YAML, with names in the same order and numbers with the same digits.
-func toYAML(raw []byte) ([]byte, error) {
-	value, err := payload.Normalize(raw, payload.Limits{})
-	if err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if err := enc.Encode(yamlNode(value)); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-// yamlNode is a JSON value in YAML.
-func yamlNode(raw []byte) *yaml.Node {
-	scalar := func(tag, value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
-	n := &yaml.Node{}
-	switch raw[0] {
-	case '"':
-		return scalar("!!str", payload.Text(raw))
-	case 't', 'f':
-		return scalar("!!bool", string(raw))
-	case 'n':
-		return scalar("!!null", "null")
-	case '{':
-		n.Kind = yaml.MappingNode
-		payload.EachField(raw, func(key, value []byte) bool {
-			n.Content = append(n.Content, scalar("!!str", payload.Unquote(key)), yamlNode(value))
-			return true
-		})
-	case '[':
-		n.Kind = yaml.SequenceNode
-		payload.EachItem(raw, func(value []byte) bool {
-			n.Content = append(n.Content, yamlNode(value))
-			return true
-		})
-	default:
-		tag := "!!int"
-		if bytes.ContainsAny(raw, ".eE") {
-			tag = "!!float"
-		}
-		return scalar(tag, string(raw))
-	}
-	if len(n.Content) == 0 {
-		n.Style = yaml.FlowStyle
-	}
-	return n
 }

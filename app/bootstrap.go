@@ -50,6 +50,13 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 	return secret, i.issue(ctx, p, t, identity.HashSecret(secret))
 }
 
+// LoginCode makes the code of a link that logs the first user in once, within an hour. Its hash is kept.
+func (i *Instance) LoginCode(ctx context.Context) (string, error) {
+	secret, now := identity.NewSecret(), time.Now()
+	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "login link", MadeBy: firstUser, Scopes: []identity.Scope{identity.ScopeLogin}, Created: now.UnixMilli(), Expires: now.Add(identity.LoginLife).UnixMilli()}
+	return secret, i.issue(ctx, identity.System(defaultWorkspace), t, identity.HashSecret(secret))
+}
+
 // useToken makes the configured token the one of the first user.
 func (i *Instance) useToken(ctx context.Context, secret string) error {
 	if len(secret) > maxToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -142,7 +149,7 @@ func (i *Instance) hasDoor(ctx context.Context, p identity.Principal) (bool, err
 	}
 	now := time.Now().UnixMilli()
 	return slices.ContainsFunc(tokens, func(t identity.Token) bool {
-		return (t.Expires == 0 || t.Expires > now) && slices.ContainsFunc(users, func(u identity.User) bool {
+		return (t.Expires == 0 || t.Expires > now) && !slices.Contains(t.Scopes, identity.ScopeLogin) && slices.ContainsFunc(users, func(u identity.User) bool {
 			return u.ID == t.User && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
 		})
 	}), nil

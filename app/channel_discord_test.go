@@ -58,6 +58,12 @@ func (s *discordSite) answers(w http.ResponseWriter, c wireCall) {
 		s.says(w, http.StatusUnauthorized, map[string]any{"code": 0, "message": "401: Unauthorized"})
 	case c.name == "GET /api/v9/channels/55", c.name == "GET /api/v9/channels/56":
 		s.says(w, http.StatusOK, map[string]any{"id": c.name[len(c.name)-2:], "guild_id": "1"})
+	case c.name == "GET /api/v9/oauth2/applications/@me":
+		s.says(w, http.StatusOK, map[string]any{"id": "8", "name": "app"})
+	case c.name == "GET /api/v9/applications/8/commands":
+		s.says(w, http.StatusOK, []any{})
+	case c.name == "POST /api/v9/applications/8/commands":
+		s.says(w, http.StatusCreated, map[string]any{"id": "6", "name": c.body.Get("name").Str})
 	case c.name == "GET /api/v9/channels/56/messages":
 		s.says(w, http.StatusOK, []any{})
 	case c.name == discordMessages, c.name == "POST /api/v9/channels/56/messages":

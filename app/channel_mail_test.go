@@ -37,6 +37,7 @@ type mailSite struct {
 	box        *imapmemserver.User
 	smtp, imap string // the credentials
 	office     int    // the port that mail goes out by
+	mailbox    int    // the port that it is read by
 
 	mu    sync.Mutex
 	mails []letterIn
@@ -85,7 +86,7 @@ func mailOn(t *testing.T, open func(*testing.T) channelSite) *mailSite {
 	office := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &officeSession{site: s}, nil }))
 	office.Domain, office.AllowInsecureAuth, office.ErrorLog = "mx.tandem.example", true, quiet
 	smtpPort, imapPort := serveMail(t, office.Serve, office.Close), serveMail(t, boxes.Serve, boxes.Close)
-	s.channelSite, s.office = open(t), smtpPort
+	s.channelSite, s.office, s.mailbox = open(t), smtpPort, imapPort
 	login := map[string]any{"host": "127.0.0.1", "security": "none", "username": mailUser, "password": mailPassword}
 	with := func(port int, more string) map[string]any {
 		data := map[string]any{"port": port}

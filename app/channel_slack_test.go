@@ -64,6 +64,10 @@ func slackOn(t *testing.T, x channelSite) *slackSite {
 		case method == "users.info":
 			id := c.body.Get("user").Str
 			out["user"] = map[string]any{"id": id, "team_id": "T1", "name": "n", "profile": map[string]any{"email": people[id]}}
+		case method == "auth.test":
+			out["team_id"], out["team"], out["user_id"] = "T1", "Acme", "UBOT"
+		case method == "conversations.info":
+			out["channel"] = map[string]any{"id": c.body.Get("channel").Str, "name": "ops"}
 		case method == "views.open":
 			out["view"] = map[string]any{"id": "V1"}
 		default:

@@ -68,6 +68,10 @@ func TestChannelWebhook_Callback(t *testing.T) {
 	refused(t, s.bring(t, "another secret", yes), http.StatusUnauthorized, "unauthorized")
 	refused(t, s.bring(t, hookSecret, map[string]any{"interaction_id": q.ID, "responder": "eve@example.org", "response_data": map[string]any{"action": "approve"}}), http.StatusForbidden, "forbidden")
 	refused(t, s.bring(t, hookSecret, map[string]any{"interaction_id": q.ID, "responder": "ann@example.org", "response_data": map[string]any{"action": "burn"}}), http.StatusUnprocessableEntity, "invalid_input")
+	lost := refused(t, s.bring(t, hookSecret, map[string]any{"interaction_id": q.ID, "responder": "ann@example.org", "response_data": map[string]any{"action": "approve", "comment": "c"}}), http.StatusUnprocessableEntity, "invalid_input")
+	if len(lost.Errors) != 1 || lost.Errors[0].Path != "response_data.comment" {
+		t.Errorf("a key that nobody reads: %+v", lost)
+	}
 	s.waits(t, execution, q.ID)
 	for try := range 2 { // the second is the caller's retry
 		if got := want[map[string]any](t, s.bring(t, hookSecret, yes), http.StatusOK); got["accepted"] != true || got["ended"] != true || got["status"] != "completed" {

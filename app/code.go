@@ -14,7 +14,7 @@ type interpreter struct{ pool *sandbox.Pool }
 // Run implements node.Interpreter.
 func (i interpreter) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
 	call := sandbox.Call{
-		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input,
+		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input, Aliases: c.Aliases,
 		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun, Waiting: func() {
 			if c.Waiting != nil {
 				c.Waiting(waitsForPython)

@@ -103,7 +103,7 @@ connections:
 			"    return {**{'sum': sum(double(n) for n in value['list'])}, 'text': f\"{len(set(value['list']))} of them\"}", `{"sum":12,"text":"3 of them"}`, engine.StatusSuccess, ""},
 		"lambda":     {"lambda x: {'first': sorted(x['list'], key=lambda n: -n)[0]}", `{"first":3}`, engine.StatusSuccess, ""},
 		"javascript": {"x => ({n: x.data.list.length, own: x.list[1]})", `{"n":3,"own":2}`, engine.StatusSuccess, ""},
-		"order":      {"lambda x: ' '.join(k for k in x if k not in ('execution_id', 'trigger_time', 'trigger_message', 'user_id'))", `{"data":"list value data output"}`, engine.StatusSuccess, ""},
+		"order":      {"lambda x: ' '.join(k for k in x if k not in ('execution_id', 'trigger_time', 'trigger_message', 'user_id'))", `{"data":"list"}`, engine.StatusSuccess, ""},
 		"entry":      {"// it's one\nfunction convert(x) { return helper(x.list) }\nconst helper = list => list.length", `{"data":3}`, engine.StatusSuccess, ""},
 		"comment":    {"/* it's one */\nconst two = 2\nfunction convert(x) { return x.list[two] }", `{"data":3}`, engine.StatusSuccess, ""},
 		"deep":       {"x => { let r = []; for (let i = 0; i < 1200; i++) r = [r]; return r }", "", engine.StatusError, `connection "start-result-out": the payload`},
@@ -150,12 +150,12 @@ nodes:
   - {id: out, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
 connections:
   - {from_node: start, to_node: parse}
-  - {from_node: parse, to_node: out, conversion_function: "x => ({got: x})"}
+  - {from_node: parse, to_node: out, conversion_function: "x => ({got: x, named: x.data})"}
 `)
 	id := i.startText(t, "nothing", `{"x":null}`)
 	i.ends(t, id, engine.StatusSuccess)
 	outputs, err := i.Outputs(t.Context(), user, id)
-	if want := `{"got":{"value":null,"data":null,"output":null}}`; err != nil || string(outputs["out"]) != want {
+	if want := `{"got":null,"named":null}`; err != nil || string(outputs["out"]) != want {
 		t.Errorf("got %s %v", outputs["out"], err)
 	}
 }
@@ -320,5 +320,79 @@ func TestAPI_RefusesCodeThatDoesNotParse(t *testing.T) {
 				t.Errorf("refused with %+v", f.Errors)
 			}
 		})
+	}
+}
+
+// Code that has no function to call is refused when the workflow is saved, and so it is told of what is set and does nothing.
+func TestAPI_RefusesCodeWithoutFunction(t *testing.T) {
+	t.Parallel()
+	if err := python(); err != nil {
+		t.Fatal(err)
+	}
+	x := openSite(t)
+	for name, c := range map[string]struct {
+		language, code string
+		fine           bool
+	}{
+		"script":   {"javascript", "const total = 1 + 1", false},
+		"value":    {"javascript", "({a: 1})", false},
+		"python":   {"python", "total = 1 + 1", false},
+		"arrow":    {"javascript", "x => x", true},
+		"named":    {"javascript", "JSON.stringify", true},
+		"method":   {"javascript", "({main(x) { return x }}).main", true},
+		"def":      {"python", "def main(data):\n    return data", true},
+		"builtin":  {"python", "str.upper", true},
+		"callable": {"python", "from json import dumps as main", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := x.call(t, "editor", "POST", "/workflows", map[string]any{
+				"metadata": map[string]any{"id": name, "name": name, "description": "d"},
+				"nodes": []any{
+					map[string]any{"id": "start", "description": "d", "type": "TRIGGER", "subtype": "MANUAL"},
+					map[string]any{"id": "run", "description": "d", "type": "ACTION", "subtype": "RUN_CODE", "configurations": map[string]any{"language": c.language, "code": c.code}},
+				},
+				"connections": []any{map[string]any{"from_node": "start", "to_node": "run"}},
+			})
+			if c.fine {
+				want[api.Saved](t, a, http.StatusCreated)
+				return
+			}
+			f := refused(t, a, http.StatusUnprocessableEntity, "invalid")
+			if len(f.Errors) != 1 || f.Errors[0].Path != "nodes[1].configurations.code" || !strings.Contains(f.Errors[0].Message, "defines no function") {
+				t.Errorf("refused with %+v", f.Errors)
+			}
+		})
+	}
+}
+
+// A name in output_params that the output never has is told of.
+func TestAPI_WarnsOfOutputsThatNeverCome(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	warned := func(node map[string]any) (paths []string) {
+		t.Helper()
+		node["id"], node["description"] = "n", "d"
+		a := want[api.Validation](t, x.call(t, "editor", "POST", "/workflows/validate", map[string]any{
+			"metadata":    map[string]any{"id": "w", "name": "w", "description": "d"},
+			"nodes":       []any{map[string]any{"id": "start", "description": "d", "type": "TRIGGER", "subtype": "MANUAL"}, node},
+			"connections": []any{map[string]any{"from_node": "start", "to_node": "n"}},
+		}), http.StatusOK)
+		for _, p := range a.Problems {
+			paths = append(paths, p.Path+": "+p.Message)
+		}
+		return paths
+	}
+	code := map[string]any{"code": "def main(d):\n    return d"}
+	if got := warned(map[string]any{"type": "ACTION", "subtype": "RUN_CODE", "configurations": code, "output_params": map[string]any{"result": "", "stdot": ""}}); len(got) != 1 || !strings.HasPrefix(got[0], "nodes[1].output_params.stdot: ") || !strings.Contains(got[0], `"stdout"`) {
+		t.Errorf("told %q", got)
+	}
+	for _, open := range []map[string]any{
+		{"type": "CALL", "subtype": "EMPTY", "configurations": map[string]any{"pass_through": true}, "output_params": map[string]any{"anything": ""}},
+		{"type": "ACTION", "subtype": "RUN_CODE", "configurations": code, "output_params": map[string]any{"duration_ms": "d"}},
+	} {
+		if got := warned(open); len(got) > 0 {
+			t.Errorf("told %q", got)
+		}
 	}
 }

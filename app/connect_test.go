@@ -17,6 +17,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/reference"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -311,7 +312,7 @@ func TestNodeKinds(t *testing.T) {
 		t.Fatalf("only %d kinds", len(kinds))
 	}
 	for _, k := range kinds {
-		fields, err := KindFields(k.ConfigSchema)
+		fields, err := reference.Fields(k.ConfigSchema)
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}
@@ -326,7 +327,7 @@ func TestNodeKinds(t *testing.T) {
 			t.Errorf("%s has no example", k.Name)
 			continue
 		}
-		example, err := ReadKindExample(k, k.Examples[0])
+		example, err := reference.ReadExample(k, k.Examples[0])
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 			continue

@@ -23,7 +23,7 @@ func credentialSamples() map[string][]string {
 		"teams_bot":    {`{"app_id":"a","app_secret":"s","tenant_id":"t"}`, `{"webhook_url":"https://example.com/hook/1"}`},
 		"smtp":         {`{"host":"mail"}`, `{"host":"mail","port":587,"security":"starttls","username":"u","password":"p","base_url":"smtp://127.0.0.1:2525"}`},
 		"imap":         {`{"host":"mail","username":"u","password":"p","port":993,"security":"tls"}`},
-		"github_token": {`{"token":"t"}`}, "gitlab_token": {`{"token":"t","base_url":"https://git.example.com"}`},
+		"github_token": {`{"token":"t"}`, `{"webhook_secret":"8WkzPqLr3mNvT6yB"}`, `{"token":"t","webhook_secret":"8WkzPqLr3mNvT6yB","base_url":"https://git.example.com/api/v3"}`}, "gitlab_token": {`{"token":"t","base_url":"https://git.example.com"}`},
 		"jira":                {`{"token":"t","email":"a@example.com","base_url":"https://a.example.com"}`},
 		"google_oauth":        {`{"client_id":"i","client_secret":"s","refresh_token":"r","token_url":"https://example.com/t"}`, `{"token":"t"}`},
 		"microsoft_oauth":     {`{"client_id":"i","client_secret":"s","refresh_token":"r"}`},

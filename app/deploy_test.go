@@ -109,6 +109,38 @@ func TestDeploy_NamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
+// A question that names nobody is put to whoever has started the execution: behind a trigger there is nobody, which is found when it is deployed.
+func TestDeploy_NobodyToAsk(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	asks := func(id, trigger, config string) string {
+		return `
+metadata: {id: ` + id + `, name: ` + id + `, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, ` + trigger + `}
+  - {id: other, description: d, type: CALL, subtype: EMPTY}
+  - {id: ask, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: t` + config + `}}
+connections:
+  - {from_node: start, to_node: other}
+  - {from_node: other, to_node: ask}
+`
+	}
+	const hook, hourly = `subtype: WEBHOOK, configurations: {webhook_path: /in}`, `subtype: CRON, configurations: {cron_expression: "@hourly"}`
+	for id, trigger := range map[string]string{"hook": hook, "hourly": hourly} {
+		x.save(t, asks(id, trigger, ""))
+		f := refused(t, x.call(t, "editor", "POST", "/workflows/"+id+"/deploy", nil), http.StatusUnprocessableEntity, "invalid")
+		if len(f.Errors) != 1 || f.Errors[0].Code != "unknown_approver" || f.Errors[0].Path != "nodes[2].configurations.approvers" {
+			t.Errorf("%s: %+v", id, f.Errors)
+		}
+		for name, config := range map[string]string{id + "-off": ", enabled: false", id + "-named": `, approvers: ["{{who}}"]`} {
+			x.save(t, asks(name, trigger, config))
+			want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/"+name+"/deploy", nil), http.StatusOK)
+		}
+	}
+	x.save(t, asks("manual", "subtype: MANUAL", ""))
+	want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/manual/deploy", nil), http.StatusOK)
+}
+
 // twoNodes is a workflow of two nodes.
 const twoNodes = `
 metadata: {id: ID, name: ID, description: d}

@@ -28,7 +28,7 @@ func nested(levels int) string {
 // badValues are JSON values that nothing could keep, by name.
 func badValues() map[string]string {
 	return map[string]string{
-		"Deep": nested(1001), "VeryDeep": nested(20_000), "NotUTF8": "\"a\xffb\"", "LongNumber": strings.Repeat("9", 1001), "KeyNotUTF8": "{\"a\xff\":1}",
+		"Deep": nested(1001), "VeryDeep": nested(20_000), "NotUTF8": "\"a\xffb\"", "LongNumber": strings.Repeat("9", 1001), "HugeNumber": "-1e99999", "KeyNotUTF8": "{\"a\xff\":1}",
 	}
 }
 
@@ -256,7 +256,7 @@ func TestDoors_AnythingEnds(t *testing.T) {
 		asked := x.execute(t, "asks", api.ExecuteRequest{})
 		x.reaches(t, asked, engine.StatusWaitingForHuman)
 		question := x.read(t, asked).Questions[0].InteractionID
-		check("respond", x.raw(t, "operator", "POST", "/interactions/"+question+"/respond", `{"response_data":{"action":"approve","notes":"n","more":`+value+`}}`), asked)
+		check("respond", x.raw(t, "operator", "POST", "/interactions/"+question+"/respond", `{"response_data":{"action":"approve","notes":"n","user_id":`+value+`}}`), asked)
 	}
 	for _, door := range []string{"execute", "fork", "skip", "signal"} {
 		if taken[door] == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEmbed builds and runs the program in examples/embed, a module of its own that brings a kind, a channel and a provider. It needs nothing that
+// TestEmbed builds and runs the program in examples/embed, a module of its own that brings a kind, a channel, a provider and a trigger. It needs nothing that
 // is not there already: its dependencies are those of this module.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
@@ -19,7 +19,7 @@ func TestEmbed(t *testing.T) {
 		t.Fatalf("the program cannot be built; if dependencies have changed, run go mod tidy in examples/embed: %v\n%s", err, out)
 	}
 	out, err := exec.CommandContext(t.Context(), program).CombinedOutput()
-	if want := "a postcard: Buy tea for 36?\nthe execution has ended: SUCCESS\nthe parrot says: Thank you! Said by an african-grey.\n"; err != nil || string(out) != want {
+	if want := "a postcard: Buy tea for 36?\nthe execution has ended: SUCCESS\nthe parrot says: Thank you! Said by an african-grey.\nring 1: SUCCESS, {\"item\":\"coffee\",\"price\":20}\n"; err != nil || string(out) != want {
 		t.Errorf("it says\n%s(%v), want\n%s", out, err, want)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"tandem/integration/azure"
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
+	"tandem/integration/github"
 	"tandem/integration/mail"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
@@ -46,6 +47,8 @@ func vendors() []plug.Maker {
 		discord.Extension,
 		telegram.Extension,
 		teams.Extension,
+
+		github.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,
@@ -117,9 +120,11 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/toolset", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return toolset.Kinds(toolset.Deps{Servers: k.Tools})
 		}, mcp.Credentials()...),
-		family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})
-		}, web.Credentials()...),
+		func(d plug.Deps) plug.Extension {
+			return family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+				return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})
+			}, web.Credentials(d.HTTP)...)(d)
+		},
 	}
 }
 

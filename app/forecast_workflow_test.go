@@ -25,6 +25,15 @@ func (x *site) useBox(t *testing.T, b *toolbox) {
 
 // toolChain is a workflow of tools, one after the other, each given its arguments: step_1, step_2, ….
 func toolChain(id string, steps ...string) string {
+	return chainOf("{id: step_%d, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: %s, function_args: %s}%s}", id, steps)
+}
+
+// paramChain is the same with the arguments as the parameters of the nodes.
+func paramChain(id string, steps ...string) string {
+	return chainOf("{id: step_%d, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: %s}, input_params: %s%s}", id, steps)
+}
+
+func chainOf(node, id string, steps []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "metadata: {id: %s, name: %s, description: d}\nnodes:\n  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}\n", id, id)
 	for i, s := range steps {
@@ -33,7 +42,7 @@ func toolChain(id string, steps ...string) string {
 		if more != "" {
 			more = ", " + more
 		}
-		fmt.Fprintf(&b, "  - {id: step_%d, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: %s, function_args: %s}%s}\n", i+1, tool, args, more)
+		fmt.Fprintf(&b, "  - "+node+"\n", i+1, tool, args, more)
 	}
 	b.WriteString("connections:\n  - {from_node: start, to_node: step_1}\n")
 	for i := range steps[1:] {
@@ -49,9 +58,12 @@ func TestForecast_AsAWorkflow(t *testing.T) {
 	x := openSite(t)
 	box := forecastTools(t, nil)
 	x.useBox(t, box)
-	for _, name := range slices.Sorted(maps.Keys(spellings())) {
-		spelling := spellings()[name]
-		saved := x.save(t, toolChain("forecast-"+strings.ToLower(name),
+	for n, name := range append(slices.Sorted(maps.Keys(spellings())), slices.Sorted(maps.Keys(spellings()))...) {
+		spelling, chain := spellings()[name], toolChain
+		if n >= len(spellings()) {
+			name, chain = name+"-params", paramChain
+		}
+		saved := x.save(t, chain("forecast-"+strings.ToLower(name),
 			`check_csv_file {"file_path": "{{file_path}}"}`,
 			`add_datasource {"project_id": "{{project_id}}", "file_path": "{{file_path}}"}`,
 			`data_upload {"project_id": "{{project_id}}", "datasource_id": "`+spelling+`"}`,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"tandem/api"
+	"tandem/workflow"
 )
 
 // FreezeTask makes a workflow of a task that has ended well, and returns its definition as a file, too.
@@ -16,7 +17,7 @@ func (c *Connection) FreezeTask(ctx context.Context, execution string, r api.Fre
 		return frozen, nil, err
 	}
 	if !asJSON {
-		file, err := toYAML(frozen.Definition)
+		file, err := workflow.ToYAML(frozen.Definition)
 		return frozen, file, err
 	}
 	var out bytes.Buffer

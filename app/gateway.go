@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
+	"tandem/api"
 	"tandem/client"
 	"tandem/gateway"
 	"tandem/server"
@@ -32,21 +34,48 @@ func (o *ServeOptions) gatewayOf(listener net.Listener) func(http.Handler) (serv
 	}
 }
 
-func newGateway(api http.Handler, version string, wait time.Duration, log *slog.Logger) *apiGateway {
+func newGateway(handler http.Handler, version string, wait time.Duration, log *slog.Logger) *apiGateway {
 	listener := &memoryListener{accept: make(chan net.Conn), done: make(chan struct{})}
 	g := &apiGateway{served: make(chan error, 1), log: log}
 	g.transport = &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 32, DisableCompression: true}
 	// Nobody is anybody here without a token: unlike the pipe of a command, this one is for callers from outside.
 	g.web = &http.Server{
-		Handler: api, ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: calledFrom(handler), ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		BaseContext: func(net.Listener) context.Context { return context.Background() },
 	}
 	g.HTTP = gateway.NewHTTP(func(token string) (gateway.API, error) {
 		// The name is one under which every server may be asked.
-		return client.New(client.Options{URL: "http://localhost", Token: token, HTTP: &http.Client{Transport: g.transport}})
+		return client.New(client.Options{URL: "http://localhost", Token: token, HTTP: &http.Client{Transport: sayCaller{g.transport}}})
 	}, gateway.Options{Version: version, Wait: wait, Log: log})
 	go func() { g.served <- g.web.Serve(listener) }() // it ends with Close
 	return g
+}
+
+// sayCaller says in each request on whose call it is made.
+type sayCaller struct{ next http.RoundTripper }
+
+func (s sayCaller) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c := gateway.CallerOf(r.Context()); c.Address != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(api.CallerHeader, c.Address)
+		r.Header.Set("User-Agent", c.Agent)
+	}
+	return s.next.RoundTrip(r)
+}
+
+// calledFrom lets requests look as if they came from where the call did. It is for requests of the gateway alone, which say the truth.
+func calledFrom(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if address := r.Header.Get(api.CallerHeader); address != "" {
+			if network, err := netip.ParsePrefix(address); err == nil { // of a client with IPv6 the network counts
+				address = network.Addr().String()
+			}
+			r.RemoteAddr = net.JoinHostPort(address, "0")
+			r.Header.Del(api.CallerHeader)
+			r.Header.Del("X-Forwarded-For")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Close implements server.Gateway.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tandem/api"
 	"tandem/gateway"
 	"tandem/identity"
 	"tandem/server"
@@ -67,6 +68,7 @@ type withToken struct {
 func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+w.token)
+	r.Header.Set(api.CallerHeader, "203.0.113.9") // nobody is believed who says that they are somewhere else
 	return w.next.RoundTrip(r)
 }
 
@@ -160,6 +162,9 @@ func TestGateway_Callers(t *testing.T) {
 			if r.isError || r.Status != "WAITING_FOR_HUMAN" || len(r.Questions) != 1 || r.Questions[0].MayRespond {
 				t.Fatalf("the editor starts it: %+v", r)
 			}
+			if e := g.audited(t, "execution.start", r.ExecutionID); e.User != "editor" || e.Address != "127.0.0.1" || !strings.Contains(e.Agent, "Go-http-client") {
+				t.Errorf("its start was entered as %+v", e)
+			}
 			answer := map[string]any{"execution_id": r.ExecutionID, "answer": map[string]any{"action": "approve"}}
 			for _, user := range []string{"editor", "viewer", "admin"} {
 				if r := callTool(t, g.as(t, user, version, nil), "execution_resume", answer); !r.isError || r.Error.Code != "forbidden" {
@@ -178,6 +183,9 @@ func TestGateway_Callers(t *testing.T) {
 			}
 			if got := callTool(t, g.as(t, "operator", version, nil), "execution_resume", answer); got.isError || got.Status != "SUCCESS" {
 				t.Errorf("the operator answers: %+v", got)
+			}
+			if e := g.audited(t, "interaction.respond", r.Questions[0].ID); e.User != "operator" || e.Address != "127.0.0.1" {
+				t.Errorf("the answer was entered as %+v", e)
 			}
 		})
 	}

@@ -27,6 +27,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
@@ -60,8 +61,9 @@ type Instance struct {
 	parts *plug.Set
 	// desk is where people are asked.
 	desk *human.Desk
-	// triggers is what starts deployed workflows.
+	// triggers is what starts deployed workflows, and limits what workspaces may use and how long they keep things.
 	triggers *trigger.Service
+	limits   *limits.Service
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 	// tools are the tool servers.
@@ -126,6 +128,10 @@ type Options struct {
 	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
 	// not waited for. May be nil.
 	Observed func(llm.Event)
+	// AuditDays is how many days the audit log is kept of workspaces that do not say; zero: for ever.
+	AuditDays int
+	// Removed is told how much of what was removed because it had its time, or on request. May be nil.
+	Removed func(what string, n int64)
 	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
 }
@@ -155,7 +161,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
-	i.vault.http, i.vault.log = client.HTTPClient(), i.log
+	i.vault.http, i.vault.dial, i.vault.log = client.HTTPClient(), client.DialContext, i.log
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)
@@ -163,6 +169,19 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.kinds = &i.registry
 	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry, ForFolds: local.Revision})
 	if err := i.assemble(client, o); err != nil {
+		i.tools.Close()
+		return nil, closing(err, db)
+	}
+	i.limits = limits.New(limits.Options{Stores: i.stores, AuditDays: o.AuditDays, Removed: o.Removed, Log: i.log, Gone: func(workspace string, ids []string) {
+		for _, id := range ids {
+			i.hub.Changing(host.Ref{Workspace: workspace, Execution: id})()
+		}
+	}, Changed: func(string) {
+		if h, ok := i.host.(interface{ Readmit() }); ok {
+			h.Readmit()
+		}
+	}})
+	if err := i.limits.Load(ctx); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)
 	}
@@ -188,12 +207,13 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
 		Credentials: i.vault.opener, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
-		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Caps: i.limits.Caps, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
 		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
 			}
+			i.limits.Recorded(ref.Workspace, row)
 			if budget.Settled(row) {
 				i.purse.Wake()
 			}
@@ -230,7 +250,7 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 		return kindDeps{
 			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
-			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (bool, error) {
+			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)
 			},
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
@@ -306,6 +326,11 @@ func (i *Instance) Close() error {
 
 // Save keeps a definition that has no errors. Content that is already the newest revision makes no new one.
 func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow.Definition) (store.Workflow, error) {
+	return i.keep(ctx, p, def, store.Source{})
+}
+
+// keep is Save with the text that the definition was read from.
+func (i *Instance) keep(ctx context.Context, p identity.Principal, def *workflow.Definition, source store.Source) (store.Workflow, error) {
 	if def.Metadata.ID == "" {
 		return store.Workflow{}, fault.New(fault.Invalid, "metadata.id: the workflow has no id")
 	}
@@ -314,7 +339,7 @@ func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow
 	w, _, err := i.stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, IconURL: def.Metadata.IconURL,
 		Tags: def.Metadata.Tags, Version: def.Metadata.Version, Parent: def.Metadata.ParentWorkflow,
-		Hash: hash, Definition: workflow.Encode(def), Time: time.Now().UnixMilli(),
+		Hash: hash, Definition: workflow.Encode(def), Source: source, Time: time.Now().UnixMilli(),
 	})
 	return w, err
 }

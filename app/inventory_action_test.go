@@ -42,7 +42,7 @@ func TestInventory_Actions(t *testing.T) {
 		kinds: map[string]map[string]proof{
 			"ACTION.RUN_CODE": {
 				"code":          {with: `"language": "javascript"`, one: `"function main(i) { return {a: 1} }"`, other: `"function main(i) { return {a: 2} }"`},
-				"language":      {with: `"code": "x = 1", "max_retries": 0`, one: `"javascript"`, other: `"python"`},
+				"language":      {with: `"code": "main = 1", "max_retries": 0`, one: `"javascript"`, other: `"python"`},
 				"entry":         {with: `"language": "javascript", "code": "function a() { return {x: 1} } function b() { return {x: 2} }"`, one: `"a"`, other: `"b"`},
 				"time_limit_ms": {with: `"language": "javascript", "max_retries": 0, "code": "function main() { for (;;) {} }"`, one: `20`, other: `40`},
 				"memory_mb":     {with: `"language": "javascript", "max_retries": 0, "code": "function main(i) { let a = []; for (let n = 0; n < 40; n++) { a.push('x'.repeat(1 << 20)) }; return a.length }"`, one: `16`, other: `512`},

@@ -162,6 +162,9 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"api_token":  {"http_auth", map[string]any{"scheme": "bearer", "token": "t", "allowed_hosts": []string{"127.0.0.1"}}},
 		"orders_db":  {"sql", map[string]any{"driver": "sqlite", "dsn": key + ".db"}},
 		"web_search": {"search", map[string]any{"provider": "searxng", "base_url": at}},
+
+		"invoice_mailbox": {"imap", map[string]any{"host": "127.0.0.1", "username": "u", "password": "p"}},
+		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB"}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself
 		if strings.Contains(example.Config, `"`+name+`"`) {

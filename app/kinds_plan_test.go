@@ -20,9 +20,23 @@ func TestPlan_Problems(t *testing.T) {
 		name, kind, config string
 		want               []string
 	}{
+		{"MailFilters", "TRIGGER.EMAIL", `{"credential_id": "c", "filter_criteria": {"from": ["a", "b"], "subject": "x", "headers": {"List-Id": "news"}, "has_attachments": true}}`, nil},
+		{"MailFilterWrong", "TRIGGER.EMAIL", `{"credential_id": "c", "filter_criteria": {"from": [""], "subject": [], "headers": {"List-Id": 7}}}`,
+			[]string{"invalid_config configurations.filter_criteria.from", "invalid_config configurations.filter_criteria.subject", "invalid_config configurations.filter_criteria.headers.List-Id"}},
+		{"MailFilterUnknown", "TRIGGER.EMAIL", `{"credential_id": "c", "filter_criteria": {"sender": "a"}}`, []string{"unknown_configuration configurations.filter_criteria.sender"}},
+		{"MailFilterPlaceholder", "TRIGGER.EMAIL", `{"credential_id": "c", "filter_criteria": {"from": "{{a}}"}}`, []string{"invalid_config configurations.filter_criteria.from"}},
+		{"MailNothing", "TRIGGER.EMAIL", `{"mailbox": "", "attachment_types": []}`, []string{"warning credential_missing configurations.credential_id", "invalid_config configurations.mailbox", "invalid_config configurations.attachment_types"}},
+		{"GitHub", "TRIGGER.GITHUB", `{"credential_id": "c", "repository": "acme/shop.go", "branches": ["release/**"], "filter_conditions": {"pull_request.labels[0].name": ["a", "b"], "comment_contains": ["x"]}}`, nil},
+		{"GitHubWrong", "TRIGGER.GITHUB", `{"credential_id": "c", "repository": "https://github.com/acme/shop", "events": [], "branches": [" "], "filter_conditions": {"a..b": 1, "c": {"d": 1}, "comment_contains": [7]}, "webhook_path": "/a b"}`,
+			[]string{"invalid_config configurations.repository", "invalid_config configurations.events", "invalid_config configurations.webhook_path", "invalid_config configurations.branches", "invalid_config configurations.filter_conditions.a..b", "invalid_config configurations.filter_conditions.c", "invalid_config configurations.filter_conditions.comment_contains"}},
+		{"GitHubMissing", "TRIGGER.GITHUB", `{"events": ["merge"]}`, []string{"invalid_config configurations.events[0]", "invalid_config configurations.repository", "warning credential_missing configurations.credential_id"}},
+
 		// What all kinds have in common.
 		{"Empty", "CALL.EMPTY", ``, nil},
 		{"Null", "CALL.EMPTY", `null`, nil},
+		{"DefaultUnused", "CALL.EMPTY", `{"default_output": {"a": 1}}`, []string{"warning invalid_config configurations.default_output"}},
+		{"DefaultUnusedContinue", "CALL.EMPTY", `{"default_output": {"a": 1}, "on_error": "continue"}`, []string{"warning invalid_config configurations.default_output"}},
+		{"DefaultUsed", "CALL.EMPTY", `{"default_output": {"a": 1}, "on_error": "default_output"}`, nil},
 		{"NotAnObject", "CALL.EMPTY", `[]`, []string{"invalid_config configurations"}},
 		{"UnknownName", "CALL.EMPTY", `{"pass_thru": true}`, []string{"unknown_configuration configurations.pass_thru"}},
 		{"OddName", "CALL.EMPTY", `{"a b": true}`, []string{`unknown_configuration configurations["a b"]`}},
@@ -56,6 +70,20 @@ func TestPlan_Problems(t *testing.T) {
 		{"DroppedInMemory", "MEMORY.VECTOR_DATABASE", `{"database_url": "x", "storage_backend": "y"}`, []string{"warning dropped_configuration configurations.database_url", "warning dropped_configuration configurations.storage_backend"}},
 
 		// Triggers.
+
+		// What would fail every run, or do nothing, is told when it is saved.
+		{"RuleWithoutValue", "ACTION.DATA_VALIDATION", `{"rules": [{"field": "a", "rule": "min"}, {"field": "a", "rule": "enum", "value": 3}, {"field": "a", "rule": "max", "value": 3}, {"field": "a", "rule": "pattern", "value": "{{p}}"}]}`,
+			[]string{"invalid_config configurations.rules[0].value", "invalid_config configurations.rules[1].value"}},
+		{"SortedTwice", "FLOW.SORT", `{"sort_field": "a", "sort_fields": [{"field": "b"}]}`, []string{"invalid_config configurations.sort_fields"}},
+		{"TwoTimes", "FLOW.WAIT", `{"wait_type": "timer", "for_seconds": 1, "until": "2030-01-01T00:00:00Z"}`, []string{"invalid_config configurations.until"}},
+		{"FieldRuleTypo", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", `{"title": "t", "input_fields": [{"name": "a", "type": "number", "validation": {"minimun": 3}}]}`, []string{"invalid_config configurations.input_fields[0].validation"}},
+		{"FieldRuleOfNumbers", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", `{"title": "t", "input_fields": [{"name": "a", "validation": {"min": 3}}]}`, []string{"invalid_config configurations.input_fields[0].validation"}},
+		{"FieldOptionsOfText", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", `{"title": "t", "input_fields": [{"name": "a", "options": ["x"]}]}`, []string{"invalid_config configurations.input_fields[0].options"}},
+		{"TooFewApprovers", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "t", "approvers": ["ann"], "min_approvals": 2}`, []string{"invalid_config configurations.min_approvals"}},
+		{"EnoughApprovers", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "t", "approvers": ["role:approver"], "min_approvals": 2}`, nil},
+		{"LateReminder", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "t", "timeout_seconds": 60, "reminder_seconds": 60}`, []string{"warning invalid_config configurations.reminder_seconds"}},
+		{"PatternOfRead", "ACTION.FILE_OPERATION", `{"operation": "read", "path": "a", "pattern": "*.csv"}`, []string{"warning invalid_config configurations.pattern"}},
+		{"DelimiterOfJSON", "ACTION.DATA_FORMATTING", `{"format_type": "json", "options": {"delimiter": ";"}}`, []string{"warning invalid_config configurations.options.delimiter"}},
 
 		// Agents.
 		{"AgentWithoutModel", "AI_AGENT.OPENAI_CHATGPT", `{"prompt": "hi"}`, []string{"invalid_config configurations"}},
@@ -142,6 +170,9 @@ func TestPlan_Problems(t *testing.T) {
 		{"WaitDatabase", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c", "database_config": {"query": "select 1"}}`, nil},
 		{"WaitDatabaseNothing", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c"}`, []string{"invalid_config configurations.database_config"}},
 		{"WaitDatabaseEmpty", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c", "database_config": {"query": ""}}`, []string{"invalid_config configurations.database_config.query"}},
+		{"WaitDatabaseWrites", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c", "database_config": {"query": "delete from t where id = {{id}}"}}`, []string{"invalid_config configurations.database_config.query"}},
+		{"WaitDatabaseUnknown", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c", "database_config": {"query": "{{query}}"}}`, nil},
+		{"WaitDatabaseReads", "FLOW.WAIT", `{"wait_type": "database_change", "credential_id": "c", "database_config": {"query": "with x as (select '{{name}}' as n) select n from x where n <> 'delete'"}}`, nil},
 		{"WaitDatabaseNoCredential", "FLOW.WAIT", `{"wait_type": "database_change", "database_config": {"query": "select 1"}}`, []string{"warning credential_missing configurations.credential_id"}},
 		{"WaitWebhook", "FLOW.WAIT", `{"wait_type": "webhook"}`, nil},
 		{"WaitWebhookMethod", "FLOW.WAIT", `{"wait_type": "webhook", "webhook_config": {"method": "TRACE"}}`, []string{"invalid_config configurations.webhook_config.method"}},

@@ -1,176 +1,19 @@
 package app
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"tandem/agent"
-	"tandem/api"
-	"tandem/node"
+	"tandem/reference"
 	"tandem/server"
 )
 
-// NodesReference is the reference of all kinds that can be run, made from what they say of themselves: pages by file name, one for each family and
-// an index.
+// NodesReference is the reference of all kinds that can be run: pages by file name.
 func NodesReference() (map[string]string, error) {
-	families := map[string][]node.Kind{}
-	for _, k := range theKinds().List() {
+	kinds := theKinds()
+	var list []reference.Kind
+	for _, k := range kinds.List() {
 		if k.About.Name != agent.TaskKind {
-			typ, _, _ := strings.Cut(k.About.Name, ".")
-			families[typ] = append(families[typ], k)
+			list = append(list, reference.Kind{Kind: k, Told: server.TellKind(kinds, k)})
 		}
 	}
-	pages := map[string]string{}
-	var index strings.Builder
-	index.WriteString("# Kinds of nodes\n\nWhat each kind is given and configured with, what comes out of it, what repeating it means, and a node to copy, made from the kinds themselves.\n" +
-		"每种节点的输入、配置、输出、重复执行的含义及示例，由程序生成。\n\nEvery kind also takes:\n\n")
-	writeFields(&index, node.CommonFields())
-	for _, typ := range slices.Sorted(maps.Keys(families)) {
-		file := strings.ToLower(typ) + ".md"
-		fmt.Fprintf(&index, "\n## [%s](%s)\n\n| kind | | |\n| --- | --- | --- |\n", typ, file)
-		var page strings.Builder
-		fmt.Fprintf(&page, "# %s\n\nMade from the kinds themselves; see [all kinds](README.md).\n", typ)
-		for _, k := range families[typ] {
-			about := k.About
-			fmt.Fprintf(&index, "| [%s](%s#%s) | %s %s | %s |\n", about.Name, file, anchor(about.Name), about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"))
-			if err := writeKind(&page, k); err != nil {
-				return nil, err
-			}
-		}
-		pages[file] = page.String()
-	}
-	pages["README.md"] = index.String()
-	return pages, nil
-}
-
-// anchor is how a heading is linked to.
-func anchor(heading string) string {
-	return strings.ToLower(strings.ReplaceAll(heading, ".", ""))
-}
-
-func writeKind(b *strings.Builder, k node.Kind) error {
-	about, told := k.About, server.TellKind(theKinds(), k)
-	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"), about.Description.In("zh"))
-	effects := map[string]string{"pure": "nothing outside notices a repeated run", "idempotent": "a run may be repeated", "once": "a run is never repeated without knowing how it went"}
-	effect := string(about.Effect)
-	fmt.Fprintf(b, "Effect: `%s`, %s.\n", effect, effects[effect])
-	if types := about.Needs.Credential; len(types) > 0 {
-		may := "It needs"
-		if about.Needs.Optional {
-			may = "It can use"
-		}
-		fmt.Fprintf(b, "%s a credential of the type %s.\n", may, "`"+strings.Join(types, "` or `")+"`")
-	}
-	for _, also := range about.Needs.Also {
-		fmt.Fprintf(b, "It needs: %s %s\n", also.In("en"), also.In("zh"))
-	}
-	if len(about.Older) > 0 {
-		fmt.Fprintf(b, "Older files call it %s.\n", "`"+strings.Join(about.Older, "` or `")+"`")
-	}
-	if len(about.Inputs) > 0 {
-		b.WriteString("\n| input | meaning | 含义 |\n| --- | --- | --- |\n")
-		writeValues(b, "", told.Inputs)
-	}
-	b.WriteString("\n| output key | meaning | 含义 |\n| --- | --- | --- |\n")
-	for i, key := range told.Keys {
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key.Name, key.Meaning.En, key.Meaning.Zh)
-		if same := SameFields(told.Keys, i); same != "" {
-			fmt.Fprintf(b, "| `%s/…` | as `%s` | 同 `%s` |\n", key.Name, same, same)
-			continue
-		}
-		writeValues(b, key.Name+"/", key.Fields)
-	}
-	b.WriteString("\n")
-	if fields := k.Fields(); len(fields) > 0 {
-		writeFields(b, fields)
-	} else {
-		b.WriteString("It has no configuration of its own.\n")
-	}
-	for i, group := range k.NeedGroups() {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(b, "One of %s must be set.\n", "`"+strings.Join(group, "`, `")+"`")
-	}
-	return writeExamples(b, told)
-}
-
-// writeExamples shows nodes to copy, each with what it is given and what comes of it.
-func writeExamples(b *strings.Builder, k api.NodeKind) error {
-	for _, e := range k.Examples {
-		text, err := ReadKindExample(k, e)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.Name, err)
-		}
-		fmt.Fprintf(b, "\nExample: %s %s\n\n", e.Shows.En, e.Shows.Zh)
-		b.WriteString("<!-- not run here: TestKinds_Examples runs it -->\n```yaml\n# node\n" + text.Node)
-		for _, input := range text.Inputs {
-			b.WriteString("---\n# input\n" + input)
-		}
-		for _, reply := range e.Replies {
-			b.WriteString("# reply\n" + Indented("#   ", reply+"\n"))
-		}
-		b.WriteString("---\n# output\n" + text.Output + "```\n")
-	}
-	return nil
-}
-
-func writeValues(b *strings.Builder, prefix string, list []api.NodeValue) {
-	for _, v := range list {
-		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, v.Name, v.Meaning.En, v.Meaning.Zh)
-	}
-}
-
-func writeFields(b *strings.Builder, fields []node.Field) {
-	b.WriteString("| field | takes | default | meaning | 含义 |\n| --- | --- | --- | --- | --- |\n")
-	writeRows(b, "", fields)
-}
-
-func writeRows(b *strings.Builder, prefix string, fields []node.Field) {
-	for _, f := range fields {
-		name, usual := "`"+prefix+f.Name+"`", ""
-		if f.Required && f.Default == "" {
-			name += " (required)"
-		}
-		if f.Default != "" {
-			usual = "`" + f.Default + "`"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"), f.Meaning.In("en"), f.Meaning.In("zh"))
-		below := prefix + f.Name + "."
-		if slices.Contains(f.Takes, "list") {
-			below = prefix + f.Name + "[]."
-		}
-		writeRows(b, below, f.Fields)
-	}
-}
-
-// allowedIn says what may be written in a field.
-func allowedIn(f node.Field) string {
-	text := strings.Join(f.Takes, " or ")
-	if len(f.Values) > 0 {
-		text = "`" + strings.Join(f.Values, "`, `") + "`"
-		if slices.Contains(f.Takes, "list") {
-			text = "list of " + text
-		}
-	}
-	switch {
-	case f.Min != nil && f.Max != nil:
-		text += fmt.Sprintf(", %s to %s", digits(*f.Min), digits(*f.Max))
-	case f.Min != nil:
-		text += ", at least " + digits(*f.Min)
-	case f.Max != nil:
-		text += ", at most " + digits(*f.Max)
-	}
-	if f.Fixed {
-		text += "; not a placeholder"
-	}
-	for _, c := range f.With {
-		text += fmt.Sprintf("; only with `%s` %s", c.Field, "`"+strings.Join(c.Values, "` or `")+"`")
-	}
-	if len(f.OlderNames)+len(f.OlderValues) > 0 {
-		text += "; also as " + "`" + strings.Join(slices.Concat(f.OlderNames, Quoted(f.OlderValues)), "`, `") + "`"
-	}
-	return text
+	return reference.Pages(list)
 }

@@ -18,7 +18,7 @@ import (
 
 // inventory is every kind that runs. A kind that disappears breaks the workflows that use it.
 const inventory = `
-	TRIGGER.MANUAL TRIGGER.WEBHOOK TRIGGER.CRON
+	TRIGGER.MANUAL TRIGGER.WEBHOOK TRIGGER.CRON TRIGGER.EMAIL TRIGGER.GITHUB TRIGGER.SLACK TRIGGER.TELEGRAM TRIGGER.DISCORD TRIGGER.FORM TRIGGER.CHAT
 
 	AI_AGENT.OPENAI_CHATGPT AI_AGENT.ANTHROPIC_CLAUDE AI_AGENT.GOOGLE_GEMINI AI_AGENT.LLM AI_AGENT.MCP_AGENT
 
@@ -43,7 +43,6 @@ const inventory = `
 
 // reserved are the names of kinds that do not run yet. Files that have them can be read.
 const reserved = `
-	TRIGGER.EMAIL TRIGGER.GITHUB TRIGGER.SLACK
 
 	EXTERNAL_ACTION.API_CALL EXTERNAL_ACTION.WEBHOOK EXTERNAL_ACTION.NOTIFICATION EXTERNAL_ACTION.SLACK
 	EXTERNAL_ACTION.DISCORD_ACTION EXTERNAL_ACTION.TELEGRAM_ACTION EXTERNAL_ACTION.EMAIL EXTERNAL_ACTION.GITHUB
@@ -132,6 +131,11 @@ func TestKinds_Inventory(t *testing.T) {
 	}
 }
 
+// namesRecord recognises fields that name records of the workspace by what they are called.
+func namesRecord(field string) bool {
+	return strings.HasSuffix(field, "profile") || strings.HasSuffix(field, "profiles") || slices.Contains([]string{"profile_id", "agent_id", "workflow_id", "template_id", "approvers", "reviewers", "mcp_servers"}, field)
+}
+
 // Every field says in both languages what it means, every key what comes out under it, and every default passes the check that a written value has
 // to pass: leaving a field out must not be better than writing down what it is anyway.
 func TestKinds_FieldsAreDescribed(t *testing.T) {
@@ -142,6 +146,9 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 		for _, f := range fields {
 			if checked++; f.Meaning.Words("en") == "" || f.Meaning.Words("zh") == "" {
 				t.Errorf("%s does not say what %s%s means, in English (doc) and Chinese (zh)", kind, at, f.Name)
+			}
+			if namesRecord(f.Name) && f.Names == "" {
+				t.Errorf("%s: %s%s names a record, and no tag names says of which sort", kind, at, f.Name)
 			}
 			look(kind, at+f.Name+".", f.Fields)
 		}

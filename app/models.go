@@ -45,8 +45,8 @@ func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *mo
 	return i.speech
 }
 
-// Providers are the names of the providers, sorted.
-func (i *Instance) Providers() []string { return i.parts.ProviderNames() }
+// Providers is what the providers say of themselves, by name.
+func (i *Instance) Providers() []llm.About { return i.parts.AboutProviders() }
 
 // logStages writes the stages of completions for operators who look that closely. Prompts and answers are not among it.
 func logStages(log *slog.Logger) func(level, message string, fields map[string]any) {

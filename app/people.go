@@ -27,15 +27,34 @@ func (i *Instance) people(o Options) *human.Desk {
 		questions = ownQuestions{questions, func() []store.Ref { return i.host.Own() }}
 	}
 	return human.New(human.Options{
-		Interactions: questions, Users: i.stores.Users, Channels: i.parts.Channels, PublicURL: o.PublicURL, Log: i.log,
+		Interactions: questions, Users: i.stores.Users, Contacts: i.stores.Contacts, Channels: i.parts.Channels, PublicURL: o.PublicURL, Log: i.log,
 		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
-		Wake:        func(ref store.Ref) { i.host.Look(ref) },
+		Wake:        i.wakes(o.Rest),
+		Listened:    func(ctx context.Context) ([]store.Account, error) { return i.triggers.Accounts(ctx) },
 		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
 			return i.purse.Raise(ctx, p, id, budget, by, true)
 		},
 		Judge: i.judge,
 	})
 }
+
+// wakes tells an execution that one of its questions is decided. A resting instance may end at once, so it waits until the execution has taken note: else it would be listed as
+// waiting for a person until another instance looks. Nothing of it runs by that.
+func (i *Instance) wakes(rest bool) func(store.Ref) {
+	if !rest {
+		return func(ref store.Ref) { i.host.Look(ref) }
+	}
+	return func(ref store.Ref) {
+		ctx, cancel := context.WithTimeout(context.Background(), noteLimit)
+		defer cancel()
+		if _, err := i.host.Act(ctx, identity.System(ref.Workspace), host.Request{Execution: ref.Execution, Action: host.ActionLook}); err != nil {
+			i.log.Warn("the answer is on disk, and its execution will learn of it from the next instance", "execution", ref.Execution, "error", err)
+		}
+	}
+}
+
+// noteLimit is how long an execution may take to note an answer before a command ends without it.
+const noteLimit = 10 * time.Second
 
 // asked makes the record of a question. What cannot be asked as it was meant is put to those who operate the instance: a
 // question without a record could never be answered.
@@ -47,6 +66,7 @@ func (i *Instance) asked(q local.Question) store.Interaction {
 	opened, err := i.desk.Media().Open(human.Question{
 		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
 		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: i.byID(q.Workspace, q.Request), Time: q.Time,
+		Reach: i.desk.Reaches(context.Background(), q.Workspace),
 	})
 	if err != nil {
 		i.log.Error("a question cannot be asked as it was meant; operators are asked", "execution", q.Execution, "question", q.Ask, "error", err)

@@ -171,7 +171,6 @@ func TestPeopleGuard_OnError(t *testing.T) {
 		status       engine.Status
 		runs         string // the node that runs all the same
 	}{
-		"default":  {nodes: []string{guardStart, asks(", " + defaults), guardPay}, links: []string{"start ask", "ask pay"}, status: engine.StatusError},
 		"continue": {nodes: []string{guardStart, asks(", on_error: continue"), guardPay}, links: []string{"start ask", "ask pay error"}, status: engine.StatusError},
 		"around it": {nodes: []string{guardStart, "to FLOW.TIMEOUT {timeout_seconds: 600, " + defaults + "}", asks(""), guardPay},
 			links: []string{"start to", "to ask body", "to pay result"}, status: engine.StatusError},
@@ -179,8 +178,6 @@ func TestPeopleGuard_OnError(t *testing.T) {
 			links: []string{"start call", "call pay"}, status: engine.StatusError},
 		"the execution that asks": {nodes: []string{guardStart, "call FLOW.SUB_WORKFLOW {workflow_id: withdrawn_child, revision: latest, " + defaults + "}", guardPay},
 			links: []string{"start call", "call pay"}, child: true, status: engine.StatusError},
-		"nobody, default": {nodes: []string{guardStart, asks(nobody + ", " + defaults), guardPay, "tell CALL.EMPTY"},
-			links: []string{"start ask", "ask pay", "ask tell error"}, late: true, status: engine.StatusSuccess, runs: "tell"},
 		"nobody, continue": {nodes: []string{guardStart, asks(nobody + ", on_error: continue"), guardPay, "tell CALL.EMPTY"},
 			links: []string{"start ask", "ask pay", "ask tell error"}, late: true, status: engine.StatusSuccess, runs: "tell"},
 		"nobody, around it": {nodes: []string{guardStart, "to FLOW.TIMEOUT {timeout_seconds: 600, " + defaults + "}", asks(nobody), guardPay},

@@ -412,6 +412,7 @@ func TestPeopleKinds_Examples(t *testing.T) {
 			{inputs: `{"item":"desk","amount":90}`, says: []string{"desk is ordered"}},
 			{inputs: `{"item":"desk","amount":900}`, answers: []string{`{"action":"buy"}`}, says: []string{"desk is ordered"}},
 			{inputs: `{"item":"desk","amount":900}`, answers: []string{`{"action":"refuse","notes":"no room"}`}, says: []string{"desk is not ordered: no room"}},
+			{inputs: `{"item":"desk","amount":900}`, answers: []string{`{"action":"refuse"}`}, says: []string{"desk is not ordered: no reason was given"}},
 		},
 		"human_form": {{inputs: `{"guest":"Ada"}`, answers: []string{`{"field_values":{"nights":"3","arrival":"2030-05-01","room":"double"}}`}, says: []string{"Ada stays 3 nights from 2030-05-01 in a double room"}}},
 		"human_review": {

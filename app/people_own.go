@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -64,9 +65,10 @@ func (q ownQuestions) Accounts(ctx context.Context, _ identity.Principal) (accou
 			return nil, err
 		}
 		for _, i := range page.Interactions {
-			a := store.Account{Workspace: i.Workspace, Channel: i.Channel, Credential: i.Credential}
-			if a.Credential != "" && !slices.Contains(accounts, a) {
-				accounts = append(accounts, a)
+			for _, a := range human.Accounts(i) {
+				if !slices.Contains(accounts, a) {
+					accounts = append(accounts, a)
+				}
 			}
 		}
 	}

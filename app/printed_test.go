@@ -148,7 +148,7 @@ func TestPrinted_WhileItRuns(t *testing.T) {
 	x.reaches(t, id, engine.StatusCanceled)
 }
 
-// A conversion that returns what it was given, whole or changed, does not hand on the names that it was given besides.
+// A conversion that returns what it was given, whole, changed or inside of something else, does not hand on the names that it was given besides.
 func TestConversion_HandsOnNoAliases(t *testing.T) {
 	t.Parallel()
 	i := openWithCode(t, t.TempDir())
@@ -163,6 +163,9 @@ func TestConversion_HandsOnNoAliases(t *testing.T) {
 		"one_field_more": {"lambda d: {**d, 'b': 2}", `{"a":1}`, `{"a":1,"b":2}`},
 		"in_place":       {"def convert(d):\n  d['a'] += 1\n  print('converted')\n  return d", `{"a":1}`, `{"a":2}`},
 		"wanted":         {"lambda d: {'data': d['data']}", `{"a":1}`, `{"data":{"a":1}}`},
+		"wrapped":        {"lambda d: {'order': d}", `{"a":1,"n":12345678901234567890}`, `{"order":{"a":1,"n":12345678901234567890}}`},
+		"in_a_list":      {"def convert(d): return {'l': [d, d['value']]}", `{"a":1}`, `{"l":[{"a":1},{"a":1}]}`},
+		"js_wrapped":     {"(x) => ({order: x})", `{"a":1}`, `{"order":{"a":1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

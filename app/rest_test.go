@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tandem/api"
+	"tandem/client"
 	"tandem/engine"
 	"tandem/outbound"
 )
@@ -74,7 +75,16 @@ connections:
 			}
 		}
 	})
-	rest(func(c *Connection) { // what was answered is looked at, and rests
+	rest(func(c *Connection) { // what was answered is listed as that, and rests
+		list, err := c.Executions(t.Context(), client.ExecutionQuery{})
+		if err != nil || len(list.Executions) != 2 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		for _, e := range list.Executions {
+			if e.Status != string(engine.StatusRunning) {
+				t.Errorf("%s is listed as %s after its only question was answered", e.ExecutionID, e.Status)
+			}
+		}
 		if _, err := c.Act(t.Context(), ids[0], api.ActionRequest{Action: "pause"}); err != nil {
 			t.Fatal(err)
 		}

@@ -69,3 +69,20 @@ func TestRevisionAround_IsRefused(t *testing.T) {
 	put(6)
 	want[api.ExecuteResponse](t, start("1"), http.StatusAccepted)
 }
+
+// The revision that is deployed may be started by its number, although a newer one asks: it is what triggers start until the newer one is deployed. Then
+// it is an older one like any other; and what ran it is not forked around the newer question in either case.
+func TestRevisionAround_Deployed(t *testing.T) {
+	t.Parallel()
+	x, _ := openForPeople(t)
+	pay := "  - {id: pay, description: d, type: CALL, subtype: EMPTY}\n"
+	ask := "  - {id: ask, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: \"Pay?\", approvers: [approver]}}\n"
+	x.deploys(t, "around", flowOf("around", pay, "  - {from_node: start, to_node: pay}\n"))
+	x.saves(t, "around", flowOf("around", ask+pay, "  - {from_node: start, to_node: ask}\n  - {from_node: ask, to_node: pay, output_key: approve}\n"))
+	start := func() answer { return x.call(t, "operator", "POST", "/workflows/around/execute", `{"revision":1}`) }
+	id := want[api.ExecuteResponse](t, start(), http.StatusAccepted).ExecutionID
+	x.reaches(t, id, engine.StatusSuccess)
+	refused(t, x.call(t, "operator", "POST", "/executions/"+id+"/actions", api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
+	want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/around/deploy", nil), http.StatusOK)
+	refused(t, start(), http.StatusConflict, "approval_required")
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"tandem/credential"
 	"tandem/fault"
@@ -83,6 +84,9 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	if err := reseal(ctx, db.Stores(), ring, &r, o.reached); err != nil {
 		return r, err
 	}
+	if err := enterRotation(ctx, db.Stores(), r); err != nil {
+		return r, err
+	}
 	if o.MasterKey != "" || o.KeepOld || len(r.Unreadable) > 0 {
 		return r, nil
 	}
@@ -93,6 +97,23 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	r.Dropped = true
 	o.reached("old keys dropped")
 	return r, nil
+}
+
+// enterRotation tells the audit log of every workspace that its credentials are under another key now.
+func enterRotation(ctx context.Context, stores store.Stores, r Rotation) error {
+	list, err := stores.Workspaces.List(ctx, identity.System(""))
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		if err := stores.Audit.Enter(ctx, identity.System(w.ID), store.AuditEntry{
+			Time: time.Now().UnixMilli(), User: identity.LocalUser, Action: "key.rotate", Object: "key", ObjectID: r.Key, Outcome: store.AuditDone,
+			Detail: store.AuditDetail(map[string]any{"resealed": r.Resealed, "unreadable": len(r.Unreadable)}),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newKey is the ring whose newest key is the new one.

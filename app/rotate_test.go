@@ -176,6 +176,10 @@ func TestRotate_Keys(t *testing.T) {
 	}
 	// What no key opens is named, and nothing else is held up.
 	inDir(t, dir, func(stores store.Stores, _ *os.Root) {
+		list, err := stores.Audit.List(t.Context(), identity.System("other"), store.AuditQuery{Action: "key.rotate"})
+		if err != nil || len(list) != 1 || list[0].ObjectID != kept.Key || list[0].User != identity.LocalUser {
+			t.Errorf("that the key was changed was entered as %+v, %v", list, err)
+		}
 		works(t, stores.Credentials.Create(t.Context(), identity.System("other"), store.Credential{ID: "c3", Name: "broken", Type: "openai", Sealed: []byte("not sealed")}))
 	})
 	broken, err := RotateKey(t.Context(), RotateOptions{Dir: dir})

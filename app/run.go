@@ -114,7 +114,9 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 		}
 	}
 	if err == nil && report.Valid {
-		e, err = c.run(ctx, r, def)
+		if e, err = c.run(ctx, r, def); err == nil {
+			err = c.WholeOutputs(context.WithoutCancel(ctx), &e)
+		}
 	}
 	if cerr := c.Close(); err == nil {
 		err = cerr

@@ -31,6 +31,8 @@ import (
 	"tandem/server"
 	"tandem/store"
 	"tandem/tracing"
+	"tandem/validation"
+	"tandem/web"
 	"tandem/workflow"
 )
 
@@ -85,6 +87,8 @@ type Serving struct {
 	URL string
 	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
 	Secret string
+	// Code is that of a login link for the first user, made with the secret.
+	Code string
 	// Workflows are the ids of the definitions that were kept, Profiles those of the profiles that are new.
 	Workflows []string
 	Profiles  []string
@@ -142,7 +146,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: metrics.Removed, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)
@@ -176,6 +180,12 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	if err != nil {
 		return err
 	}
+	code := ""
+	if secret != "" {
+		if code, err = i.LoginCode(ctx); err != nil {
+			return err
+		}
+	}
 	web := &http.Server{
 		Handler: tracer.Wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
@@ -186,11 +196,11 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	defer serveBeside(ctx, o.Dir, web.Handler, o.Log)()
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
-		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept, Profiles: profiles})
+		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Code: code, Workflows: kept, Profiles: profiles})
 	}
 	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
-	background.Go(func() { i.tidyUp(tidying, o.AuditDays, o.Log) })
+	background.Go(func() { i.limits.Keep(tidying, route.SessionIdle) })
 	background.Go(func() { i.preparePython(tidying, o.Log) })
 	defer background.Wait()
 	defer stopTidying()
@@ -261,7 +271,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
+		Stores: i.stores, Web: web.Files(), Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {
@@ -270,7 +280,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			return source.Definition, problems
 		},
 		Revisions: i.revisions, Credentials: i.vault.opener,
-		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, Limits: i.limits, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 
@@ -328,7 +338,11 @@ func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
-		def, report := readDefinition(name, nil)
+		data, problem := validation.ReadFile(name, nil)
+		if problem != nil {
+			return nil, fault.Newf(fault.Invalid, "%s: %s", name, problem.Message)
+		}
+		def, report := definitionIn(name, data)
 		if def == nil {
 			for _, p := range report.Problems {
 				if p.Severity != workflow.SeverityWarning {
@@ -337,7 +351,7 @@ func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
 			}
 			return nil, fault.Newf(fault.Invalid, "%s cannot be kept; see: tandem validate %s", name, name)
 		}
-		w, err := i.Save(ctx, Local(), def)
+		w, err := i.keep(ctx, Local(), def, store.SourceOf(data))
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)
 		}

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +211,88 @@ func TestSizes_IterationsWriteWhatIsNew(t *testing.T) {
 	}
 }
 
+// An iteration whose nodes do not read a large field of its input is not charged for it: the field is neither copied nor read again. It runs by itself, since it
+// counts all that the process allocates.
+func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
+	x := openSite(t)
+	doc := strings.Repeat("x", 1<<20)
+	for _, c := range []struct{ name, kind, config, body string }{
+		{"beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY"},
+		{"range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: %d, max_iterations: 1000}`, "CALL.EMPTY"},
+		{"own", "WHILE", `{condition_expression: "index < %d", max_iterations: 1000}`, "CALL.EMPTY"},
+		{"memory", "FOR_EACH", `{items_path: orders}`, `MEMORY.KEY_VALUE_STORE {operation: set, session_id: "s-{{customer}}"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			allocated := func(count int) uint64 {
+				id, config := fmt.Sprint(c.name, count), c.config
+				if strings.Contains(config, "%d") {
+					config = fmt.Sprintf(config, count)
+				}
+				x.save(t, guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body}, []string{"start each", "each body iteration", "body each"}))
+				input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","key":"k","value":"v","customer"`, 1)
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				r := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60}), http.StatusOK)
+				runtime.ReadMemStats(&after)
+				if r.Status != "SUCCESS" {
+					t.Fatalf("status %s", r.Status)
+				}
+				return after.TotalAlloc - before.TotalAlloc
+			}
+			allocated(5)
+			few, many := allocated(10), allocated(110)
+			if each := int64(many-few) / 100; each > 200_000 {
+				t.Errorf("each iteration allocated %d bytes, with a field of %d bytes that it does not read", each, len(doc))
+			}
+		})
+	}
+}
+
+// What a node that skims its input is not given is read by it all the same, and shown where its input is shown.
+func TestSizes_WhatStandsBesideAnInputIsRead(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: beside, name: beside, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: orders}, input_params: {big: "{{doc}}", replaced: "{{doc}}", key: k, value: v}}
+  - {id: keep, description: d, type: MEMORY, subtype: KEY_VALUE_STORE, configurations: {operation: set, session_id: "{{big.id}}-{{replaced}}"}, input_params: {replaced: 7}}
+  - {id: value, description: d, type: MEMORY, subtype: KEY_VALUE_STORE, configurations: {operation: set, session_id: s}, input_params: {value: "{{doc}}"}}
+  - {id: fails, description: d, type: MEMORY, subtype: KEY_VALUE_STORE, configurations: {operation: set, session_id: s, on_error: continue}, input_params: {key: ""}}
+  - {id: failed, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: keep, output_key: iteration}
+  - {from_node: each, to_node: value, output_key: iteration}
+  - {from_node: each, to_node: fails, output_key: iteration}
+  - {from_node: fails, to_node: failed, output_key: error}
+`)
+	text := strings.Repeat("x", 100_000)
+	doc := `{"id":"ann","text":"` + text + `"}`
+	e, r := ran(t, x, "beside", `{"doc":`+doc+`,"orders":[1,2]}`)
+	if e.Status != "SUCCESS" {
+		t.Fatalf("status %s, %+v", e.Status, e.Error)
+	}
+	if n := e.NodeExecutions["failed"].ActivationCount; n != 2 {
+		t.Errorf("the failure was handed on %d times", n)
+	}
+	shown := func(activation string) string {
+		t.Helper()
+		a := want[api.NodeExecution](t, x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/activations/"+url.PathEscape("each[1]/"+activation), nil), http.StatusOK)
+		return string(a.InputData)
+	}
+	if got := shown("keep"); !strings.HasPrefix(got, `{"doc":`+doc+`,`) || !strings.HasSuffix(got, `,"big":`+doc+`,"replaced":7,"key":"k","value":"v","item":2,"index":1}`) {
+		t.Errorf("the input is shown as %s", strings.ReplaceAll(got, text, "…"))
+	}
+	if got := shown("failed"); !strings.Contains(got, `"input":{"doc":`+doc+`,`) || !strings.Contains(got, `,"big":`+doc+`,"replaced":`+doc+`,"key":"","value":"v","item":2,"index":1}`) {
+		t.Errorf("what goes with the error is %s", strings.ReplaceAll(got, text, "…"))
+	}
+	if a := x.call(t, "admin", "GET", "/memory", nil); !strings.Contains(string(a.body), "ann-7") {
+		t.Errorf("nothing was stored under what the large field says: %.500s", a.body)
+	}
+}
+
 // blobBytes is the size of all large values.
 func blobBytes(t testing.TB, dir string) (size int64) {
 	t.Helper()
@@ -345,5 +429,50 @@ func BenchmarkForEach_FieldBeside(b *testing.B) {
 	for i, unit := range []string{"100KB", "1MB"} {
 		b.ReportMetric(float64(spent[i].Microseconds())/float64(b.N)/count, "µs/iteration-beside-"+unit)
 		b.ReportMetric(float64(written[i])/float64(b.N)/count, "B-written/iteration-beside-"+unit)
+	}
+}
+
+// BenchmarkLoops_PayloadSize runs the loops with a payload of 1 KB, one of 1 MB and one of 3 MB that stays as it is, in turns: a loop with a condition, a
+// range, and a list with the payload beside it, each with a body that hands nothing on, and the list with a body that hands everything on. Reported is what an execution with
+// one iteration takes, and for each size what every further iteration takes, with the ratio to the smallest.
+func BenchmarkLoops_PayloadSize(b *testing.B) {
+	units := []string{"1KB", "1MB", "3MB"}
+	for _, c := range []struct {
+		name, kind, config, body string
+		count                    int
+	}{
+		{"While", "WHILE", `{condition_expression: "index < n", max_iterations: 10000}`, "CALL.EMPTY", 2000},
+		{"Range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: "{{n}}", max_iterations: 10000}`, "CALL.EMPTY", 2000},
+		{"Beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY", 2000},
+		{"Handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", 20},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			x := openSite(b)
+			x.save(b, guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body}, []string{"start each", "each body iteration", "body each"}))
+			one, each := make([]time.Duration, len(units)), make([]time.Duration, len(units))
+			for b.Loop() {
+				for i, size := range []int{1_000, 1_000_000, 3_000_000} {
+					took := func(count int) time.Duration {
+						input := strings.Replace(orders(count, 10), `"customer"`, fmt.Sprintf(`"n":%d,"doc":%q,"customer"`, count, strings.Repeat("x", size)), 1)
+						began := time.Now()
+						a := x.call(b, "operator", "POST", "/workflows/loops/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60})
+						if r := want[api.ExecuteResponse](b, a, http.StatusOK); r.Status != "SUCCESS" {
+							b.Fatalf("status %s", r.Status)
+						}
+						return time.Since(began)
+					}
+					first := took(1)
+					one[i] += first
+					each[i] += (took(c.count+1) - first) / time.Duration(c.count)
+				}
+			}
+			for i, unit := range units {
+				b.ReportMetric(float64(one[i].Microseconds())/1000/float64(b.N), "ms/execution-with-"+unit)
+				b.ReportMetric(float64(each[i].Nanoseconds())/1000/float64(b.N), "µs/iteration-with-"+unit)
+				if i > 0 {
+					b.ReportMetric(float64(each[i])/float64(each[0]), "ratio-"+unit+"-to-1KB")
+				}
+			}
+		})
 	}
 }

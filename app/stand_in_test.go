@@ -114,3 +114,78 @@ func TestStandIn_WarnsOfKeysThatAreNotProduced(t *testing.T) {
 		t.Errorf("problems %+v", report.Problems)
 	}
 }
+
+// What a failure that is handled does to what comes after the node is told when the workflow is saved.
+func TestStandIn_Handling(t *testing.T) {
+	t.Parallel()
+	const (
+		dead     = "warning key_not_produced"
+		unused   = "warning error_not_connected"
+		refused  = "error invalid_config"
+		defaults = "on_error: default_output, default_output: {d: 1}"
+	)
+	for name, c := range map[string]struct {
+		node  string
+		links string   // what leaves the node: keys, each to a node of its own
+		want  []string // severity, code and path
+	}{
+		"Sort":            {"FLOW.SORT {sort_field: a, " + defaults + "}", "result sorted", []string{dead + " connections[2].output_key"}},
+		"Validation":      {"ACTION.DATA_VALIDATION {schema: {type: object}, " + defaults + "}", "valid invalid", []string{dead + " connections[1].output_key", dead + " connections[2].output_key"}},
+		"Filter":          {"FLOW.FILTER {conditions: [{field: a, operator: equals, value: 1}], " + defaults + "}", "passed", []string{dead + " connections[1].output_key"}},
+		"Predicates":      {"FLOW.SPLIT {split_mode: predicate, predicate_paths: {big: 'item > 1'}, " + defaults + "}", "big result", []string{dead + " connections[1].output_key"}},
+		"Model":           {"AI_AGENT.LLM {profile_id: demo, prompt: x, " + defaults + "}", "structured_data", []string{dead + " connections[1].output_key"}},
+		"Main":            {"FLOW.SORT {sort_field: a, " + defaults + "}", "main result", nil},
+		"Instead":         {"FLOW.WAIT {wait_type: timer, for_seconds: 1, " + defaults + "}", "completed timeout cancelled", nil},
+		"SwitchedOff":     {"FLOW.SORT {enabled: false, sort_field: a, on_error: continue}", "result", nil},
+		"Question":        {"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL {title: t, " + defaults + "}", "confirmed rejected", []string{refused + " nodes[1].configurations.on_error"}},
+		"QuestionError":   {"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL {title: t, " + defaults + "}", "error", []string{refused + " nodes[1].configurations.on_error"}},
+		"Advisory":        {"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL {title: t, advisory: true, " + defaults + "}", "result timeout confirmed", []string{dead + " connections[3].output_key"}},
+		"OneBranch":       {"FLOW.IF {condition_expression: 'data.a', on_error: default_output, default_output: {'false': {}}}", "true false", nil},
+		"BothBranches":    {"FLOW.IF {condition_expression: 'data.a', on_error: default_output, default_output: {'false': {}, 'true': {}}}", "true false", []string{refused + " nodes[1].configurations.default_output"}},
+		"TwoCases":        {"FLOW.SWITCH {switch_value: data.a, cases: [{case: 1, output_key: one}], on_error: default_output, default_output: {one: {}, default: {}}}", "one default", []string{refused + " nodes[1].configurations.default_output"}},
+		"Continue":        {"FLOW.SORT {sort_field: a, on_error: continue}", "result sorted", []string{unused + " nodes[1].configurations.on_error"}},
+		"ContinueHandled": {"FLOW.SORT {sort_field: a, on_error: continue}", "result error", nil},
+		"ContinueLast":    {"FLOW.SORT {sort_field: a, on_error: continue}", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nodes, links := []string{guardStart, "n " + c.node}, []string{"start n"}
+			for i, key := range strings.Fields(c.links) {
+				nodes, links = append(nodes, fmt.Sprintf("k%d CALL.EMPTY", i)), append(links, fmt.Sprintf("n k%d %s", i, key))
+			}
+			var told []string
+			for _, p := range Validate("f.yaml", []byte(guardFlow("f", "", nodes, links))).Problems {
+				told = append(told, fmt.Sprintf("%s %s %s", p.Severity, p.Code, p.Path))
+			}
+			slices.Sort(told)
+			if !slices.Equal(told, c.want) {
+				t.Errorf("told %q, not %q", told, c.want)
+			}
+		})
+	}
+}
+
+// A node of a body whose only way on is back to its loop may fail and be passed over: the loop tells of it.
+func TestStandIn_ContinueInABody(t *testing.T) {
+	t.Parallel()
+	report := Validate("f.yaml", []byte(guardFlow("f", "", []string{guardStart, "each FLOW.FOR_EACH {items_path: l}", "n FLOW.SORT {sort_field: a, on_error: continue}"},
+		[]string{"start each", "each n iteration", "n each"})))
+	if len(report.Problems) > 0 {
+		t.Errorf("problems %+v", report.Problems)
+	}
+}
+
+// A branch that only a run can tell is one branch, too.
+func TestStandIn_OneBranchWhenItRuns(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, guardFlow("both", "", []string{guardStart, `n FLOW.IF {condition_expression: "int('x') > 0", on_error: default_output, default_output: "{{instead}}"}`, "yes CALL.EMPTY", "no CALL.EMPTY"},
+		[]string{"start n", "n yes true", "n no false"}))
+	e, _ := ran(t, x, "both", `{"instead": {"true": {}, "false": {}}}`)
+	if e.Status != "ERROR" || e.Error == nil || !strings.Contains(e.Error.ErrorMessage, "false, true; keep one of them") {
+		t.Errorf("status %s, %+v", e.Status, e.Error)
+	}
+	if e, _ = ran(t, x, "both", `{"instead": {"false": {}}}`); e.Status != "SUCCESS" || e.NodeExecutions["no"].Status != "completed" || e.NodeExecutions["yes"].Status == "completed" {
+		t.Errorf("status %s, %+v", e.Status, e.NodeExecutions)
+	}
+}

@@ -312,6 +312,11 @@ func TestSteps_OlderSpellings(t *testing.T) {
 	if a := x.call(t, "admin", "PUT", "/agents/helper", `{"name":"helper","llmProfile":"m","autoExecute":true}`); a.status >= 300 || !strings.Contains(string(a.body), `"auto_execute":true`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
+	for _, spelling := range []string{"profileId", "profile_id"} {
+		if a := x.call(t, "admin", "PUT", "/agents/helper", `{"name":"helper","`+spelling+`":"m","autoExecute":true}`); a.status >= 300 || !strings.Contains(string(a.body), `"llm_profile":"m"`) {
+			t.Errorf("%s: %d %s", spelling, a.status, a.body)
+		}
+	}
 	if a := x.call(t, "operator", "POST", "/agents/helper/tasks", `{"userInput":"go","autoExecute":false}`); a.status >= 300 {
 		t.Errorf("%d %s", a.status, a.body)
 	}

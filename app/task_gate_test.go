@@ -161,11 +161,12 @@ func TestTask_ConfirmationIsBound(t *testing.T) {
 	e := x.ask(api.TaskRequest{})
 	q := x.question(e, "confirm")
 	agrees(t, "arguments", string(q.Arguments), `{"city":"Hangzhou"}`)
-	// An answer that is about other arguments confirms nothing: the task ends.
-	other := x.ask(api.TaskRequest{Question: "once more"})
-	x.question(other, "confirm")
-	other = x.say(other.ExecutionID, `{"confirm":true,"arguments":{"city":"Shanghai"}}`)
-	x.ended(other, engine.StatusCanceled)
+	// An answer that brings other arguments confirms nothing: it is refused, and the question stays.
+	_, err := x.as(taskUser).Input(x.Context(), e.ExecutionID, api.InputRequest{NodeID: "task", InputData: json.RawMessage(`{"confirm":true,"arguments":{"city":"Shanghai"}}`)})
+	if fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(err.Error(), "input_data.arguments") {
+		t.Errorf("other arguments: %v", err)
+	}
+	agrees(t, "calls before anybody has confirmed", len(b.made()), 0)
 
 	e = x.say(e.ExecutionID, `{"confirm":true}`)
 	again := x.question(e, "confirm")

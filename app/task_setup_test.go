@@ -150,7 +150,13 @@ const taskUser = "operator"
 
 func openTasks(t *testing.T, m *mind, b *toolbox, change ...func(*api.Agent)) *taskSite {
 	t.Helper()
-	x := &taskSite{site: openSite(t), T: t, mind: m, tools: b, users: map[string]*client.Client{}}
+	return tasksOn(t, openSite(t), m, b, change...)
+}
+
+// tasksOn adds the agent and the tool server to a site.
+func tasksOn(t *testing.T, on *site, m *mind, b *toolbox, change ...func(*api.Agent)) *taskSite {
+	t.Helper()
+	x := &taskSite{site: on, T: t, mind: m, tools: b, users: map[string]*client.Client{}}
 	if err := x.SaveProfile(t.Context(), user, m.profile("mind")); err != nil {
 		t.Fatal(err)
 	}

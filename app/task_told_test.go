@@ -19,6 +19,10 @@ func TestTask_IsAddressedByItsSteps(t *testing.T) {
 	e := x.ask(api.TaskRequest{Metadata: json.RawMessage(`{"city":"Hangzhou"}`), ConversationID: "talk"})
 	x.question(e, "confirm")
 	c := x.checkpoint(t, e.ExecutionID)
+	listed := want[api.Executions](t, x.call(t, taskUser, http.MethodGet, "/agents/helper/tasks", nil), http.StatusOK)
+	if len(listed.Executions) != 1 || listed.Executions[0].TaskName != "a test" || listed.Executions[0].ConversationID == "" {
+		t.Errorf("the listing of tasks: %+v", listed)
+	}
 	if c.AppID != "helper" || c.ExecutorName != "a test" || c.StepID != "step_1" || c.StepName != "box/read" || c.StepStatus != "WAITING" || string(c.Data["input"]) != `{"city":"Hangzhou"}` {
 		t.Errorf("the checkpoint is %+v", c)
 	}

@@ -22,14 +22,14 @@ func TestInstance_Tidies(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := x.tidy(t.Context(), now, 0); err != nil || n != 1 {
-		t.Fatalf("removed %d, %v", n, err)
+	if out, err := x.limits.Tidy(t.Context(), now, time.Hour, 1); err != nil || out.Others != 1 {
+		t.Fatalf("removed %+v, %v", out, err)
 	}
 	page, err := x.stores.Memories.Records(t.Context(), p, store.MemoryQuery{Scope: "m"})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "new" {
 		t.Errorf("left %+v, %v", page, err)
 	}
-	if n, err := x.tidy(t.Context(), now, 0); err != nil || n != 0 {
-		t.Errorf("removed %d more, %v", n, err)
+	if out, err := x.limits.Tidy(t.Context(), now, time.Hour, 1); err != nil || out.Others != 0 {
+		t.Errorf("removed %+v more, %v", out, err)
 	}
 }

@@ -360,7 +360,8 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 		}
 		return "", err
 	}
-	if err := t.finish(context.WithoutCancel(ctx), p, server.Credential, g); err != nil {
+	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: workspace, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: server.Credential, Detail: store.AuditDetail(map[string]string{"server_id": id})})
+	if err := t.finish(audited, p, server.Credential, g); err != nil {
 		return "", err
 	}
 	t.ForgetChallenge(workspace, id)
@@ -474,7 +475,7 @@ func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy
 				return nil, fault.Newf(fault.Invalid, "%s: %s: a policy is read_only, ask or never, or an object with policy and rules: %v", file, name, err)
 			}
 		}
-		p.SetBy, p.SetTime, p.Lapsed = "", 0, false // a file may be what "policy --json" printed
+		p.SetBy, p.TokenMadeBy, p.SetTime, p.Lapsed = "", "", 0, false // a file may be what "policy --json" printed
 		list[name] = p
 	}
 	return list, nil

@@ -99,6 +99,49 @@ func TestTools_PoliciesInATurn(t *testing.T) {
 	}
 }
 
+// Whoever lists the tools that need an approval may call them by any of their names; a name that stands for no tool stops the node, because its author
+// wants to be asked and would not be.
+func TestTools_ApprovalByName(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
+			return chatReply{text: []string{"done"}}
+		}
+		return chatReply{calls: []chatCall{chatCallOf(0, "box__wipe", `{"n":1}`)}}
+	})
+	x.saveProfile(t, model.profile("main"))
+	box := newToolbox(t, nil, wipe())
+	if err := x.stores.MCPServers.Put(t.Context(), identity.System("default"), box.server(t, "box").WithDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	want[api.MCPTools](t, x.call(t, "operator", "POST", "/mcp/servers/box/activate", `{"policies":{"wipe":{"policy":"read_only"}}}`), http.StatusOK)
+	for i, c := range []struct{ names, want string }{
+		{`["box/wipe"]`, "asks"}, {`["wipe"]`, "asks"}, {`["box__wipe"]`, "asks"}, {`["box/*"]`, "asks"}, {`["tools/wipe"]`, "asks"}, {`["box__wype", "wipe"]`, `did you mean "box__wipe"`}, {`["wypa"]`, `no attached node offers`}, {`[]`, "runs"},
+	} {
+		flow := fmt.Sprint("talk", i)
+		x.save(t, strings.Replace(agentFlow(`{profile_id: main, user_prompt: go, tool_approval: `+c.names+`}`, "tools", `  - {id: tools, name: tools, description: tools, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box}}
+`), "id: talk", "id: "+flow, 1))
+		calls := len(box.made())
+		id := x.execute(t, flow, api.ExecuteRequest{})
+		switch c.want {
+		case "asks":
+			if asked := x.opens(t, id, 1); asked[0].Purpose != human.PurposeToolApproval || len(box.made()) != calls {
+				t.Errorf("%s: asked %+v after %v", c.names, asked, box.made())
+			}
+		case "runs":
+			if x.reaches(t, id, engine.StatusSuccess); len(box.made()) != calls+1 {
+				t.Errorf("%s: calls %v", c.names, box.made())
+			}
+		default:
+			x.reaches(t, id, engine.StatusError)
+			if e := x.read(t, id).Error; e == nil || e.ErrorCode != "invalid_config" || !strings.Contains(e.ErrorMessage, c.want) || len(box.made()) != calls {
+				t.Errorf("%s: %+v, calls %v", c.names, e, box.made())
+			}
+		}
+	}
+}
+
 // What a user accepts of a change counts for that user; what an admin accepts, for everybody. Both are on record with the difference.
 func TestTools_WhoAcceptsDrift(t *testing.T) {
 	t.Parallel()
@@ -172,6 +215,17 @@ func TestTools_WhoAcceptsDrift(t *testing.T) {
 	})
 	if mine := want[api.MCPAcceptances](t, x.call(t, "editor", "GET", "/mcp/servers/box/acceptances", nil), http.StatusOK).Acceptances; len(mine) != 1 || mine[0].Scope != "workspace" {
 		t.Errorf("the editor sees %+v", mine)
+	}
+	// What is decided with a token that somebody else has made says so.
+	lent, _ := x.madeFor(t, "admin", "operator")
+	want[api.MCPTools](t, accept(lent, "user"), http.StatusOK)
+	if r := want[api.MCPAcceptances](t, x.call(t, "operator", "GET", "/mcp/servers/box/acceptances", nil), http.StatusOK).Acceptances[0]; r.AcceptedBy != "operator" || r.TokenMadeBy != "admin" {
+		t.Errorf("recorded %+v", r)
+	}
+	want[api.MCPPolicyList](t, x.call(t, lent, "PUT", "/mcp/servers/box/policies", `{"policies":{"wipe":{"policy":"ask"}}}`), http.StatusOK)
+	list := want[api.MCPPolicyList](t, x.call(t, "operator", "GET", "/mcp/servers/box/policies", nil), http.StatusOK)
+	if one := list.Policies["wipe"]; one.SetBy != "operator" || one.TokenMadeBy != "admin" {
+		t.Errorf("the policy tells %+v", one)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"tandem/credential"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/revisions"
+	"tandem/store"
 	"tandem/trigger"
 )
 
@@ -19,6 +21,11 @@ func (i *Instance) newTriggers(o Options) *trigger.Service {
 		Triggers: i.stores.Triggers, Blobs: i.stores.Blobs, Executions: i.stores.Executions, Sources: i.parts.Sources, PublicURL: o.PublicURL, Log: i.log,
 		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
 		Revision:    i.triggersOf, Start: i.startTriggered,
+		CredentialID: func(ctx context.Context, workspace, name string) (string, error) {
+			found, err := i.stores.Credentials.Find(ctx, identity.System(workspace), name)
+			return found.ID, err
+		},
+		Callback: func(a store.Account) string { return i.desk.Account(a).Callback }, Changed: func() { i.desk.Look() },
 	})
 }
 
@@ -37,7 +44,8 @@ func (i *Instance) triggersOf(ctx context.Context, p identity.Principal, id stri
 	return r, nil
 }
 
-// startTriggered starts the execution of a delivery. It is nobody's: a request or a clock has no user.
+// startTriggered starts the execution of a delivery. It is nobody's: a request or a clock has no user. Who has deployed the revision wants what
+// it does, so questions that exclude those are not theirs to answer.
 func (i *Instance) startTriggered(ctx context.Context, p identity.Principal, s trigger.Start) (host.Started, error) {
 	r, _, err := i.revisions.Request(ctx, p, s.WorkflowID, strconv.FormatInt(s.Revision, 10))
 	if err != nil {
@@ -47,5 +55,14 @@ func (i *Instance) startTriggered(ctx context.Context, p identity.Principal, s t
 	_, r.TriggerType, _ = strings.Cut(s.Kind, ".")
 	r.ExternalRequest, r.Arrival, r.Follow = s.Arrival.Delivery.ID, s.Arrival, s.Follow
 	r.Language = cmp.Or(r.Language, i.language)
-	return i.host.Start(ctx, p, r)
+	if r.Requesters, err = i.stores.Triggers.DeployedBy(ctx, p, s.WorkflowID, s.Revision); err != nil {
+		return host.Started{}, err
+	}
+	leave, err := i.limits.Enter(ctx, p, limits.Start{Triggered: true})
+	if err != nil {
+		return host.Started{}, err // the delivery is kept, and tried again
+	}
+	started, err := i.host.Start(ctx, p, r)
+	leave(err == nil)
+	return started, err
 }

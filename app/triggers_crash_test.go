@@ -76,6 +76,11 @@ func TestTriggers_KillNine(t *testing.T) {
 	}
 
 	var sent, answered atomic.Int64
+	// enough is closed when so many are answered that the server is killed.
+	enough := make([]chan struct{}, kills)
+	for k := range enough {
+		enough[k] = make(chan struct{})
+	}
 	told := make([]string, count)
 	var all sync.WaitGroup
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: senders}}
@@ -85,7 +90,13 @@ func TestTriggers_KillNine(t *testing.T) {
 				for told[n] == "" && ctx.Err() == nil {
 					told[n] = sendOnce(ctx, web, addr, n)
 				}
-				if answered.Add(1)%10 == 0 { // a sender that did not hear the answer
+				so := answered.Add(1)
+				for k := range enough {
+					if so == int64((k+1)*count/(kills+1)) {
+						close(enough[k])
+					}
+				}
+				if so%10 == 0 { // a sender that did not hear the answer
 					if again := sendOnce(ctx, web, addr, n); again != "" && again != told[n] {
 						t.Errorf("delivery %d was answered with %s and then with %s", n, told[n], again)
 					}
@@ -94,11 +105,9 @@ func TestTriggers_KillNine(t *testing.T) {
 		})
 	}
 	for k := range kills {
-		for answered.Load() < int64((k+1)*count/(kills+1)) && ctx.Err() == nil {
-			select {
-			case <-time.After(time.Millisecond): // there is no signal from another process
-			case <-ctx.Done():
-			}
+		select {
+		case <-enough[k]:
+		case <-ctx.Done():
 		}
 		kill()
 		begin()
@@ -135,13 +144,23 @@ func TestTriggers_KillNine(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, found.TotalCount, count)
-	for ended := 0; ended < count; {
-		found, err := c.Executions(ctx, client.ExecutionQuery{WorkflowID: "many", Statuses: []string{"SUCCESS"}, PageSize: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended = found.TotalCount
+	// The stream of each execution ends with it.
+	var next atomic.Int64
+	for range senders {
+		all.Go(func() {
+			for n := next.Add(1) - 1; n < int64(count); n = next.Add(1) - 1 {
+				if err := c.Watch(ctx, told[n], "", client.VocabularyExecution, func(api.Event) error { return nil }); err != nil {
+					t.Errorf("execution %s: %v", told[n], err)
+				}
+			}
+		})
 	}
+	all.Wait()
+	found, err = c.Executions(ctx, client.ExecutionQuery{WorkflowID: "many", Statuses: []string{"SUCCESS"}, PageSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, found.TotalCount, count)
 }
 
 // sendOnce sends a delivery and returns the execution that it was answered with; empty: it was not answered.

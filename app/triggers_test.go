@@ -155,11 +155,12 @@ func TestTriggers_WebhookRequests(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
 	x.deploys(t, "take", hookFlow("take", `{"webhook_path":"/orders/{id}","allowed_methods":["GET","POST","DELETE"]}`, `,{"id":"new","name":"new","description":"d","type":"TRIGGER","subtype":"WEBHOOK","configurations":{"webhook_path":"/orders/new"}}`, ""))
-	_, out := x.startedBy(t, x.hooked(t, "POST", "take/orders/a%2Fb?x=1&y=2&y=3", `{"n": 1.50}`, "X-Custom", "yes", "Cookie", "secret=1", "Authorization", "Bearer secret"))
+	_, out := x.startedBy(t, x.hooked(t, "POST", "take/orders/a%2Fb?x=1&y=2&y=3", `{"n": 1.50}`, "X-Custom", "yes", "Cookie", "secret=1", "Authorization", "Bearer secret", "X-Gitlab-Token", "secret", "Private-Token", "secret", "Api_Key", "secret", "Idempotency-Key", "one"))
 	same(t, out.Get("path_params.id").Str, "a/b")
 	same(t, out.Get("query_params").Raw, `{"x":"1","y":["2","3"]}`)
 	same(t, out.Get("body").Raw, `{"n":1.50}`)
-	same(t, fmt.Sprint(out.Get("headers.x-custom"), out.Get("headers.cookie"), out.Get("headers.authorization"), out.Get("client_ip"), out.Get("method")), "yes [redacted] [redacted] 127.0.0.1 POST")
+	same(t, fmt.Sprint(out.Get("headers.x-custom"), out.Get("headers.cookie"), out.Get("headers.authorization"), out.Get("client_ip"), out.Get("method"), out.Get("headers.idempotency-key")), "yes [redacted] [redacted] 127.0.0.1 POST one")
+	same(t, strings.Count(out.Get("headers").Raw, `"secret"`), 0)
 	_, out = x.startedBy(t, x.hooked(t, "GET", "take/orders/7", ""))
 	same(t, out.Get("body").Raw, "null")
 	_, out = x.startedBy(t, x.hooked(t, "POST", "take/orders/7", "a=1&b=2&b=3", "Content-Type", "application/x-www-form-urlencoded"))
@@ -204,6 +205,7 @@ func TestTriggers_WebhookRequests(t *testing.T) {
 		"Broken": x.hooked(t, "POST", "take/orders/7", `{"n":`),
 		"Twice":  x.hooked(t, "POST", "take/orders/7", `{"n":1,"n":2}`),
 		"Form":   x.hooked(t, "POST", "take/orders/7", `--x`, "Content-Type", "multipart/form-data; boundary=y"),
+		"Cut":    x.hooked(t, "POST", "take/orders/7", "--y\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--y\r\nContent-Dispo", "Content-Type", "multipart/form-data; boundary=y"),
 		"Query":  x.hooked(t, "POST", "take/orders/7?a=%zz", `{}`),
 	} {
 		if a.status != http.StatusBadRequest {
@@ -499,6 +501,9 @@ func TestTriggers_AnswerTypes(t *testing.T) {
 		"plain":   {`{"body":"hi"}`, "200 text/plain; charset=utf-8 hi"},
 		"value":   {`{"status_code":418,"body":[1]}`, "418 application/json [1]"},
 		"refused": {`{"headers":{"Content-Length":"1"}}`, "500 application/problem+json "},
+		// The pages of the server itself have the same origin.
+		"cookie": {`{"headers":{"set-cookie":"tandem_session=x; Path=/"}}`, "500 application/problem+json "},
+		"clear":  {`{"headers":{"Clear-Site-Data":"*"}}`, "500 application/problem+json "},
 	} {
 		x.deploys(t, id, hookFlow(id, `{"webhook_path":"/in","response_mode":"node"}`, `,{"id":"say","name":"say","description":"d","type":"FLOW","subtype":"RESPOND","configurations":`+c.config+`}`, `{"from_node":"hook","to_node":"say"}`))
 		a := x.hooked(t, "POST", id+"/in", `{}`)
@@ -594,8 +599,14 @@ func TestTriggers_Restart(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan store.Ref, 10)
-	second, err := Open(t.Context(), Options{Dir: dir, Recorded: func(ref store.Ref, _ *workflow.Graph, row host.Row) {
+	ended, resumed := make(chan store.Ref, 10), make(chan struct{}, 1)
+	log := slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		if bytes.Contains(line, []byte("a deployment that was not finished is in force now")) {
+			resumed <- struct{}{}
+		}
+		return len(line), nil
+	}), nil))
+	second, err := Open(t.Context(), Options{Dir: dir, Log: log, Recorded: func(ref store.Ref, _ *workflow.Graph, row host.Row) {
 		for _, told := range row.Told {
 			if told.What == host.ToldExecution && told.Status.Final() {
 				ended <- ref
@@ -609,7 +620,7 @@ func TestTriggers_Restart(t *testing.T) {
 	ref := <-ended
 	d, err := second.stores.Triggers.Delivery(t.Context(), p, "dlv_left")
 	same(t, fmt.Sprint(d.Decision, d.Execution == ref.Execution, err), "startedtrue <nil>")
-	second.triggers.Drain(t.Context()) // what was begun has ended
+	<-resumed
 	w, err := second.stores.Workflows.Get(t.Context(), p, "pending")
 	same(t, fmt.Sprint(w.DeploymentStatus, w.DeployedRevision, err), "deployed1 <nil>")
 }

@@ -83,7 +83,7 @@ func TestValidate_JoinsTheParts(t *testing.T) {
 		{"PlainNamesMayBeAnything", `"type": "CALL", "subtype": "EMPTY", "input_params": {"a": "{{name}} {{order.id}} {{trigger.body}} {{env.HOME}}"}`, nil},
 		{"OddPlaceholder", `"type": "CALL", "subtype": "EMPTY", "input_params": {"a": "{{not a path}}"}`,
 			[]string{"warning invalid_placeholder nodes[1].input_params.a"}},
-		{"CodeIsNotSearched", `"type": "ACTION", "subtype": "RUN_CODE", "configurations": {"code": "x = '{{not a path}} {{q.outputs.x}}'"}`, nil},
+		{"CodeIsNotSearched", `"type": "ACTION", "subtype": "RUN_CODE", "configurations": {"code": "def main(x): return '{{not a path}} {{q.outputs.x}}'"}`, nil},
 		{"CredentialToBeChosen", `"type": "ACTION", "subtype": "DATABASE_QUERY", "configurations": {"query": "select 1", "credential_id": "{{$placeholder}}"}`,
 			[]string{"warning credential_missing nodes[1].configurations.credential_id"}},
 		{"StepType", `"type": "end"`, nil},

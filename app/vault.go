@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -25,8 +26,9 @@ type vault struct {
 	types       credential.Types
 	redactor    credential.Redactor
 
-	// http asks authorization servers.
+	// http asks authorization servers and, with dial, the services that credentials are for.
 	http *http.Client
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	log  *slog.Logger
 	mu   sync.Mutex // guards gates
 	// gates are where those wait who renew the same credential, by workspace and id.
@@ -100,6 +102,24 @@ func (v *vault) holding(p identity.Principal) (open credential.Opener, release f
 			one()
 		}
 	}
+}
+
+// Try shows a credential to its service, which changes nothing there. What is wrong with it is no error.
+func (v *vault) Try(ctx context.Context, p identity.Principal, id string) (credential.Trial, error) {
+	stored, err := v.find(ctx, p, id)
+	if err != nil {
+		return credential.Trial{}, err
+	}
+	known, err := v.types.Find(stored.Type)
+	if err != nil {
+		return credential.Trial{}, err
+	}
+	c, err := v.opened(ctx, p, stored, known, "")
+	if err != nil {
+		return credential.TrialOf("", err, &v.redactor), nil
+	}
+	defer c.Release()
+	return known.Try(ctx, c, credential.Outside{HTTP: v.http, Dial: v.dial}, &v.redactor), nil
 }
 
 // open opens the credential with an id or a name.

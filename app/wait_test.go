@@ -131,6 +131,15 @@ func TestWaitCall(t *testing.T) {
 		if seen := s.seenBy("viewer", id); seen.WaitURL != "" || gjson.GetBytes(seen.ExecutionDetails, "webhook.method").Str != "POST" || strings.Contains(string(seen.ExecutionDetails), "callbacks") {
 			t.Errorf("a viewer sees %q %s", seen.WaitURL, seen.ExecutionDetails)
 		}
+		for _, scope := range []string{"read", "answer", "edit", "execute"} { // whoever has the address may do what the token may not
+			token := want[api.NewToken](t, s.site.call(t, "admin", "POST", "/users/operator/tokens", map[string]any{"name": scope, "scopes": []string{"read", scope}}), http.StatusCreated)
+			s.site.tokens["scoped"] = token.Secret
+			if seen := s.seenBy("scoped", id); (seen.WaitURL != "") != (scope == "execute") {
+				t.Errorf("a token for %s is told %q", scope, seen.WaitURL)
+			} else if seen.WaitURL != "" {
+				secrets = append(secrets, seen.WaitURL)
+			}
+		}
 		list := want[api.Activations](t, s.site.call(t, "operator", "GET", "/executions/"+id+"/activations?node_id=wait", nil), http.StatusOK)
 		if len(list.Activations) != 1 || list.Activations[0].WaitURL == "" {
 			t.Errorf("activations %+v", list)
@@ -167,6 +176,9 @@ func TestWaitCall(t *testing.T) {
 				t.Errorf("%s is %s in %s", path, got, out)
 			}
 		}
+		if e := s.site.audited(t, "execution.callback", id); e.User != "operator" || e.Means.Kind != identity.ByToken || e.Address != "127.0.0.1" {
+			t.Errorf("the call was entered as %+v", e)
+		}
 		status(s, s.hit("operator", "POST", at, good), 409, "received already")
 		status(s, s.hit("stranger", "POST", at, good), 404, "")
 		if seen := s.seenBy("operator", id); seen.WaitURL != "" {
@@ -192,6 +204,9 @@ func TestWaitCall(t *testing.T) {
 			})
 		}
 		group.Wait()
+		if e := s.site.audited(t, "execution.callback", id); e.User != "" || e.Means.Kind != identity.ByCallback || e.Address != "127.0.0.1" {
+			t.Errorf("the call was entered as %+v", e)
+		}
 		if out := s.output(id, "came"); taken.Load() != 1 || gjson.Get(out, "trigger_data.ok").Str != "yes" {
 			t.Errorf("taken %d times: %s", taken.Load(), out)
 		}
@@ -221,8 +236,16 @@ func TestWaitCall(t *testing.T) {
 	t.Run("Ended", func(t *testing.T) {
 		s := s.with(t)
 		const open = `{wait_type: webhook, webhook_config: {authentication_required: false}`
-		late := s.waitsAs("late", open+`, timeout_seconds: 1}`)
+		late := s.waitsAs("late", open+`, timeout_seconds: 2}`)
 		at := address(s, late)
+		e := s.site.read(t, late)
+		if began, ends := e.NodeExecutions["wait"].StartTime, gjson.GetBytes(e.NodeExecutions["wait"].ExecutionDetails, "webhook.expires_at").Int(); ends-began > 2000 || ends-began < 1500 {
+			t.Errorf("calls are taken until %d ms after it began", ends-began)
+		}
+		s.ends(t, late, engine.StatusSuccess)
+		if n := s.site.read(t, late).NodeExecutions["wait"]; n.EndTime-n.StartTime < 2000 || n.EndTime-n.StartTime > 2900 { // a second later would be too late
+			t.Errorf("it waited for %d ms", n.EndTime-n.StartTime)
+		}
 		if out := s.output(late, "late"); !gjson.Get(out, "wait_result.timeout_occurred").Bool() || gjson.Get(out, "trigger_data").Raw != "null" {
 			t.Errorf("got %s", out)
 		}
@@ -307,12 +330,12 @@ func TestWaitCall(t *testing.T) {
 	}
 }
 
-// waitAlone fails when nobody calls within a second.
+// waitAlone fails when nobody calls within two and a half seconds.
 const waitAlone = `
 metadata: {id: ID, name: ID, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: wait, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: webhook, timeout_seconds: 1.5, webhook_config: {authentication_required: false}}}
+  - {id: wait, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: webhook, timeout_seconds: 2.5, webhook_config: {authentication_required: false}}}
 connections:
   - {from_node: start, to_node: wait}
 `

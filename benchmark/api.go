@@ -95,8 +95,11 @@ type APIStream struct {
 	MemoryKB  float64 `json:"memory_kb,omitempty"`
 }
 
-// apiGoal is the ratio that is wanted of every request.
+// apiGoal is the ratio that is wanted of every request of the API. A webhook has none: the bare server writes one row for it and runs nothing.
 const apiGoal = 0.5
+
+// apiHookPath is where the webhook is called.
+const apiHookPath = "/hooks/" + apiHook + "/in"
 
 // MeasureAPI runs the measurement. It takes some minutes.
 func MeasureAPI(ctx context.Context, b API) (report APIReport, err error) {
@@ -209,6 +212,7 @@ func (m *apiMeasurement) launch(ctx context.Context, dir string) error {
 		request []byte
 	}{
 		{&sample.Execute, c.request("POST", "/workflows/"+apiFlow+"/execute", apiRequest)},
+		{&sample.Hook, c.plainRequest("POST", apiHookPath, apiInputs)},
 		{&sample.Get, c.request("GET", "/executions/"+apiExecution(0), "")},
 		{&sample.Summary, c.request("GET", "/executions?page_size=1", "")},
 	} {
@@ -356,6 +360,9 @@ func (m *apiMeasurement) loads() []*apiLoad {
 		add("execute", n, min(200+40*n, 3000), apiGoal, func(c *benchClient, _ int) []byte {
 			return c.request("POST", "/workflows/"+apiFlow+"/execute", apiRequest)
 		})
+	}
+	for _, n := range m.Clients {
+		add("webhook", n, min(200+40*n, 3000), 0, func(c *benchClient, _ int) []byte { return c.plainRequest("POST", apiHookPath, apiInputs) })
 	}
 	many := slices.Max(m.Clients)
 	middle := m.Clients[len(m.Clients)/2]

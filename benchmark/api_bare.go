@@ -61,6 +61,7 @@ func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err e
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/workflows/{id}/execute", b.execute)
+	mux.HandleFunc("POST "+apiHookPath, b.hook)
 	mux.HandleFunc("GET /api/v1/executions/{id}", b.getOne)
 	mux.HandleFunc("GET /api/v1/executions", b.listPage)
 	mux.HandleFunc("POST /api/v1/executions/{id}/input", b.signal)
@@ -158,6 +159,20 @@ func (b *bareAPI) execute(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	b.answer(w, b.sample.Execute)
+}
+
+// hook keeps what a webhook has brought in one row and sends the answer that Tandem's workflow comes to.
+func (b *bareAPI) hook(w http.ResponseWriter, r *http.Request) {
+	var body json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, "the body cannot be read", http.StatusBadRequest)
+		return
+	}
+	if err := b.journal.append(b.place.Add(1)<<32, time.Now().UnixMilli(), body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	b.answer(w, b.sample.Hook)
 }
 
 func (b *bareAPI) answer(w http.ResponseWriter, body []byte) {

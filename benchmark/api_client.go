@@ -38,9 +38,14 @@ func dialSide(ctx context.Context, side *APISide) (*benchClient, error) {
 	return &benchClient{side: side, host: u.Host, conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}, nil
 }
 
-// request is what is sent for a request.
+// request is what is sent for a request to the API.
 func (c *benchClient) request(method, path, body string) []byte {
-	text := method + " /api/v1" + path + " HTTP/1.1\r\nHost: " + c.host + "\r\nAuthorization: Bearer " + c.side.Token + "\r\n"
+	return c.plainRequest(method, "/api/v1"+path, body)
+}
+
+// plainRequest is what is sent for a request to any path.
+func (c *benchClient) plainRequest(method, path, body string) []byte {
+	text := method + " " + path + " HTTP/1.1\r\nHost: " + c.host + "\r\nAuthorization: Bearer " + c.side.Token + "\r\n"
 	if body != "" {
 		text += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	}

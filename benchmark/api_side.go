@@ -52,6 +52,7 @@ func OwnUsage() APIUsage { return APIUsage{processTime(), resident("VmRSS")} }
 type apiSample struct {
 	Rows       [][]byte `json:"rows"`
 	Execute    []byte   `json:"execute"`
+	Hook       []byte   `json:"hook"`
 	Get        []byte   `json:"get"`
 	Summary    []byte   `json:"summary"`
 	Frames     []byte   `json:"frames"`
@@ -64,6 +65,7 @@ const apiSampleFile = "sample.json"
 const (
 	apiFlow   = "bench_api"
 	apiStream = "bench_api_stream"
+	apiHook   = "bench_api_hook"
 	apiNodes  = 5
 )
 
@@ -100,7 +102,9 @@ func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
 	b := benchInstance{i}
-	if err := errors.Join(b.save(ctx, apiDefinition()), b.save(ctx, apiStreamDefinition(signals))); err != nil {
+	manual := "  - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}\n"
+	hook := "  - {id: start, description: begins, type: TRIGGER, subtype: WEBHOOK, configurations: {webhook_path: /in, response_mode: sync}}\n"
+	if err := errors.Join(b.save(ctx, apiDefinition(apiFlow, manual)), b.save(ctx, apiDefinition(apiHook, hook)), b.save(ctx, apiStreamDefinition(signals)), b.deploy(ctx, apiHook)); err != nil {
 		return nil, err
 	}
 	p := app.Local()
@@ -157,18 +161,28 @@ const apiInputs = `{"customer":"c-1042","amount":129.5,"note":"please deliver in
 // apiRequest is the body of a start.
 const apiRequest = `{"inputs":` + apiInputs + `,"wait_seconds":30}`
 
+// deploy puts a workflow in force.
+func (b benchInstance) deploy(ctx context.Context, id string) (err error) {
+	c, closeAPI, err := b.API()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAPI()) }()
+	_, err = c.Deploy(ctx, id)
+	return err
+}
+
 // apiDefinition is a trigger and five nodes that do nothing, one after the other.
-func apiDefinition() []byte {
+func apiDefinition(id, trigger string) []byte {
 	var nodes, links strings.Builder
 	before := "start"
 	for n := range apiNodes {
-		id := "n" + strconv.Itoa(n)
-		fmt.Fprintf(&nodes, "  - {id: %s, name: %s, description: does nothing, type: CALL, subtype: EMPTY}\n", id, id)
-		fmt.Fprintf(&links, "  - {from_node: %s, to_node: %s}\n", before, id)
-		before = id
+		node := "n" + strconv.Itoa(n)
+		fmt.Fprintf(&nodes, "  - {id: %s, name: %s, description: does nothing, type: CALL, subtype: EMPTY}\n", node, node)
+		fmt.Fprintf(&links, "  - {from_node: %s, to_node: %s}\n", before, node)
+		before = node
 	}
-	return []byte("metadata: {id: " + apiFlow + ", name: " + apiFlow + ", description: measured by tandem bench}\nnodes:\n" +
-		"  - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}\n" + nodes.String() + "connections:\n" + links.String())
+	return []byte("metadata: {id: " + id + ", name: " + id + ", description: measured by tandem bench}\nnodes:\n" + trigger + nodes.String() + "connections:\n" + links.String())
 }
 
 // apiStreamDefinition waits for so many signals, one after the other.

@@ -125,6 +125,11 @@ func (c *Client) UpdateCredential(ctx context.Context, id string, r api.Credenti
 	return call[api.Credential](ctx, c, request{method: http.MethodPut, path: to("/credentials/%s", id), query: forced(force), body: raw, content: "application/json", repeatable: true})
 }
 
+// TestCredential tries a credential at its service.
+func (c *Client) TestCredential(ctx context.Context, id string) (api.CredentialTest, error) {
+	return send[api.CredentialTest](ctx, c, http.MethodPost, to("/credentials/%s/test", id), nil)
+}
+
 // CredentialUses lists what uses a credential.
 func (c *Client) CredentialUses(ctx context.Context, id string) (api.CredentialUses, error) {
 	return get[api.CredentialUses](ctx, c, to("/credentials/%s/uses", id), nil)

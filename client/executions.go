@@ -3,13 +3,17 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"tandem/api"
+	"tandem/fault"
 )
 
 // ExecutionQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
@@ -110,6 +114,36 @@ func (c *Client) Value(ctx context.Context, execution, hash string) (io.ReadClos
 		return nil, err
 	}
 	return response.Body, nil
+}
+
+// WholeOutputs puts the large outputs of an execution in the place of their names, for people who read them. What does not fit into an answer stays a name.
+func (c *Client) WholeOutputs(ctx context.Context, e *api.Execution) error {
+	room := int64(maxAnswer)
+	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
+		var name struct {
+			Hash string `json:"$blob"`
+			Size int64  `json:"size"`
+		}
+		if json.Unmarshal(e.Outputs[id], &name) != nil || name.Hash == "" || name.Size > room {
+			continue
+		}
+		content, err := c.Value(ctx, e.ExecutionID, name.Hash)
+		if fault.CodeOf(err) == fault.NotFound { // an output that only looks like a name
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		whole, err := io.ReadAll(io.LimitReader(content, room))
+		if err = errors.Join(err, content.Close()); err != nil {
+			return fmt.Errorf("read the output of %q: %w", id, err)
+		}
+		if int64(len(whole)) == name.Size && json.Valid(whole) {
+			e.Outputs[id] = whole
+			room -= name.Size
+		}
+	}
+	return nil
 }
 
 // Act does something with an execution.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/api"
+	"tandem/fault"
 )
 
 // WorkflowQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
@@ -45,6 +46,22 @@ func (c *Client) CreateWorkflow(ctx context.Context, definition []byte, yaml boo
 	return call[api.Saved](ctx, c, request{method: http.MethodPost, path: to("/workflows"), body: definition, content: mediaType(yaml)})
 }
 
+// KeepWorkflow keeps a definition under an id: as a new workflow, or as a new revision of the one that is there.
+func (c *Client) KeepWorkflow(ctx context.Context, id string, definition []byte, yaml bool) (api.Saved, error) {
+	saved, err := c.UpdateWorkflow(ctx, id, definition, yaml, 0)
+	if fault.CodeOf(err) == fault.NotFound {
+		return call[api.Saved](ctx, c, request{method: http.MethodPost, path: to("/workflows"), query: url.Values{"id": {id}}, body: definition, content: mediaType(yaml)})
+	}
+	return saved, err
+}
+
+// WorkflowSource returns a workflow with the text of a revision as its author wrote it; revision 0 is the newest.
+func (c *Client) WorkflowSource(ctx context.Context, id string, revision int64) (api.Workflow, error) {
+	v := url.Values{"include": {"source"}}
+	number(v, "revision", revision)
+	return get[api.Workflow](ctx, c, to("/workflows/%s", id), v)
+}
+
 // UpdateWorkflow makes a new revision of a workflow, unless nothing has changed. With a revision other than 0 it is refused
 // when that is no longer the newest.
 func (c *Client) UpdateWorkflow(ctx context.Context, id string, definition []byte, yaml bool, revision int64) (api.Saved, error) {
@@ -68,6 +85,17 @@ func (c *Client) CopyWorkflow(ctx context.Context, id string, r api.CopyRequest)
 // ValidateWorkflow says what is wrong with a definition. Nothing is kept.
 func (c *Client) ValidateWorkflow(ctx context.Context, definition []byte, yaml bool) (api.Validation, error) {
 	return call[api.Validation](ctx, c, request{method: http.MethodPost, path: to("/workflows/validate"), body: definition, content: mediaType(yaml), repeatable: true})
+}
+
+// TestWorkflow runs a definition, a part of it or one of its tests. It is sent once.
+func (c *Client) TestWorkflow(ctx context.Context, r api.TestRequest) (api.TestResponse, error) {
+	raw, err := encode(r)
+	if err != nil {
+		return api.TestResponse{}, err
+	}
+	return call[api.TestResponse](ctx, c, request{
+		method: http.MethodPost, path: to("/workflows/test"), body: raw, content: "application/json", wait: time.Duration(r.WaitSeconds * float64(time.Second)),
+	})
 }
 
 // Revisions lists the states of a workflow's definition, newest first.

@@ -134,3 +134,15 @@ func RenameCredential(ctx context.Context, tty *Terminal, c *app.Connection, nam
 	_, err = fmt.Fprintf(tty.Out, "credential %q is called %q now\n", known.Name, kept.Name)
 	return err
 }
+
+// PrintCredentialTest shows what came of trying a credential.
+func PrintCredentialTest(w *tabwriter.Writer, name string, got api.CredentialTest) {
+	verdict := "is taken"
+	switch {
+	case !got.Testable:
+		verdict = "cannot be tried"
+	case !got.OK:
+		verdict = "is not taken"
+	}
+	fmt.Fprintf(w, "%s %s: %s\n", table.OneLine(name), verdict, table.OneLine(got.Detail))
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -54,10 +55,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 	}
 	table.Row(w, "duration", duration)
 	if by := e.TriggerInfo.UserID; by != "" {
-		if made := e.TriggerInfo.TokenMadeBy; made != "" {
-			by += ", with a token that " + made + " made"
-		}
-		table.Row(w, "started by", by)
+		table.Row(w, "started by", byToken(by, e.TriggerInfo.TokenMadeBy))
 	}
 	for _, pair := range [][2]string{{"parent", e.ParentExecutionID}, {"forked from", e.ForkedFrom}} {
 		if pair[1] != "" {
@@ -101,6 +99,14 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 	}
 }
 
+// byToken adds to a text that names a user who made the token that the user acted with, if it was somebody else.
+func byToken(text, madeBy string) string {
+	if madeBy == "" {
+		return text
+	}
+	return text + ", with a token that " + madeBy + " made"
+}
+
 // actLine tells who did something to an execution, when, and by which means.
 func actLine(a *api.Act) string {
 	line := table.Time(a.At) + " by " + a.By
@@ -111,7 +117,7 @@ func actLine(a *api.Act) string {
 	case text != "":
 		line += ", with " + text
 	case a.TokenMadeBy != "":
-		line += ", with a token that " + a.TokenMadeBy + " made"
+		line = byToken(line, a.TokenMadeBy)
 	}
 	switch a.Ground {
 	case store.GroundOverride:
@@ -138,6 +144,16 @@ func inOrder(e *api.Execution) []api.NodeExecution {
 		}
 	}
 	return list
+}
+
+// NoteResting says of a listing without a server that what it calls RUNNING is not worked on, and what takes it up.
+func NoteResting(w io.Writer, local bool, list api.Executions) error {
+	resting := func(e api.ExecutionSummary) bool { return e.Status == string(engine.StatusRunning) }
+	if !local || !slices.ContainsFunc(list.Executions, resting) {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "no process works on this data directory: what is RUNNING goes on with the next server, or with: tandem run --resume EXECUTION")
+	return err
 }
 
 // Watch follows an execution to its end. In this process nobody works on executions of the data directory, so one that has
@@ -184,6 +200,9 @@ func follow(ctx context.Context, tty *Terminal, c *app.Connection, id, after, vo
 		return err
 	}
 	e, err := c.Execution(ctx, id)
+	if err == nil {
+		err = c.WholeOutputs(ctx, &e)
+	}
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,12 @@ func PrintHistory(w *tabwriter.Writer, indent string, h *api.History) {
 	line := func(format string, args ...any) { fmt.Fprintln(w, indent+fmt.Sprintf(format, args...)) } // Flush has the error
 	line("%s  %s  %s", h.ExecutionID, cmp.Or(h.WorkflowName, h.WorkflowID), h.Status)
 	started := table.Time(h.StartTime) + " by " + cmp.Or(h.TriggerInfo.UserID, h.TriggerInfo.TriggerType)
-	if made := h.TriggerInfo.TokenMadeBy; made != "" {
-		started += ", with a token that " + made + " made"
-	}
-	line("started %s, took %s%s", started, table.Milliseconds(h.DurationMS), costOf(h.CreditsConsumed, h.TokensUsed))
+	line("started %s, took %s%s", byToken(started, h.TriggerInfo.TokenMadeBy), table.Milliseconds(h.DurationMS), costOf(h.CreditsConsumed, h.TokensUsed))
 	if h.Error != nil {
 		line("error %s [%s]", table.OneLine(h.Error.ErrorMessage), h.Error.ErrorCode)
+	}
+	for _, f := range slices.Backward(h.Forks) {
+		line("forked as %s, %s", f.ExecutionID, byToken(table.Time(f.At)+" by "+f.By, f.TokenMadeBy))
 	}
 	for _, r := range h.History {
 		inherited := ""

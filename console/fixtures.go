@@ -38,7 +38,7 @@ func fixtures(args []string) ([]string, error) {
 		}
 		found := len(files)
 		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && strings.HasSuffix(path, FixtureSuffix) {
+			if err == nil && !d.IsDir() && (strings.HasSuffix(path, FixtureSuffix) || hasTests(path)) {
 				files = append(files, path)
 			}
 			return err
@@ -47,7 +47,7 @@ func fixtures(args []string) ([]string, error) {
 			return nil, fmt.Errorf("read %q: %w", arg, err)
 		}
 		if len(files) == found {
-			return nil, fmt.Errorf("the directory %q has no file that ends in %s", arg, FixtureSuffix)
+			return nil, fmt.Errorf("the directory %q has no file that ends in %s, and no workflow with tests", arg, FixtureSuffix)
 		}
 	}
 	return files, nil
@@ -73,16 +73,8 @@ func play(ctx context.Context, player *app.Player, name string, def *workflow.De
 
 func printCases(out io.Writer, cases []fixture.Case, asJSON bool) error {
 	var b bytes.Buffer
-	counts := map[string]int{}
 	for _, c := range cases {
-		word := "ok"
-		switch {
-		case c.Err != nil:
-			word = "error"
-		case !c.Report.Same():
-			word = "differs"
-		}
-		counts[word]++
+		word := wordOf(c)
 		if asJSON {
 			if err := printCase(&b, c, word); err != nil {
 				return err
@@ -101,10 +93,30 @@ func printCases(out io.Writer, cases []fixture.Case, asJSON bool) error {
 			fmt.Fprintf(&b, "  %s\n", table.OneLine(d.String()))
 		}
 	}
-	if !asJSON {
-		fmt.Fprintf(&b, "%d the same, %d different, %d unusable\n", counts["ok"], counts["differs"], counts["error"])
-	}
 	if _, err := out.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+// wordOf is the result of a fixture.
+func wordOf(c fixture.Case) string {
+	switch {
+	case c.Err != nil:
+		return "error"
+	case !c.Report.Same():
+		return "differs"
+	}
+	return "ok"
+}
+
+// printCounts says how many there were of each result.
+func printCounts(out io.Writer, cases []fixture.Case) error {
+	counts := map[string]int{}
+	for _, c := range cases {
+		counts[wordOf(c)]++
+	}
+	if _, err := fmt.Fprintf(out, "%d the same, %d different, %d unusable\n", counts["ok"], counts["differs"], counts["error"]); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
@@ -158,28 +170,41 @@ type Replay struct {
 	JSON  bool
 }
 
-// PlayFixtures plays fixtures, files and directories of them, and says what is different from what was recorded.
-func PlayFixtures(ctx context.Context, tty *Terminal, paths []string, r Replay) error {
+// Test plays fixtures and runs the tests of workflows' files, files and directories of both, and says what is different from what was recorded or is expected.
+func Test(ctx context.Context, tty *Terminal, paths []string, r Replay) error {
 	files, err := fixtures(paths)
 	if err != nil {
 		return Usage(err)
 	}
-	var def *workflow.Definition
-	if r.Workflow != "" {
-		var report app.Report
-		if def, report = app.ReadWorkflow(r.Workflow); def == nil {
-			PrintProblems(tty, report)
-			return ErrUnusable
+	var recorded, written []string
+	for _, name := range files {
+		if isWorkflow(name) {
+			written = append(written, name)
+		} else {
+			recorded = append(recorded, name)
 		}
 	}
-	player := app.NewPlayer(r.Cache)
-	defer player.Close()
-	var cases []fixture.Case
-	for _, name := range files {
-		if ctx.Err() != nil {
-			return Problem(context.Cause(ctx))
+	if r.Workflow != "" && len(written) > 0 {
+		return Usage(fmt.Errorf("--workflow is what fixtures are played with, and %q is a workflow with tests of its own; leave one of them out", written[0]))
+	}
+	cases, err := r.play(ctx, tty, recorded)
+	if err != nil {
+		return err
+	}
+	var tests []FileTest
+	if len(written) > 0 {
+		if tests, err = TestFiles(ctx, written, r.Cache, r.Limit); err != nil {
+			return Problem(err)
 		}
-		cases = append(cases, play(ctx, player, name, def, r.Limit))
+	}
+	if err := printCases(tty.Out, cases, r.JSON); err != nil {
+		return Problem(err)
+	}
+	if err := PrintTests(tty.Out, tests, r.JSON); err != nil {
+		return Problem(err)
+	}
+	for _, t := range tests {
+		cases = append(cases, t.asCase())
 	}
 	if r.JUnit != "" {
 		var b bytes.Buffer
@@ -190,8 +215,34 @@ func PlayFixtures(ctx context.Context, tty *Terminal, paths []string, r Replay) 
 			return Problem(err)
 		}
 	}
-	if err := printCases(tty.Out, cases, r.JSON); err != nil {
-		return Problem(err)
+	if !r.JSON {
+		if err := printCounts(tty.Out, cases); err != nil {
+			return Problem(err)
+		}
 	}
 	return played(cases)
+}
+
+// play plays fixtures.
+func (r Replay) play(ctx context.Context, tty *Terminal, files []string) (cases []fixture.Case, err error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	var def *workflow.Definition
+	if r.Workflow != "" {
+		var report app.Report
+		if def, report = app.ReadWorkflow(r.Workflow); def == nil {
+			PrintProblems(tty, report)
+			return nil, ErrUnusable
+		}
+	}
+	player := app.NewPlayer(r.Cache)
+	defer player.Close()
+	for _, name := range files {
+		if ctx.Err() != nil {
+			return nil, Problem(context.Cause(ctx))
+		}
+		cases = append(cases, play(ctx, player, name, def, r.Limit))
+	}
+	return cases, nil
 }

@@ -318,11 +318,7 @@ func PrintInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	table.Row(w, "question", d.ID)
 	table.Row(w, "status", d.Status)
 	table.Row(w, "from", from(&d.Interaction)+" of execution "+d.ExecutionID)
-	by := d.UserID
-	if d.TokenMadeBy != "" {
-		by += ", with a token that " + d.TokenMadeBy + " made"
-	}
-	table.Row(w, "started by", by)
+	table.Row(w, "started by", byToken(d.UserID, d.TokenMadeBy))
 	table.Row(w, "asked", table.Time(d.CreatedAt))
 	table.Row(w, "asked of", strings.Join(d.Approvers, ", "))
 	table.Row(w, "type", d.InteractionType+" ("+d.Purpose+"), priority "+strconv.Itoa(d.Priority)+", by "+d.ChannelType)

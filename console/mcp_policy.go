@@ -99,7 +99,7 @@ func PrintPolicies(w *tabwriter.Writer, list api.MCPPolicyList) {
 			if p.Lapsed {
 				text += " (lapsed)"
 			}
-			table.Row(w, name, text, part.whose, p.SetBy, table.Time(p.SetTime), ruleTexts(p.Rules))
+			table.Row(w, name, text, part.whose, byToken(p.SetBy, p.TokenMadeBy), table.Time(p.SetTime), ruleTexts(p.Rules))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func PrintAcceptances(w *tabwriter.Writer, list api.MCPAcceptances) {
 		if a.ExecutionID != "" {
 			where = ", asked by " + a.ExecutionID
 		}
-		fmt.Fprintf(w, "%s  %s  accepted by %s for %s%s\n", table.Time(a.Time), table.OneLine(a.Summary), table.OneLine(a.AcceptedBy), table.OneLine(whom), where)
+		fmt.Fprintf(w, "%s  %s  accepted by %s for %s%s\n", table.Time(a.Time), table.OneLine(a.Summary), table.OneLine(byToken(a.AcceptedBy, a.TokenMadeBy)), table.OneLine(whom), where)
 		for _, line := range a.Difference {
 			fmt.Fprintf(w, "  %s\n", table.OneLine(line))
 		}

@@ -14,5 +14,8 @@ func PrintUser(w *tabwriter.Writer, me api.User) {
 	table.Row(w, "name", me.Name)
 	table.Row(w, "workspace", me.Workspace)
 	table.Row(w, "roles", strings.Join(me.Roles, ", "))
+	if me.Language != "" {
+		table.Row(w, "language", me.Language)
+	}
 	table.Row(w, "auto-execute", map[bool]string{true: "on", false: "off"}[me.AutoExecute])
 }

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 
 	"tandem/api"
-	"tandem/app"
 	"tandem/console/table"
+	"tandem/reference"
 )
 
 // InstalledLanguage is that of an instance in this process: as it is set, else that of who sits at the terminal; empty: English.
@@ -63,7 +63,7 @@ func PrintKind(out io.Writer, k api.NodeKind, language string) error {
 	table.Row(w, "output keys", strings.Join(k.OutputKeys, ", "))
 	for i, key := range k.Keys {
 		table.Row(w, "  "+key.Name, textIn(language, key.Meaning))
-		if same := app.SameFields(k.Keys, i); same != "" {
+		if same := reference.SameFields(k.Keys, i); same != "" {
 			table.Row(w, "    …", "as "+same)
 			continue
 		}
@@ -125,7 +125,7 @@ func printNeeds(w *tabwriter.Writer, needs *api.NodeNeeds, language string) {
 
 // printFields explains the configurations of a kind.
 func printFields(w *tabwriter.Writer, k api.NodeKind, language string) error {
-	fields, err := app.KindFields(k.ConfigSchema)
+	fields, err := reference.Fields(k.ConfigSchema)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func printFields(w *tabwriter.Writer, k api.NodeKind, language string) error {
 }
 
 // printConditions tells which configurations go together, and what older files call them.
-func printConditions(w *tabwriter.Writer, k api.NodeKind, fields []app.KindField) error {
-	needs, err := app.KindNeeds(k.ConfigSchema)
+func printConditions(w *tabwriter.Writer, k api.NodeKind, fields []reference.Field) error {
+	needs, err := reference.Needs(k.ConfigSchema)
 	if err != nil {
 		return err
 	}
@@ -183,14 +183,14 @@ func printConditions(w *tabwriter.Writer, k api.NodeKind, fields []app.KindField
 		}
 		title("OLDER SPELLINGS, ALSO TAKEN", told)
 		told = true
-		table.Row(w, f.Name, strings.Join(append(f.OlderNames, app.Quoted(f.OlderValues)...), ", "))
+		table.Row(w, f.Name, strings.Join(append(f.OlderNames, reference.Quoted(f.OlderValues)...), ", "))
 	}
 	return nil
 }
 
 // printExample shows a node to copy, with what it is given and what comes of it.
 func printExample(w *tabwriter.Writer, k api.NodeKind, e api.NodeExample, language string) error {
-	text, err := app.ReadKindExample(k, e)
+	text, err := reference.ReadExample(k, e)
 	if err != nil {
 		return err
 	}
@@ -201,11 +201,11 @@ func printExample(w *tabwriter.Writer, k api.NodeKind, e api.NodeExample, langua
 		prefix = "    "
 	}
 	for _, input := range text.Inputs {
-		fmt.Fprint(w, "input:\n", app.Indented("  ", input))
+		fmt.Fprint(w, "input:\n", reference.Indented("  ", input))
 	}
 	for _, reply := range e.Replies {
 		fmt.Fprintf(w, "reply:\n  %s\n", reply)
 	}
-	fmt.Fprint(w, "output:\n", app.Indented("  ", text.Output))
+	fmt.Fprint(w, "output:\n", reference.Indented("  ", text.Output))
 	return nil
 }

@@ -23,6 +23,11 @@ func RunFile(ctx context.Context, tty *Terminal, r app.Run, asJSON bool) error {
 	r.Started = func(execution string, driven bool) { id, here, beginErr = execution, driven, f.Begin(execution) }
 	if a := newAsker(tty.In, tty.Out, f); a != nil && r.File != "-" {
 		r.Ask = a.ask
+		inputs, err := a.fileInputs(ctx, r)
+		if err != nil {
+			return tty.Failed(err)
+		}
+		r.Inputs = inputs
 	}
 	r.Checked = func(report app.Report) { PrintProblems(tty, report) }
 	r.Warned = func(warning string) { fmt.Fprintln(tty.Err, "warning: "+warning) }

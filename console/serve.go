@@ -21,9 +21,9 @@ func PrintServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
 	token := "$TANDEM_TOKEN"
 	if s.Secret != "" {
 		token = s.Secret
-		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/login#token=%s\n", s.Secret, s.URL, s.Secret)
+		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in with a browser, once and within an hour (tandem admin link makes another link):\n  %s/login#code=%s\n", s.Secret, s.URL, s.Code)
 	}
-	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/docs\n", token, s.URL, s.URL)
+	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/openapi\n", token, s.URL, s.URL)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -18,6 +18,15 @@ func PrintTriggers(w *tabwriter.Writer, list api.Triggers) {
 		if t.Reason != "" {
 			state += ": " + t.Reason
 		}
+		if l := t.Listening; l != nil {
+			state = l.State
+			if l.Error != "" {
+				state += ": " + l.Error
+			}
+			if l.RetryAt > 0 {
+				state += "; tried again " + table.Time(l.RetryAt)
+			}
+		}
 		if len(t.NextRuns) > 0 {
 			next = table.Time(t.NextRuns[0])
 		}

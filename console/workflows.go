@@ -107,6 +107,11 @@ type Start struct {
 
 // StartWorkflow starts an execution and prints its id, or follows it to its end.
 func StartWorkflow(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, s Start) error {
+	inputs, err := startInputs(ctx, tty, c, s)
+	if err != nil {
+		return err
+	}
+	s.Request.Inputs = inputs
 	started, err := c.Execute(ctx, s.Workflow, s.Request, s.Key)
 	if err != nil {
 		return err

@@ -64,6 +64,10 @@ type Type struct {
 
 	// OAuth says how a person authorizes a credential of the type with a browser, and where its tokens are renewed; nil: not at all.
 	OAuth *OAuth `json:"-"`
+
+	// Check tries a credential of the type at its service without changing anything there; nil: that is not possible, and Untried says why.
+	Check   Check `json:"-"`
+	Untried Label `json:"-"`
 }
 
 // addressField is a field that every type has, if it does not define one of this name itself: where the service is.

@@ -1,7 +1,11 @@
 package database
 
 import (
+	"context"
+	"encoding/json"
+
 	"tandem/credential"
+	"tandem/fault"
 	"tandem/text"
 )
 
@@ -11,5 +15,24 @@ func Credential() credential.Type {
 		credential.Choice("driver", "Driver", "驱动", string(postgresDialect), string(mysqlDialect), string(sqliteDialect)).Needed(),
 		credential.Secret("dsn", "Data source name", "连接字符串").Needed(),
 		credential.Address("base_url", "Base URL", "接口地址").Schemed("http", "https", "tcp"),
-	}}
+	}, Check: check}
+}
+
+// check connects, logs in and reads the number one. A file of SQLite belongs to a workspace, which a check is not told.
+func check(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	var fields struct {
+		Driver string `json:"driver"`
+	}
+	if json.Unmarshal(c.Data, &fields) != nil {
+		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	}
+	if fields.Driver == string(sqliteDialect) {
+		return "", fault.New(fault.Unsupported, "a file of SQLite needs no login; whether it is there is seen when a node opens it")
+	}
+	pools := New(Options{Dial: out.Dial, Pools: 1, Connections: 1})
+	defer pools.Close()
+	if _, err := pools.Query(ctx, Target{Workspace: "check", Credential: c.ID, Data: c.Data}, Query{Text: Text{Words: []string{"SELECT 1"}}, MaxRows: 1}); err != nil {
+		return "", err
+	}
+	return "connected and logged in to the database (" + fields.Driver + ")", nil
 }

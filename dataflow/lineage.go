@@ -32,6 +32,8 @@ type Source struct {
 	// EditedBy is who has edited the value, and EditedIn the fork that begins with the edit.
 	EditedBy string `json:"edited_by,omitempty"`
 	EditedIn string `json:"edited_in,omitempty"`
+	// PinnedBy is who has given the output that the value is of, in a test.
+	PinnedBy string `json:"pinned_by,omitempty"`
 }
 
 // Origin is where one part of an input came from: the value at Path with everything below it.

@@ -147,6 +147,14 @@ func (d Doctor) data(ctx context.Context) []Finding {
 	case i.Free < littleSpace:
 		space.Status, space.Remedy = Warning, "make room before it runs out"
 	}
+	size, err := datadir.Measure(d.Dir)
+	if err != nil {
+		return []Finding{{"size", Failing, "it cannot be measured: " + plain(err), "let this user read the data directory"}}
+	}
+	sizes := Finding{"size", Healthy, fmt.Sprintf("database %d MiB, its log %d MiB, files and large values %d MiB", size.Database>>20, size.Log>>20, size.Blobs>>20), ""}
+	if size.Copies > 0 {
+		sizes.Message += fmt.Sprintf(", copies from before upgrades %d MiB: they still hold what was deleted since; remove %s.version-* once the upgrade has proved itself", size.Copies>>20, datadir.DatabaseFile)
+	}
 	lock := Finding{"lock", Healthy, "no process has the directory open", ""}
 	if i.InUse {
 		lock.Message = "a process has the directory open: commands reach it with --server"
@@ -154,7 +162,7 @@ func (d Doctor) data(ctx context.Context) []Finding {
 			lock.Message = fmt.Sprintf("process %s has the directory open: commands reach it with --server", pid)
 		}
 	}
-	list := []Finding{space, lock}
+	list := []Finding{space, sizes, lock}
 	if len(i.Accepted) > 0 {
 		list = append(list, Finding{"accepted losses", Healthy, fmt.Sprintf("%d; the last was %s", len(i.Accepted), i.Accepted[len(i.Accepted)-1]), ""})
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -26,7 +27,7 @@ func (s *State) cancel() error {
 		return nil
 	}
 	if s.root.ending != nil && s.root.ending.Kind == endCancel {
-		return fault.New(fault.Conflict, "the execution is being cancelled already")
+		return fault.Say(fault.Conflict, text.Of("the execution is being cancelled already"))
 	}
 	s.endExecution(&ending{Kind: endCancel})
 	return nil
@@ -35,9 +36,9 @@ func (s *State) cancel() error {
 func (s *State) pause() error {
 	switch {
 	case s.paused:
-		return fault.New(fault.Conflict, "the execution is paused already")
+		return fault.Say(fault.Conflict, text.Of("the execution is paused already"))
 	case s.root.ending != nil:
-		return fault.New(fault.Conflict, "the execution is ending; there is nothing to pause")
+		return fault.Say(fault.Conflict, text.Of("the execution is ending; there is nothing to pause"))
 	}
 	s.paused = true
 	s.tellChildren(ChildPause)
@@ -46,7 +47,7 @@ func (s *State) pause() error {
 
 func (s *State) resume() error {
 	if !s.paused {
-		return fault.New(fault.Conflict, "the execution is not paused")
+		return fault.Say(fault.Conflict, text.Of("the execution is not paused"))
 	}
 	s.paused = false
 	s.tellChildren(ChildResume)
@@ -164,39 +165,39 @@ func (s *State) outstanding(runs bool) {
 }
 
 // revivable returns the activation that an operator wants to go on from, or says why it cannot be.
-func (s *State) revivable(id ActivationID, verb string) (*activation, error) {
+func (s *State) revivable(id ActivationID, verb text.Text) (*activation, error) {
 	switch {
 	case s.final == StatusCanceled || s.final == StatusSuccess:
-		return nil, fault.Newf(fault.Conflict, "the execution has ended with %s; fork it or start another", s.final)
+		return nil, fault.Say(fault.Conflict, text.Of("the execution has ended with %s; fork it or start another", s.final))
 	case s.final == "" && s.root.ending != nil:
-		return nil, fault.New(fault.Conflict, "the execution is still ending; wait until it has")
+		return nil, fault.Say(fault.Conflict, text.Of("the execution is still ending; wait until it has"))
 	}
 	a := s.find(id)
 	if a == nil {
 		if status, ok := s.NodeStatus(id); ok {
-			return nil, fault.Newf(fault.Conflict, "activation: %q is %s; only what failed, was canceled or is unknown can be %s; use fork", id, status, verb)
+			return nil, fault.Say(fault.Conflict, text.Of("activation: %q is %s; only what failed, was canceled or is unknown can be %s; use fork", id, status, verb))
 		}
-		return nil, fault.Newf(fault.NotFound, "activation: the execution has no activation %q, or its iteration has closed; use fork", id)
+		return nil, fault.Say(fault.NotFound, text.Of("activation: the execution has no activation %q, or its iteration has closed; use fork", id))
 	}
 	for sc := a.scope; sc.owner != nil; sc = sc.owner.scope {
 		if sc.ending != nil || sc.owner.frame.ending != nil {
-			return nil, fault.Newf(fault.Conflict, "activation: %q stands in a scope whose end is decided (%s); use fork", id, sc.path)
+			return nil, fault.Say(fault.Conflict, text.Of("activation: %q stands in a scope whose end is decided (%s); use fork", id, sc.path))
 		}
 	}
 	return a, nil
 }
 
 func (s *State) retryNode(f NodeRetried) error {
-	a, err := s.revivable(f.Activation, "retried")
+	a, err := s.revivable(f.Activation, text.Of("retried"))
 	if err != nil {
 		return err
 	}
 	if a.frame != nil {
-		return fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it that failed", a.id)
+		return fault.Say(fault.Conflict, text.Of("activation: %q runs a body; name the activation inside it that failed", a.id))
 	}
 	unknown := a.phase == phaseAsking && a.wait.unknown
 	if a.phase != phaseFailed && a.phase != phaseCanceled && !unknown {
-		return fault.Newf(fault.Conflict, "activation: %q is %s; only what failed, was canceled or is unknown can be retried", a.id, a.view().Status)
+		return fault.Say(fault.Conflict, text.Of("activation: %q is %s; only what failed, was canceled or is unknown can be retried", a.id, a.view().Status))
 	}
 	if err := s.checkAgain(f.Again); err != nil {
 		return err
@@ -210,18 +211,18 @@ func (s *State) retryNode(f NodeRetried) error {
 }
 
 func (s *State) skipNode(f NodeSkipped) error {
-	a, err := s.revivable(f.Activation, "skipped")
+	a, err := s.revivable(f.Activation, text.Of("skipped"))
 	if err != nil {
 		return err
 	}
 	if !s.started {
-		return fault.New(fault.Conflict, "the execution has not started")
+		return fault.Say(fault.Conflict, text.Of("the execution has not started"))
 	}
 	if busy := s.busyInside(a); busy != nil {
-		return fault.Newf(fault.Conflict, "activation: %q is doing something that must not be repeated; wait for its outcome", busy.id)
+		return fault.Say(fault.Conflict, text.Of("activation: %q is doing something that must not be repeated; wait for its outcome", busy.id))
 	}
 	if a.frame != nil && (a.frame.program == "" || a.node < 0 || s.graph.Nodes[a.node].Plan.Whole) {
-		return fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it", a.id)
+		return fault.Say(fault.Conflict, text.Of("activation: %q runs a body; name the activation inside it", a.id))
 	}
 	if err := s.checkAgain(f.Again); err != nil {
 		return err

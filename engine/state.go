@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -124,7 +125,7 @@ func (s *State) apply(fact Fact) error {
 		if f, ok := fact.(NodeSkipped); ok {
 			return s.skipNode(f)
 		}
-		return fault.Newf(fault.Conflict, "the execution has ended with %s; fork it or start another", s.final)
+		return fault.Say(fault.Conflict, text.Of("the execution has ended with %s; fork it or start another", s.final))
 	}
 	switch fact.(type) {
 	case ExecutionStarted:

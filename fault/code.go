@@ -77,8 +77,15 @@ const (
 	NoApprover     Code = "no_approver"
 	HILTimeout     Code = "hil_timeout"
 
+	// A quota of the workspace is used up: of executions, until the next day or month, or of bytes, until some are removed.
+	QuotaExhausted   Code = "quota_exhausted"
+	StorageExhausted Code = "storage_exhausted"
+
 	// A question to people lies on the way, and it cannot be asked there.
 	ApprovalRequired Code = "approval_required"
+
+	// A test has come to something with effects, which it may not run.
+	NotPinned Code = "not_pinned"
 )
 
 // Codes lists every code with its class, in a fixed order.
@@ -161,5 +168,8 @@ var table = [...]struct {
 	{DeliveryFailed, ClassUnavailable, false},
 	{NoApprover, ClassInvalid, false},
 	{HILTimeout, ClassFailed, false},
+	{QuotaExhausted, ClassLimit, false},
+	{StorageExhausted, ClassLimit, false},
 	{ApprovalRequired, ClassConflict, false},
+	{NotPinned, ClassInvalid, false},
 }

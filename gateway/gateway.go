@@ -188,6 +188,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "an internal error occurred; the operator's log has the detail"}
 			}
 		}()
+		ctx = withCaller(ctx, req)
 		switch method {
 		case "initialize", "subscriptions/listen":
 			s.look()

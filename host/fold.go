@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -31,7 +32,7 @@ type Revision interface {
 
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
 // variables its body can read.
-type Iterate func(state json.RawMessage, index int64) (payload json.RawMessage, vars map[string]json.RawMessage, err error)
+type Iterate func(state json.RawMessage, index int64) (entry Entry, vars map[string]json.RawMessage, err error)
 
 // Opened is a scope that is open, prepared once for all of its iterations.
 type Opened struct {
@@ -61,6 +62,9 @@ type Data struct {
 	Handed bool
 	// Prepared is that of the scope whose turn it is.
 	Prepared any
+	// Entry are the fields of what the iteration is given that the run begins with; nil for any other run. Whoever needs all of them as one
+	// value puts them together: they may be large, and few runs do.
+	Entry []payload.Member
 }
 
 // Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all told from the
@@ -351,25 +355,25 @@ func (f *Fold) openOverlay(path string, seq uint64) error {
 }
 
 // iteration is what an iteration gets, told from its scope's state.
-func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]json.RawMessage, err error) {
+func (f *Fold) iteration(path string) (entry Entry, vars map[string]json.RawMessage, err error) {
 	owner, index, ref, ok := f.state.ScopeState(path)
 	if !ok {
-		return nil, nil, fault.Newf(fault.Internal, "the scope %q is not open", path)
+		return Entry{}, nil, fault.Newf(fault.Internal, "the scope %q is not open", path)
 	}
 	fr := f.frames[owner]
 	if fr == nil {
-		return nil, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
+		return Entry{}, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
 	}
 	if fr.program {
-		return nil, nil, nil
+		return Entry{}, nil, nil
 	}
 	outer, _ := owner.Split()
 	state, err := f.loopState(ref, outer)
 	if err != nil {
-		return nil, nil, err
+		return Entry{}, nil, err
 	}
 	if err := f.prepare(owner, fr); err != nil {
-		return nil, nil, err
+		return Entry{}, nil, err
 	}
 	return fr.scope.Iterate(state, index)
 }
@@ -498,6 +502,13 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 	if data.Apart, err = f.apart(run.Scope); err != nil {
 		return Data{}, err
 	}
+	if slices.ContainsFunc(run.Inputs, f.entersIteration) {
+		entry, _, err := f.iteration(run.Scope)
+		if err != nil {
+			return Data{}, err
+		}
+		data.Entry = entry.Fields
+	}
 	scope, err := f.turns(run)
 	if scope != nil {
 		data.Prepared = scope.scope.Prepared
@@ -507,7 +518,7 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 
 // Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
 // of the fold but its layers. A connection that brings an iteration's own payload has no reference; it is found under
-// [EntryRef].
+// [EntryRef], or, if it has fields, in [Data].
 func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error) {
 	values := map[engine.Ref]json.RawMessage{}
 	var few [8]engine.Ref // which is enough for most
@@ -523,12 +534,14 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	}
 	for _, in := range inputs {
 		refs = append(refs, in.Ref)
-		if in.Ref == "" && f.graph.Edges[in.Edge].Entry {
-			payload, _, err := f.iteration(run.Scope)
+		if f.entersIteration(in) {
+			entry, _, err := f.iteration(run.Scope)
 			if err != nil {
 				return nil, err
 			}
-			values[EntryRef] = payload
+			if values[EntryRef] = entry.Value; entry.Fields != nil {
+				values[EntryRef] = noFields // they are in Data
+			}
 		}
 	}
 	if run.Step != nil {

@@ -39,13 +39,13 @@ func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMes
 	if len(values) != 1 || run.Activation != "each" || data.Execution != "exec" {
 		return host.Opened{}, fmt.Errorf("run %+v with %s", run, values)
 	}
-	return host.Opened{Iterate: func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+	return host.Opened{Iterate: func(state json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		var items []json.RawMessage
 		if err := json.Unmarshal(state, &items); err != nil {
-			return nil, nil, err
+			return host.Entry{}, nil, err
 		}
 		vars := map[string]json.RawMessage{"item": items[index], "index": json.RawMessage(fmt.Sprint(index))}
-		return json.RawMessage(fmt.Sprintf(`{"item":%s}`, items[index])), vars, nil
+		return host.Entry{Value: json.RawMessage(fmt.Sprintf(`{"item":%s}`, items[index]))}, vars, nil
 	}}, nil
 }
 

@@ -180,8 +180,8 @@ func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 // payload is what a connection brings to a run, as it is kept.
 func (f *Fold) payload(run engine.RunNode, in engine.Input) (json.RawMessage, error) {
 	if in.Ref == "" && f.graph.Edges[in.Edge].Entry {
-		payload, _, err := f.iteration(run.Scope)
-		return payload, err
+		entry, _, err := f.iteration(run.Scope)
+		return entry.Whole(), err
 	}
 	value, err := f.Value(in.Ref)
 	if err != nil {

@@ -52,6 +52,8 @@ type StartRequest struct {
 	Requesters []string
 	// Above are the forks of the executions that it came of.
 	Above []Fork
+	// Test says that it is a test, and of what; nil: it is none.
+	Test *Test
 	// ErrorOf is the execution whose failure it was started for, itself or what started it; empty: none.
 	ErrorOf string
 	// ExternalRequest is the id of the request that starts it, as its sender knows it.

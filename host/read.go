@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
@@ -199,6 +201,9 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 				continue
 			}
 			record.Input, record.Origins, record.InputError = fold.inspect(run)
+			if record.Origins, err = fold.pinnedBy(record.Origins); err != nil {
+				return false, err
+			}
 		}
 		return true, nil
 	})
@@ -302,4 +307,24 @@ func (j Journal) Activations(ctx context.Context, node string, after, limit int)
 		}
 	}
 	return list, more, nil
+}
+
+// pinnedBy says of the values of an input that come from pinned nodes who has pinned them.
+func (f *Fold) pinnedBy(lineage json.RawMessage) (json.RawMessage, error) {
+	t := f.start.Test
+	if t == nil || len(t.Pinned) == 0 || len(lineage) == 0 {
+		return lineage, nil
+	}
+	var origins []dataflow.Origin
+	if err := json.Unmarshal(lineage, &origins); err != nil {
+		return nil, fault.Newf(fault.Internal, "the origins of an input cannot be read: %w", err)
+	}
+	for i := range origins {
+		for j := range origins[i].Sources {
+			if s := &origins[i].Sources[j]; slices.Contains(t.Pinned, s.Node) {
+				s.PinnedBy = t.By
+			}
+		}
+	}
+	return json.Marshal(origins)
 }

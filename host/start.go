@@ -40,6 +40,20 @@ type Start struct {
 	Forks []Fork `json:"forks,omitempty"`
 	// Above are those of the executions that started it.
 	Above []Fork `json:"above,omitempty"`
+	// Test says that it is a test, and of what; nil: it is none.
+	Test *Test `json:"test,omitempty"`
+}
+
+// Test is what of a definition a test runs.
+type Test struct {
+	// Name is that of the test in the definition; empty: it is none of these.
+	Name string `json:"name,omitempty"`
+	// Node is the only one that runs, From the first; neither: the whole does.
+	Node string `json:"node,omitempty"`
+	From string `json:"from,omitempty"`
+	// Pinned are the nodes that do not run and have outputs that By has given, in order.
+	Pinned []string `json:"pinned,omitempty"`
+	By     string   `json:"by,omitempty"`
 }
 
 // Told are the forks that people are told of, the last one last.
@@ -70,7 +84,7 @@ type WrittenStart struct {
 // WriteStart writes a start down.
 func WriteStart(s Start) (WrittenStart, error) {
 	raw, err := json.Marshal(s)
-	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 {
+	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 || s.Test != nil {
 		return WrittenStart{raw: raw}, err
 	}
 	// What is in it as JSON may be written in another way than it was given.

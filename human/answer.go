@@ -68,8 +68,8 @@ func wrongAnswers(err error) error {
 	fields := make([]api.FaultField, len(problems))
 	for n, p := range problems {
 		fields[n] = api.FaultField{Path: p.Path, Message: p.Text.In(text.English)}
-		if p.Schema {
-			fields[n].MessageZH = p.Text.In("zh")
+		if zh := p.Text.In("zh"); p.Schema || zh != fields[n].Message {
+			fields[n].MessageZH = zh
 		}
 	}
 	return fault.Say(fault.InvalidInput, problems).With("fields", fields).WithCause(problems).WithDetail("")

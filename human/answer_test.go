@@ -253,7 +253,8 @@ func TestReadGiven(t *testing.T) {
 		outcome        string
 		choice         string
 	}{
-		{PurposeConfirm, `{"confirm":true,"x":1}`, `{"confirm":true,"x":1}`, Confirmed, ""},
+		{PurposeConfirm, `{"confirm":true}`, `{"confirm":true}`, Confirmed, ""},
+		{PurposeConfirm, `{"confirm":true,"x":1}`, ``, "", ""},
 		{PurposeConfirm, `{"confirm":false}`, `{"confirm":false}`, Rejected, ""},
 		{PurposeConfirm, `null`, `{"confirm":false}`, Rejected, ""},
 		{PurposeConfirm, `{}`, `{"confirm":false}`, Rejected, ""},
@@ -324,6 +325,8 @@ func TestReadGiven_Parameters(t *testing.T) {
 		{`{"content":{},"description":" "}`, "input_data.content", "nothing was given"},
 		{`{}`, "input_data.content", "cancel the execution"},
 		{`{"confirm":true}`, "input_data.content", "nothing was given"},
+		{`{"content":{"rows":5},"extra":1}`, "input_data.extra", "there are content, description"},
+		{`{"content":{},"name":"x"}`, "input_data.name", `did you mean "content.name"?`},
 		{`null`, "input_data", "an object"},
 		{`"5"`, "input_data", "an object"},
 		{`{"content":[5]}`, "input_data.content", "an object"},

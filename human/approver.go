@@ -2,7 +2,6 @@ package human
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/mail"
 	"regexp"
 	"slices"
@@ -35,6 +34,8 @@ func (m Media) normalApprover(text string) (string, error) {
 		return "", wrongConfig("approvers", "%q names nobody", text)
 	case strings.EqualFold(text, Anyone):
 		return Anyone, nil
+	case strings.EqualFold(text, Visitor):
+		return Visitor, nil
 	case named && kind == "user":
 		return seatUser + rest, nil
 	case named && kind == "role":
@@ -144,42 +145,42 @@ func (m Media) Address(text string) (string, error) {
 // Absent says why nobody can answer for an approver as an author has written it: a user whom the workspace does not have or who is
 // disabled, a role that no enabled user has. It is empty where somebody can, where only the reply tells who it is (an address), and
 // where there are no users to look among, besides the one who works without a server.
-func Absent(approver string, users []identity.User) string {
+func Absent(approver string, users []identity.User) text.Text {
 	users = slices.DeleteFunc(slices.Clone(users), func(u identity.User) bool { return u.ID == identity.LocalUser })
 	seat, err := Media(nil).normalApprover(approver) // whether it is a user or a role does not depend on media
 	if err != nil || len(users) == 0 {               // what is wrong with how it is written is said elsewhere
-		return ""
+		return text.Text{}
 	}
 	if role, ok := strings.CutPrefix(seat, seatRole); ok {
 		if slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
-			return ""
+			return text.Text{}
 		}
-		return fmt.Sprintf("no enabled user has the role %q; give it to somebody who is to answer", role)
+		return text.Of("no enabled user has the role %q; give it to somebody who is to answer", role)
 	}
 	id, ok := strings.CutPrefix(seat, seatUser)
 	if !ok || id == identity.LocalUser {
-		return ""
+		return text.Text{}
 	}
 	ids := make([]string, 0, len(users))
 	for _, u := range users {
 		if u.ID == id && u.Disabled {
-			return fmt.Sprintf("user %q is disabled; enable them, or name somebody else", id)
+			return text.Of("user %q is disabled; enable them, or name somebody else", id)
 		}
 		if u.ID == id {
-			return ""
+			return text.Text{}
 		}
 		ids = append(ids, u.ID)
 	}
-	hint := "; create them, or name somebody else"
+	hint := text.Of("; create them, or name somebody else")
 	if near := fault.Nearest(id, ids); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+		hint = text.Of("; did you mean %q?", near)
 	}
-	return fmt.Sprintf("user %q is not in this workspace%s", id, hint)
+	return text.Of("user %q is not in this workspace%s", id, hint)
 }
 
-// isAddress says that a seat is an address, and no user, role or everybody.
+// isAddress says that a seat is an address, and no user, role, visitor or everybody.
 func isAddress(seat string) bool {
-	return seat != Anyone && !strings.HasPrefix(seat, seatUser) && !strings.HasPrefix(seat, seatRole)
+	return seat != Anyone && seat != Visitor && !strings.HasPrefix(seat, seatUser) && !strings.HasPrefix(seat, seatRole)
 }
 
 // approversOf are who may answer a question.
@@ -380,6 +381,10 @@ func (p *people) asked(approvers []string) (keys []string, everybody bool) {
 	for _, seat := range approvers {
 		if seat == Anyone {
 			everybody = true
+			continue
+		}
+		if seat == Visitor {
+			add(seat)
 			continue
 		}
 		if role, ok := strings.CutPrefix(seat, seatRole); ok {

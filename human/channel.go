@@ -60,6 +60,8 @@ const (
 	KindTimeout    = "timeout"
 	KindCompleted  = "completed"
 	KindCancelled  = "cancelled"
+	// KindProof has a code that shows that an address is somebody's. It is about no question, and nothing is replied to it.
+	KindProof = "proof"
 )
 
 // Message is one message to one recipient.
@@ -69,7 +71,9 @@ type Message struct {
 	ID   string
 	Kind string
 	// To is an address of the channel; empty: where the settings of the request say.
-	To          string
+	To string
+	// For is the one among those who are asked whom the message is for: user:ID and the like; empty: nobody in particular.
+	For         string
 	Interaction store.Interaction
 	Request     Request
 	// Link opens the response page for this recipient; empty: this instance has no public address, or nobody should answer any more.

@@ -2,12 +2,15 @@ package human
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 
+	"tandem/credential"
 	"tandem/fault"
+	"tandem/store"
 	"tandem/text"
 )
 
@@ -28,10 +31,14 @@ func ReadCall(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return body, nil
 }
 
-// Ends says that the message tells of the end of the question: nothing of it can be answered any more.
-func (m Message) Ends() bool {
-	return m.Kind == KindCompleted || m.Kind == KindTimeout || m.Kind == KindCancelled
+// Opened is the account of a credential that is open already, for a check of it. It stays that of who has opened it.
+func Opened(c credential.Opened) Account {
+	_ = c.Keep()
+	return Account{Account: store.Account{Credential: c.ID}, Open: func(context.Context, string, ...string) (credential.Opened, error) { return c, nil }}
 }
+
+// Ends says that the message tells of the end of the question, or is about none: there is nothing in it to answer.
+func (m Message) Ends() bool { return !wantsAnswer(m.Kind) }
 
 // Headline is the question in one line.
 func (m Message) Headline() string {

@@ -123,7 +123,7 @@ func (c *clock) one(ctx context.Context, i store.Interaction) bool {
 	for range maxTries {
 		change, err := c.decide(ctx, i, now())
 		if err == nil {
-			err = c.o.Interactions.Change(ctx, p, change)
+			err = c.o.Interactions.Change(timedOut(ctx, i, change), p, change)
 		}
 		switch {
 		case err == nil:
@@ -151,6 +151,18 @@ func (c *clock) one(ctx context.Context, i store.Interaction) bool {
 		}
 	}
 	return false
+}
+
+// timedOut lets the end of the time of a question be entered in the audit log, with the change: by the clock, which is nobody.
+func timedOut(ctx context.Context, before store.Interaction, c store.InteractionChange) context.Context {
+	i := &c.Interaction
+	if before.Status != store.InteractionPending || i.Status != store.InteractionTimeout {
+		return ctx
+	}
+	return store.Audited(ctx, store.AuditEntry{
+		Workspace: i.Workspace, User: identity.System("").User, Time: i.Updated, Action: "interaction.timeout", Object: "interaction", ObjectID: i.ID,
+		Detail: store.AuditDetail(map[string]string{"execution_id": i.Execution, "by": "the clock"}),
+	})
 }
 
 // decided tells those who wait for it what was written.
@@ -218,7 +230,7 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 	}
 	i.Status, i.Response = store.InteractionTimeout, response
 	// The notices come after: only when the end is written is it certain who was sent something.
-	if i.NextAt = now; i.Channel == InApp {
+	if i.NextAt = now; i.Channel == InApp && len(ways(*i)) == 0 {
 		i.NextAt = 0
 	}
 	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "timeout", Data: response, Time: now}
@@ -239,10 +251,11 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 			return err
 		}
 		change.Deliveries = append(change.Deliveries, deliveries(*i, to, kind, round, note{}, now)...)
+		p.took(change, to)
 		return nil
 	}
 	fresh := false // everybody was told just now
-	if i.Channel != InApp && !p.Requested {
+	if !p.Requested {
 		p.Requested, fresh = true, true
 		if err := send(asked, KindRequest, "", nil); err != nil {
 			return err

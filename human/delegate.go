@@ -48,11 +48,12 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 		approvers = append(approvers, other.key)
 	}
 	change.Interaction.Approvers = approvers
-	if s.Channel != InApp && s.progress.Requested {
+	if s.progress.Requested {
 		to, err := d.recipients(ctx, change.Interaction, s.request, []string{other.key})
 		if err != nil {
 			return err
 		}
+		s.progress.took(change, to)
 		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key, note{By: p.User, Of: strings.TrimPrefix(of(handed), seatUser), Reason: why}, s.now)
 	}
 	return writeProgress(&change.Interaction, s.progress)

@@ -26,10 +26,14 @@ import (
 type Options struct {
 	Interactions store.Interactions
 	Users        store.Users
+	// Contacts are the accounts that people can choose to be reached through. Nil: there are none.
+	Contacts store.ContactChannels
 	// Channels are the media. Two of one name are a mistake of the program.
 	Channels []Channel
 	// Credentials is what opens the credentials of a workspace. Nil: there are none.
 	Credentials func(workspace string) credential.Opener
+	// Listened lists accounts that have to be listened to besides those of questions: triggers share them. May be nil.
+	Listened func(ctx context.Context) ([]store.Account, error)
 	// Wake is called when something is in the inbox of an execution.
 	Wake func(store.Ref)
 	// Raise adds to a budget. It is called before the answer is written; under the same id it does nothing a second time.
@@ -87,6 +91,8 @@ type progress struct {
 	Escalated int64 `json:"escalated,omitempty"`
 	// Told says that people were told of the end.
 	Told bool `json:"told,omitempty"`
+	// Ways are the accounts that messages went through, besides that of the question: those that people have chosen.
+	Ways []way `json:"ways,omitempty"`
 	// Override is an admin's decision in the place of those who were asked.
 	Override *override `json:"override,omitempty"`
 }

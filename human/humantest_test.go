@@ -27,6 +27,7 @@ type shelf struct {
 	pauses       map[string]store.Pause
 	inbox        []store.InboxItem
 	dedups       map[string]bool
+	accounts     map[string][]store.Account // by workspace/id
 	changes      int
 	// before, if it is set, is called before each call, by the name of the method; fail, with the lock held, may be its answer.
 	before func(method string)
@@ -36,7 +37,7 @@ type shelf struct {
 func newShelf() *shelf {
 	return &shelf{
 		interactions: map[string]store.Interaction{}, links: map[identity.SecretHash]store.Link{}, threads: map[string]string{}, pauses: map[string]store.Pause{},
-		dedups: map[string]bool{},
+		dedups: map[string]bool{}, accounts: map[string][]store.Account{},
 	}
 }
 
@@ -171,6 +172,7 @@ func (s *shelf) Change(_ context.Context, p identity.Principal, c store.Interact
 			s.deliveries = append(s.deliveries, d)
 		}
 	}
+	s.accounts[key] = append(s.accounts[key], c.Accounts...)
 	if c.Resume != nil {
 		if pause := s.pauses[c.Resume.ID]; pause.Status == store.PauseActive {
 			pause.Status, pause.ResumeReason, pause.ResumeData, pause.Resumed = c.Resume.Status, c.Resume.Reason, c.Resume.Data, c.Resume.Time
@@ -310,9 +312,14 @@ func (s *shelf) Accounts(_ context.Context, p identity.Principal) ([]store.Accou
 	defer leave()
 	var list []store.Account
 	for _, i := range s.interactions {
-		a := store.Account{Workspace: i.Workspace, Channel: i.Channel, Credential: i.Credential}
-		if i.Status == store.InteractionPending && i.Credential != "" && (p.Workspace == "" || p.Workspace == i.Workspace) && !slices.Contains(list, a) {
-			list = append(list, a)
+		accounts := s.accounts[i.Workspace+"/"+i.ID]
+		if i.Credential != "" {
+			accounts = append(slices.Clone(accounts), store.Account{Workspace: i.Workspace, Channel: i.Channel, Credential: i.Credential})
+		}
+		for _, a := range accounts {
+			if i.Status == store.InteractionPending && (p.Workspace == "" || p.Workspace == i.Workspace) && !slices.Contains(list, a) {
+				list = append(list, a)
+			}
 		}
 	}
 	return list, nil

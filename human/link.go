@@ -3,6 +3,7 @@ package human
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,27 +174,37 @@ func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient 
 
 // sendLink has a message with a link sent to one who is asked, in the channel of the question.
 func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, as string) (string, error) {
+	find, channel := d.reachable, s.Channel
 	if s.Channel == InApp {
-		return "", fault.New(fault.Conflict, "the question is in the inbox only, so there is nothing to send a link with; a link is shown to nobody but who it is for: they find the question in their inbox and can ask for a link themselves")
+		find = d.chosen
 	}
-	to, err := d.reachable(ctx, s.Interaction, []string{as})
+	to, err := find(ctx, s.Interaction, []string{as})
 	if err != nil {
 		return "", err
 	}
-	if len(to) == 0 || !s.people.theirs(addressSeat(s.Channel, to[0].to), as) {
+	// It goes to the first of the places that they have chosen; a program is no address of theirs.
+	to = slices.DeleteFunc(to, func(r recipient) bool { return !s.people.theirs(addressSeat(r.channel(s.Channel), r.to), as) })
+	switch {
+	case len(to) == 0 && s.Channel == InApp:
+		return "", fault.New(fault.Conflict, "the question is in the inbox only, and who the link is for has not chosen to be reached elsewhere, so there is nothing to send a link with; a link is shown to nobody else: they find the question in their inbox and can ask for a link themselves")
+	case len(to) == 0:
 		return "", fault.Newf(fault.Conflict, "%q has no address in the channel %q that a link could be sent to, and it is shown to nobody else; an admin can enter one in the user's addresses", as, s.Channel)
 	}
+	channel = to[0].channel(channel)
 	sent, err := d.o.Interactions.Deliveries(ctx, identity.System(s.Workspace), s.ID)
 	if err != nil {
 		return "", err
 	}
 	for _, m := range sent {
-		if wait := m.Created + remindPause - s.now; m.Recipient == to[0].to && wantsAnswer(m.Kind) && wait > 0 {
+		if wait := m.Created + remindPause - s.now; m.Channel == channel && m.Recipient == to[0].to && wantsAnswer(m.Kind) && wait > 0 {
 			return "", fault.New(fault.RateLimited, "they were sent a message with a link less than a minute ago; wait a little").With("retry_after_ms", wait)
 		}
 	}
-	s.begin().Deliveries = deliveries(s.Interaction, []recipient{{to[0].to, as}}, KindReminder, "a link asked for at "+timestamp(s.now), note{By: p.User}, s.now)
-	return addressSeat(s.Channel, to[0].to), nil
+	one := recipient{to: to[0].to, as: as, way: to[0].way}
+	change := s.begin()
+	change.Deliveries = deliveries(s.Interaction, []recipient{one}, KindReminder, "a link asked for at "+timestamp(s.now), note{By: p.User}, s.now)
+	s.progress.took(change, []recipient{one})
+	return addressSeat(channel, one.to), writeProgress(&change.Interaction, s.progress)
 }
 
 // linkFor says whom a link that somebody asks for is made for, and whether it may be shown to who asks.

@@ -21,7 +21,7 @@ const (
 	listenApart = time.Second
 )
 
-// ears listens to the accounts that replies to pending questions come in by. One goroutine looks which they are and owns the fields; each
+// ears listens to the accounts that replies to pending questions come in by, and to those that triggers share. One goroutine looks which they are and owns the fields; each
 // account has a goroutine of its own.
 type ears struct {
 	*backroom
@@ -81,6 +81,11 @@ func (e *ears) needed() bool {
 // pass listens to what is needed, ends what has not been needed for a while, and says how long to wait until the next look.
 func (e *ears) pass(ctx context.Context, listening *sync.WaitGroup) time.Duration {
 	accounts, err := e.o.Interactions.Accounts(ctx, identity.System(""))
+	if err == nil && e.o.Listened != nil {
+		var shared []store.Account
+		shared, err = e.o.Listened(ctx)
+		accounts = append(accounts, shared...)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			e.o.Log.Error("the accounts that replies come in by cannot be read; trying again", "error", err)

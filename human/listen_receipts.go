@@ -3,6 +3,7 @@ package human
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"tandem/identity"
 	"tandem/store"
@@ -23,7 +24,7 @@ func (b *backroom) receipts(ctx context.Context, a store.Account) ([]json.RawMes
 			return nil, err
 		}
 		for _, i := range page.Interactions {
-			if i.Channel != a.Channel || i.Credential != a.Credential {
+			if !slices.Contains(Accounts(i), a) {
 				continue
 			}
 			sent, err := b.o.Interactions.Deliveries(ctx, p, i.ID)
@@ -31,7 +32,11 @@ func (b *backroom) receipts(ctx context.Context, a store.Account) ([]json.RawMes
 				return nil, err
 			}
 			for _, d := range sent {
-				if d.Channel == a.Channel && d.Status == store.DeliverySent && len(d.Receipt) > 0 {
+				own := i.Channel == a.Channel && i.Credential == a.Credential
+				if w := wayOf(d); w != nil {
+					own = w.account(a.Workspace) == a
+				}
+				if own && d.Channel == a.Channel && d.Status == store.DeliverySent && len(d.Receipt) > 0 {
 					list = append(list, d.Receipt)
 				}
 			}

@@ -121,6 +121,43 @@ func TestEars_ListenWhileNeeded(t *testing.T) {
 	})
 }
 
+// An account that triggers share is listened to without any question, and once where there is one, too.
+func TestEars_SharedWithTriggers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mail := newHearing()
+		a := store.Account{Workspace: "w", Channel: Email, Credential: "box"}
+		shared, broken := []store.Account{a, a}, error(nil)
+		c := newCounter(newShelf(), func(o *Options) {
+			o.Channels = []Channel{mail}
+			o.Listened = func(context.Context) ([]store.Account, error) { return shared, broken }
+		})
+		c.Start()
+		defer c.Close()
+		pass(time.Second)
+		if !mail.listening(a) {
+			t.Fatal("it does not listen although a trigger shares the account")
+		}
+		asked := ask(t, c.shelf, "first", 0, Request{TimeoutSeconds: 86400, Channel: Email, InCredential: "box"})
+		c.Recorded("w", asked.ID)
+		pass(listenApart)
+		shared, broken = nil, errors.New("the disk is broken") // then what is listened to stays
+		c.Look()
+		pass(3 * listenGrace)
+		finish(t, c.shelf, asked.ID, store.InteractionCompleted)
+		pass(3 * listenGrace)
+		if !mail.listening(a) {
+			t.Error("it stops although nobody knows what triggers need")
+		}
+		broken = nil
+		c.Look()
+		pass(3 * listenGrace)
+		if mail.listening(a) || mail.most != 1 || len(mail.times()) != 1 {
+			t.Errorf("it listens %v, %d at once, began %d times", mail.listening(a), mail.most, len(mail.times()))
+		}
+	})
+}
+
 func TestEars_BeginAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

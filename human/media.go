@@ -11,6 +11,8 @@ import (
 type Traits struct {
 	// Credentials are the types of credentials that it sends with; none: it needs no credential.
 	Credentials []string
+	// ReadsWith are the types of credentials that replies can be read with, besides the one that it sends with; none: there is no other.
+	ReadsWith []string
 	// Normal writes an address of the channel in its one form, so that the ways in which people write it are the same; nil: there is only one way.
 	Normal func(address string) string
 	// Place reads where the settings of a question send its messages; nil: they do not say.
@@ -21,6 +23,8 @@ type Traits struct {
 	TakesURL bool
 	// NeedsURL says that it must.
 	NeedsURL bool
+	// Person says why an address of the channel is not that of one person, and how such a one is written; empty: it is. Nil: each is.
+	Person func(address string) (why string)
 	// SpeaksForOthers says that replies come from a program that holds the secret of an account and names the person who has answered. The others
 	// know who writes.
 	SpeaksForOthers bool

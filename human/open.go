@@ -44,7 +44,9 @@ type Question struct {
 	Begun      *Begun
 	// Request is a [Request] with whatever else the purpose has. For outcome_unknown it is what was being sent.
 	Request json.RawMessage
-	Time    int64
+	// Reach says that the people who are asked can have chosen where questions reach them, see [Desk.Reaches].
+	Reach bool
+	Time  int64
 }
 
 // defaultTimeout is how long a node's question waits when it does not say.
@@ -86,7 +88,7 @@ func (m Media) Open(q Question) (store.Interaction, error) {
 	if i.Request, werr = writeQuestion(r, besides); err == nil {
 		err = werr
 	}
-	i.NextAt = nextAt(i, r, progress{})
+	i.NextAt = nextAt(i, r, progress{Requested: i.Channel == InApp && !q.Reach})
 	return i, err
 }
 
@@ -188,7 +190,12 @@ func (r *Request) settle(m Media, q Question) error {
 		return err
 	}
 	if r.TimeoutAction == TimeoutDefault {
-		if _, err := r.readAnswer(r.TimeoutResponse, "", "", Came{}); err != nil {
+		_, err := r.readAnswer(r.TimeoutResponse, "", "", Came{})
+		asked := r.asked(PurposeNode)
+		if unknown := asked.Unknown(r.TimeoutResponse); err == nil && len(unknown) > 0 {
+			err = wrongAnswers(unknown)
+		}
+		if err != nil {
 			return wrongConfig("timeout_default_response", "it is no answer to the question: %s", fault.From(err).Message)
 		}
 	}
@@ -263,12 +270,18 @@ func (r *Request) checkShape() error {
 			return wrongConfig(at+".type", "%q is none of text, number, email, date, select, boolean, file", f.Type)
 		case f.Type == "select" && len(f.Options) == 0:
 			return wrongConfig(at+".options", "there is nothing to select from")
+		case f.Type != "select" && len(f.Options) > 0:
+			return wrongConfig(at+".options", `they are for a field of the type "select", and this is %q`, f.Type)
 		}
 		if f.Options, err = settleOptions(at+".options", Selection, f.Options); err != nil {
 			return err
 		}
-		if _, err := form.ReadRule(f.Validation); err != nil {
+		rule, err := form.ReadRule(f.Validation)
+		if err != nil {
 			return wrongConfig(at+".validation", "%s", err.Error())
+		}
+		if why := rule.Fits(f.Type); why != "" {
+			return wrongConfig(at+".validation", "%s", why)
 		}
 	}
 	r.Fields = fields
@@ -359,7 +372,7 @@ func canonical(raw json.RawMessage) []byte {
 
 // nextAt is when a pending question has to be looked at.
 func nextAt(i store.Interaction, r Request, p progress) int64 {
-	if i.Channel != InApp && !p.Requested {
+	if !p.Requested {
 		return i.Created
 	}
 	next := i.TimeoutAt

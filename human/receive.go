@@ -96,7 +96,8 @@ func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, er
 
 // sender is who sent a reply, as far as that is certain.
 func (s *sitting) sender(r Reply) (somebody, error) {
-	if r.Channel != s.Channel || r.Credential != s.Credential && r.Credential != s.request.Credential {
+	own := r.Channel == s.Channel && (r.Credential == s.Credential || r.Credential == s.request.Credential)
+	if !own && s.progress.wayFor(r.Account) == nil {
 		// Whoever holds some other account could let anybody say anything.
 		return somebody{}, fault.Say(fault.Forbidden, text.Of("the reply did not come by the account that asked"))
 	}
@@ -366,6 +367,9 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 
 // meant is the answer that prose stands for, if prose can: a choice, or the only field of a form. All else has to be filled in.
 func (t *taking) meant(j replies.Judgement) (json.RawMessage, bool) {
+	if given, ok := saidOf(t.Purpose, j); ok {
+		return given, true
+	}
 	notes := head(ownWords(t.reply.Text), 2000)
 	var a Answer
 	switch {
@@ -444,8 +448,9 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 	if err != nil {
 		return err
 	}
+	before = slices.DeleteFunc(before, func(sent store.Delivery) bool { return sent.Channel != t.reply.Channel })
 	to, seen, asked := t.reply.From, false, 0
-	if t.Channel == Email {
+	if t.reply.Channel == Email {
 		to = strings.TrimPrefix(addressSeat(Email, t.reply.From), seatMail)
 	}
 	for _, sent := range before {
@@ -463,11 +468,24 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 		return nil
 	}
 	about := note{Reason: reason, Said: head(ownWords(t.reply.Text), 500), For: who.key}
+	if t.reply.Channel != t.Channel {
+		about.Way = t.askedBy(before)
+	}
 	if to == "" && !t.d.media.place(t.Channel, t.request).Private {
 		about.For = "" // others read it, and a link answers in somebody's name
 	}
 	t.change.Deliveries = append(t.change.Deliveries, newDelivery(t.Interaction, KindAskBack, to, one.ID, about, t.now))
 	return nil
+}
+
+// askedBy is the way of the message that a reply answers, as it went.
+func (t *taking) askedBy(sent []store.Delivery) *way {
+	for _, d := range slices.Backward(sent) {
+		if w := wayOf(d); w != nil && w.takes(t.reply.Account) {
+			return w
+		}
+	}
+	return t.progress.wayFor(t.reply.Account)
 }
 
 // say tells the person what became of their reply.

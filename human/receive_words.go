@@ -1,8 +1,10 @@
 package human
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
+
 	"tandem/human/replies"
 )
 
@@ -27,4 +29,20 @@ func ownWords(text string) string {
 		return own
 	}
 	return strings.TrimSpace(text)
+}
+
+// saidOf is the answer that a plain yes or no in prose is to a question that other parts ask with yes or no. Others have to be filled in: a word
+// does not tell whether something was done, or by how much a budget is raised.
+func saidOf(purpose string, j replies.Judgement) (json.RawMessage, bool) {
+	yes := j.Classification == Confirmed
+	if !yes && j.Classification != Rejected {
+		return nil, false
+	}
+	switch purpose {
+	case PurposeConfirm:
+		return json.RawMessage(map[bool]string{true: `{"confirm":true}`, false: `{"confirm":false}`}[yes]), true
+	case PurposeDrift, PurposeActivation:
+		return json.RawMessage(map[bool]string{true: `{"accept":true}`, false: `{"accept":false}`}[yes]), true
+	}
+	return nil, false
 }

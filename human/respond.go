@@ -24,7 +24,7 @@ func (p *people) principal(by identity.Principal) (somebody, error) {
 }
 
 // May says whether somebody may answer a question now, and if not why.
-func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interaction) (bool, string) {
+func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interaction) (bool, *fault.Error) {
 	why := func() error {
 		if p.Workspace != i.Workspace {
 			return fault.New(fault.NotFound, "there is no such question in this workspace")
@@ -43,9 +43,9 @@ func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interactio
 		return s.throughRequester(who.user, s.seatedBy(who, p.Means))
 	}()
 	if why != nil {
-		return false, fault.From(why).Message
+		return false, fault.From(why)
 	}
-	return true, ""
+	return true, nil
 }
 
 // Respond takes an answer. The record is pending after it when others have to answer, too. Who is too late gets a [fault.Conflict] that says
@@ -130,9 +130,6 @@ func (d *Desk) Remind(ctx context.Context, p identity.Principal, id string) (sto
 		if wait := s.progress.Reminded + remindPause - s.now; err == nil && s.progress.Reminded > 0 && wait > 0 {
 			err = fault.New(fault.RateLimited, "there was a reminder less than a minute ago; wait a little").With("retry_after_ms", wait)
 		}
-		if err == nil && s.Channel == InApp {
-			err = fault.New(fault.Conflict, "the question is in the inbox only; there is nobody to send a reminder to")
-		}
 		if err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
@@ -140,11 +137,16 @@ func (d *Desk) Remind(ctx context.Context, p identity.Principal, id string) (sto
 		if err != nil {
 			return err
 		}
+		if len(to) == 0 && s.Channel == InApp {
+			return d.refuse(s.Interaction, p.User, fault.New(fault.Conflict, "the question is in the inbox only; nobody who is asked has chosen to be reached elsewhere, so there is nobody to send a reminder to"))
+		}
 		if to, err = d.unanswered(ctx, s.Interaction, s.progress, to, s.responses); err != nil {
 			return err
 		}
 		s.say("interaction.remind", seatUser+p.User, p.Means)
 		change := s.begin()
+		s.progress.took(change, to)
+		s.progress.Requested = s.progress.Requested || s.Channel == InApp
 		change.Deliveries = deliveries(s.Interaction, to, KindReminder, "asked for at "+timestamp(s.now), note{By: p.User}, s.now)
 		s.progress.Reminded = s.now
 		s.progress.Reminders++

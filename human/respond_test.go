@@ -198,10 +198,10 @@ func TestDesk_Respond_Refuses(t *testing.T) {
 	if n := strings.Count(logged, "an answer was refused"); n != 9 || !strings.Contains(logged, i.ID) || !strings.Contains(logged, "who=dot") {
 		t.Errorf("%d refusals are logged:\n%s", n, logged)
 	}
-	if may, why := b.May(t.Context(), b.as("dot"), i); may || why == "" {
+	if may, why := b.May(t.Context(), b.as("dot"), i); may || why == nil {
 		t.Error("dot may answer")
 	}
-	if may, why := b.May(t.Context(), b.as("bob"), i); !may || why != "" {
+	if may, why := b.May(t.Context(), b.as("bob"), i); !may || why != nil {
 		t.Errorf("bob may not answer: %s", why)
 	}
 	if _, err := b.Respond(t.Context(), b.as("bob"), i.ID, Submission{Data: json.RawMessage(yes), ArgumentsHash: i.ArgumentsHash}); err != nil {

@@ -52,6 +52,8 @@ type note struct {
 	Override bool `json:"override,omitempty"`
 	// For is the approver that the recipient was asked as, when it is not their address: a user, a delegate.
 	For string `json:"for,omitempty"`
+	// Way is the account that the message goes through, when it is not that of the question: one that the recipient has chosen.
+	Way *way `json:"way,omitempty"`
 }
 
 // The reasons to ask back.
@@ -64,10 +66,15 @@ const (
 // newDelivery makes a message about a question. The round tells messages of one kind to one recipient apart; the id comes of all of it, so
 // that making the same message twice makes one.
 func newDelivery(i store.Interaction, kind, to, round string, about note, now int64) store.Delivery {
+	channel := i.Channel
+	if about.Way != nil {
+		channel = about.Way.Channel
+		round = strings.Join([]string{round, channel, about.Way.Credential}, "\x00")
+	}
 	// A note of texts can always be written.
 	body, _ := json.Marshal(about)
 	return store.Delivery{
-		Workspace: i.Workspace, ID: shapedID("delivery", i.Workspace, i.ID, kind, to, round), Interaction: i.ID, Kind: kind, Channel: i.Channel,
+		Workspace: i.Workspace, ID: shapedID("delivery", i.Workspace, i.ID, kind, to, round), Interaction: i.ID, Kind: kind, Channel: channel,
 		Recipient: to, Body: body, Status: store.DeliveryPending, NextAt: now, Created: now, Updated: now,
 	}
 }
@@ -94,7 +101,9 @@ func closing(i store.Interaction, sent []store.Delivery, now int64) []store.Deli
 		if d.Status != store.DeliverySent && d.Attempts == 0 || !wantsAnswer(d.Kind) {
 			continue
 		}
-		notice := newDelivery(i, kind, d.Recipient, "", decision(i), now)
+		about := decision(i)
+		about.Way = wayOf(d)
+		notice := newDelivery(i, kind, d.Recipient, "", about, now)
 		notice.Channel = d.Channel
 		if !slices.ContainsFunc(notices, func(n store.Delivery) bool { return n.ID == notice.ID }) {
 			notices = append(notices, notice)
@@ -126,7 +135,7 @@ func decision(i store.Interaction) note {
 
 // wantsAnswer says whether messages of a kind ask for an answer, as opposed to those that tell of the end.
 func wantsAnswer(kind string) bool {
-	return kind != KindCompleted && kind != KindTimeout && kind != KindCancelled
+	return kind != KindCompleted && kind != KindTimeout && kind != KindCancelled && kind != KindProof
 }
 
 // tokenThread is the thread that a reply token stands for. Only its hash is kept.
@@ -146,8 +155,12 @@ func newReplyToken() string {
 func deliveries(i store.Interaction, to []recipient, kind, round string, about note, now int64) []store.Delivery {
 	list := make([]store.Delivery, 0, len(to))
 	for _, r := range to {
-		about.For = r.as
-		list = append(list, newDelivery(i, kind, r.to, round, about, now))
+		about.For, about.Way = r.as, r.way
+		one := newDelivery(i, kind, r.to, round, about, now)
+		if kind == KindRequest { // who has chosen to wait is not sent a question that was answered meanwhile
+			one.NextAt = max(now, i.Created+1000*r.after)
+		}
+		list = append(list, one)
 	}
 	return list
 }
@@ -397,14 +410,15 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 			return m, nil, nil, fault.Newf(fault.Internal, "body of delivery %q: %w", d.ID, err)
 		}
 	}
+	r = r.through(about.Way)
 	account := s.account(store.Account{Workspace: d.Workspace, Channel: d.Channel, Credential: r.Credential})
-	m = Message{Account: account, ID: d.ID, Kind: d.Kind, To: d.Recipient, Interaction: i, Request: r, Callback: s.callback(account.Account)}
+	m = Message{Account: account, ID: d.ID, Kind: d.Kind, To: d.Recipient, For: about.For, Interaction: i, Request: r, Callback: s.callback(account.Account)}
 	earlier, err := s.o.Interactions.Deliveries(ctx, p, i.ID)
 	if err != nil {
 		return m, nil, nil, err
 	}
 	for _, e := range earlier {
-		if e.ID != d.ID && e.Channel == d.Channel && e.Recipient == d.Recipient && e.Status == store.DeliverySent && len(e.Receipt) > 0 {
+		if e.ID != d.ID && e.Channel == d.Channel && e.Recipient == d.Recipient && e.Status == store.DeliverySent && len(e.Receipt) > 0 && sameWay(e, d) {
 			m.Earlier = append(m.Earlier, e.Receipt)
 		}
 	}

@@ -52,12 +52,16 @@ type recipient struct {
 	to string // an address of the channel; empty: where the settings say
 	// as is the approver that an answer from there is by; empty: several people read it.
 	as string
+	// way is the account that the message goes through; nil: that of the question. After is how many seconds the person lets a question wait in
+	// the inbox before they are told of it there.
+	way   *way
+	after int64
 }
 
 // recipients are where messages about a question go to: for each of the approvers that the channel can reach, or where its settings say.
 func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Request, approvers []string) ([]recipient, error) {
 	if i.Channel == InApp || i.Channel == "" {
-		return nil, nil
+		return b.chosen(ctx, i, approvers)
 	}
 	set := b.media.place(i.Channel, r)
 	one := recipient{} // where the settings say, or the credential
@@ -128,7 +132,7 @@ func (b *backroom) named(ctx context.Context, i store.Interaction, r Request, ma
 
 // personal says whether an approver is one person.
 func personal(approver string) bool {
-	return approver != Anyone && approver != "" && !strings.HasPrefix(approver, "role:")
+	return approver != Anyone && approver != Visitor && approver != "" && !strings.HasPrefix(approver, "role:")
 }
 
 // reachable finds the addresses of approvers in a channel.
@@ -136,13 +140,10 @@ func (b *backroom) reachable(ctx context.Context, i store.Interaction, approvers
 	var list []recipient
 	add := func(to, as string) {
 		if to != "" && !slices.ContainsFunc(list, func(r recipient) bool { return r.to == to }) {
-			list = append(list, recipient{to, as})
+			list = append(list, recipient{to: to, as: as})
 		}
 	}
-	prefix := i.Channel + ":"
-	if i.Channel == Email {
-		prefix = seatMail
-	}
+	prefix := seatPrefix(i.Channel)
 	ofUser := func(u identity.User, as string) {
 		if u.Disabled || i.Excludes(u.ID) {
 			return

@@ -392,7 +392,7 @@ func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, 
 	change := s.begin()
 	i := &change.Interaction
 	i.Status, i.Response, i.NextAt = status, response, 0
-	if i.Channel != InApp {
+	if i.Channel != InApp || len(s.progress.Ways) > 0 {
 		i.NextAt = s.now // who was asked is told
 	}
 	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "human_response", Data: response, Time: s.now}

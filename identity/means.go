@@ -25,13 +25,15 @@ const (
 	ByWebhook MeansKind = "webhook"
 	// ByCallback is the address that a service was given to call back, which nobody else knows.
 	ByCallback MeansKind = "callback"
+	// ByVisit is the cookie of a browser that has a conversation with a workflow, by which the visitor is known.
+	ByVisit MeansKind = "visit"
 )
 
 // Means is how somebody proved who they are. It is recorded with what they did, so that whoever looks at it later can tell
 // an answer by the person from one that somebody else could have given. The zero value says that it is not known: it was
 // recorded before means were.
 type Means struct {
-	Kind MeansKind `json:"kind,omitempty" enum:"token,session,local,link,channel,webhook,callback"`
+	Kind MeansKind `json:"kind,omitempty" enum:"token,session,local,link,channel,webhook,callback,visit"`
 	// Session is the id of the session of a browser. Token is then the one that it was logged in with, if it was one.
 	Session string `json:"session_id,omitempty" doc:"the session of the browser"`
 	// Token is the id of the token, also of the one that asked for a link.
@@ -94,6 +96,8 @@ func (m Means) Describe(user string) string {
 		parts = append(parts, "a call back signed with credential "+m.Credential)
 	case ByCallback:
 		parts = append(parts, "a call back")
+	case ByVisit:
+		parts = append(parts, "the conversation in a chat")
 	default:
 		return ""
 	}

@@ -1,6 +1,9 @@
 package identity
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Scope is what a token may be used for. A scope never gives more than the user's roles do.
 type Scope string
@@ -14,13 +17,22 @@ const (
 	ScopeAdmin   Scope = "admin"   // everything, also users, tokens and credentials
 )
 
+// ScopeLogin is that of the code in a login link, which is a token that may be used for nothing else, once, and for at most [LoginLife].
+const ScopeLogin Scope = "login"
+
+// LoginLife is how long a login link is good.
+const LoginLife = time.Hour
+
+// LogsIn says that the principal came with the code of a login link.
+func (p Principal) LogsIn() bool { return len(p.Scopes) == 1 && p.Scopes[0] == ScopeLogin }
+
 // Scopes lists them.
 func Scopes() []Scope {
 	return []Scope{ScopeRead, ScopeExecute, ScopeAnswer, ScopeEdit, ScopeAdmin}
 }
 
 // Known says whether it is one of the scopes.
-func (s Scope) Known() bool { return slices.Contains(Scopes(), s) }
+func (s Scope) Known() bool { return s == ScopeLogin || slices.Contains(Scopes(), s) }
 
 // MayUse says whether the principal came with something that may be used for a scope.
 func (p Principal) MayUse(s Scope) bool {

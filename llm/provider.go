@@ -24,6 +24,14 @@ type Embedder interface {
 	Embed(ctx context.Context, model string, texts []string) ([][]float32, Usage, error)
 }
 
+// About is what a provider says of itself, so that profiles of it can be checked.
+type About struct {
+	// Name is what profiles call it.
+	Name string
+	// Scripted says that it answers from the script of the profile: it needs neither a model nor a credential, and only its profiles have a script.
+	Scripted bool
+}
+
 // Factory makes a provider. It opens nothing.
 type Factory func(Settings) (Provider, error)
 

@@ -119,7 +119,25 @@ func (d *desk) opened(r *http.Request) (identity.Invitation, error) {
 	}
 	i, err := d.o.Stores.Invitations.Resolve(r.Context(), identity.System(""), hash, d.NowMS())
 	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
-	return i, err
+	if err != nil {
+		return i, err
+	}
+	return i, d.stands(r.Context(), i)
+}
+
+// stands says why an invitation is not good any more though nobody has used it: whoever invited may not invite any more.
+func (d *desk) stands(ctx context.Context, i identity.Invitation) error {
+	if i.InvitedBy == identity.LocalUser { // on the machine itself
+		return nil
+	}
+	u, err := d.o.Stores.Users.Get(ctx, identity.System(i.Workspace), i.InvitedBy)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err != nil || u.Disabled || !slices.Contains(u.Roles, identity.Admin) {
+		return fault.Newf(fault.NotFound, "%q, who has invited, is no longer an admin here; ask another admin for an invitation", i.InvitedBy)
+	}
+	return nil
 }
 
 // showInvitation asks whether somebody wants to join. Looking at it uses nothing up: programs that look after mail open links.

@@ -22,6 +22,8 @@ type Options struct {
 	PublicURL string
 	// Provider is where people log in besides; its zero value: there is none.
 	Provider Provider
+	// Places are the addresses of the web UI, to which people are led back after they have logged in.
+	Places []string
 	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
 	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -107,6 +108,8 @@ type attempt struct {
 	Nonce    string `json:"n"`
 	Verifier string `json:"v"`
 	Expires  int64  `json:"e"`
+	// Next is the page that they have come from.
+	Next string `json:"p,omitempty"`
 }
 
 // The cookie of an attempt, and how long it may take.
@@ -132,7 +135,7 @@ func (d *desk) sendToProvider(w http.ResponseWriter, r *http.Request) {
 		d.failed(w, r, err)
 		return
 	}
-	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Expires: d.NowMS() + attemptTime.Milliseconds()}
+	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Expires: d.NowMS() + attemptTime.Milliseconds(), Next: d.safeNext(r.URL.Query().Get("next"))}
 	raw, err := json.Marshal(a)
 	var sealed []byte
 	if err == nil {
@@ -195,13 +198,13 @@ func (d *desk) backFromProvider(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.SetSession(w, r, b.secret)
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, cmp.Or(a.Next, "/"), http.StatusSeeOther)
 }
 
 // failed says that somebody was not let in.
 func (d *desk) failed(w http.ResponseWriter, r *http.Request, err error) {
 	told := d.Problem(r.Context(), identity.Principal{}, err)
-	d.form(w, r, told.Status, told.Detail)
+	d.form(w, r, told.Status, "", told.Detail)
 }
 
 // known is what the provider says of somebody.
@@ -246,6 +249,46 @@ func (p *provider) exchange(ctx context.Context, back url.Values, a attempt) (kn
 	if err := verified.Claims(&claims); err != nil {
 		return known{}, fault.New(fault.Unauthorized, "what the provider of identities says cannot be read").WithCause(err)
 	}
+	if err := p.complete(ctx, found, token, verified.Subject, claims); err != nil {
+		return known{}, err
+	}
+	return p.tell(verified, claims), nil
+}
+
+// complete adds the claims that the id_token lacks and the provider tells only when it is asked: many keep the id_token small.
+func (p *provider) complete(ctx context.Context, found *oidc.Provider, token *oauth2.Token, subject string, claims map[string]any) error {
+	wanted := []string{"email", "email_verified", "name"}
+	if p.RoleClaim != "" {
+		wanted = append(wanted, p.RoleClaim)
+	}
+	there := func(name string) bool { _, is := claims[name]; return is }
+	if found.UserInfoEndpoint() == "" || !slices.ContainsFunc(wanted, func(name string) bool { return !there(name) }) {
+		return nil
+	}
+	info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return fault.New(fault.NetworkError, "the provider of identities could not be asked about who has logged in").WithCause(err)
+	}
+	if info.Subject != subject { // somebody else's answer must not be taken for theirs
+		return fault.New(fault.Unauthorized, "the provider of identities tells about somebody else than who has logged in")
+	}
+	var more map[string]any
+	if err := info.Claims(&more); err != nil {
+		return fault.New(fault.Unauthorized, "what the provider of identities says cannot be read").WithCause(err)
+	}
+	if there("email") { // what one of them says of an address, it says of its own
+		wanted = wanted[2:]
+	}
+	for _, name := range wanted {
+		if value, told := more[name]; told && !there(name) {
+			claims[name] = value
+		}
+	}
+	return nil
+}
+
+// tell is what claims say of somebody.
+func (p *provider) tell(verified *oidc.IDToken, claims map[string]any) known {
 	who := known{issuer: verified.Issuer, subject: verified.Subject}
 	who.email, _ = claims["email"].(string)
 	who.name, _ = claims["name"].(string)
@@ -265,7 +308,7 @@ func (p *provider) exchange(ctx context.Context, back url.Values, a attempt) (kn
 			}
 		}
 	}
-	return who, nil
+	return who
 }
 
 // rolesOf are the roles that the groups of somebody give; nil: groups decide nothing.
@@ -314,6 +357,16 @@ func (d *desk) join(ctx context.Context, who known) (identity.User, error) {
 		return identity.User{}, fault.New(fault.Forbidden, "you are not a user here, and the provider of identities does not vouch for your mail address; ask an admin")
 	}
 	open, err := d.o.Stores.Invitations.ForEmail(ctx, identity.System(""), who.email, d.NowMS())
+	if err != nil {
+		return identity.User{}, err
+	}
+	open = slices.DeleteFunc(open, func(i identity.Invitation) bool {
+		why := d.stands(ctx, i)
+		if why != nil && fault.CodeOf(why) != fault.NotFound {
+			err = why
+		}
+		return why != nil
+	})
 	if err != nil {
 		return identity.User{}, err
 	}

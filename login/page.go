@@ -2,17 +2,22 @@ package login
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"html/template"
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/store"
 	"tandem/text"
 )
 
@@ -26,13 +31,13 @@ const (
 //go:embed page.html
 var pageText string // read-only
 
-// fragmentScript logs in with the token in the part of the address that is not sent to the server: the link that a first start shows.
+// fragmentScript logs in with the code, or the token, in the part of the address that is not sent to the server: the link that a first start shows.
 const fragmentScript = `(function () {
-  var m = /[#&]token=([^&]+)/.exec(location.hash);
+  var m = /[#&](code|token)=([^&]+)/.exec(location.hash);
   var f = document.getElementById("login");
   if (!m || !f) return;
   history.replaceState(null, "", location.pathname);
-  f.elements.token.value = decodeURIComponent(m[1]);
+  f.elements[m[1]].value = decodeURIComponent(m[2]);
   f.submit();
 })();`
 
@@ -52,9 +57,13 @@ type pageContent struct {
 	// Action and Button make a form that has nothing to fill in; Secret is shown to be copied.
 	Action, Button string
 	Secret         string
+	// Again leads back to the form, under this label.
+	Again string
 	// Token asks for one, under this label; Provider is where people are sent instead, under this label.
 	Token    string
 	Provider string
+	// Next is the page that whoever logs in has come from; empty: none.
+	Next string
 }
 
 // Style and Script are those of every page; the policy of the page names their hashes.
@@ -104,7 +113,9 @@ func (d *desk) page(w http.ResponseWriter, r *http.Request, status int, tell fun
 
 // pages registers the pages on which people log in.
 func (d *desk) pages() {
-	d.Public("GET "+Path, func(w http.ResponseWriter, r *http.Request) { d.form(w, r, http.StatusOK, "") })
+	d.Public("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
+		d.form(w, r, http.StatusOK, r.URL.Query().Get("next"), "")
+	})
 	d.Public("POST "+Path, d.takeToken)
 	if d.provider != nil {
 		d.Public("GET "+ProviderPath, d.sendToProvider)
@@ -113,9 +124,9 @@ func (d *desk) pages() {
 }
 
 // form asks for a token, or shows the way to the provider.
-func (d *desk) form(w http.ResponseWriter, r *http.Request, status int, wrong string) {
+func (d *desk) form(w http.ResponseWriter, r *http.Request, status int, next, wrong string) {
 	d.page(w, r, status, func(say func(text.Text) string) pageContent {
-		c := pageContent{Heading: say(text.Of("Log in")), Wrong: wrong, Token: say(text.Of("Token")), Button: say(text.Of("Log in"))}
+		c := pageContent{Heading: say(text.Of("Log in")), Wrong: wrong, Token: say(text.Of("Token")), Button: say(text.Of("Log in")), Next: d.safeNext(next)}
 		if d.provider != nil {
 			c.Provider = say(text.Of("Log in with your organisation"))
 		}
@@ -130,21 +141,101 @@ const maxForm = 1 << 12
 func (d *desk) takeToken(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxForm))
 	values, perr := url.ParseQuery(string(body))
+	if err == nil && perr == nil && strings.TrimSpace(values.Get("code")) != "" {
+		d.takeCode(w, r, values)
+		return
+	}
 	if err != nil || perr != nil || strings.TrimSpace(values.Get("token")) == "" {
-		d.form(w, r, http.StatusUnprocessableEntity, "")
+		d.form(w, r, http.StatusUnprocessableEntity, values.Get("next"), "")
 		return
 	}
 	ctx := d.WithOrigin(r.Context())
 	p, err := d.Identify(ctx, bearer(values.Get("token")))
 	var b begun
-	if err == nil {
+	switch {
+	case err != nil:
+	case p.LogsIn():
+		err = fault.New(fault.Forbidden, "this is the code of a login link; open the link")
+	default:
 		b, err = d.withToken(ctx, p)
 	}
 	if err != nil {
 		told := d.Problem(ctx, identity.Principal{}, err)
-		d.form(w, r, told.Status, told.Detail)
+		d.form(w, r, told.Status, values.Get("next"), told.Detail)
 		return
 	}
 	d.SetSession(w, r, b.secret)
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.Redirect(w, r, cmp.Or(d.safeNext(values.Get("next")), "/"), http.StatusSeeOther)
+}
+
+// takeCode takes the code of a login link, which is used up by it.
+func (d *desk) takeCode(w http.ResponseWriter, r *http.Request, values url.Values) {
+	ctx := d.WithOrigin(r.Context())
+	b, err := d.withCode(ctx, values.Get("code"))
+	switch {
+	case errors.Is(err, errUsedUp):
+		d.page(w, r, http.StatusGone, func(say func(text.Text) string) pageContent {
+			return pageContent{
+				Heading: say(text.Of("This link is not good any more")),
+				Lines: []string{
+					say(text.Of("A login link is good for one login within an hour. This one was used, or its time is over.")),
+					say(text.Of("On the machine of the server, this command shows another one:")),
+				},
+				Secret: "tandem admin link", Again: say(text.Of("Log in with a token")),
+			}
+		})
+	case err != nil:
+		told := d.Problem(ctx, identity.Principal{}, err)
+		d.form(w, r, told.Status, values.Get("next"), told.Detail)
+	default:
+		d.SetSession(w, r, b.secret)
+		http.Redirect(w, r, cmp.Or(d.safeNext(values.Get("next")), "/"), http.StatusSeeOther)
+	}
+}
+
+// errUsedUp says that the code of a link was used, or is no longer good.
+var errUsedUp = errors.New("the code of the link is not good any more") // read-only
+
+// withCode begins a session of somebody who has opened a login link. Of two who open it at once one succeeds.
+func (d *desk) withCode(ctx context.Context, code string) (begun, error) {
+	p, err := d.Identify(ctx, bearer(code))
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Unauthorized:
+		return begun{}, errUsedUp
+	default:
+		return begun{}, err
+	}
+	if !p.LogsIn() {
+		return begun{}, errUsedUp
+	}
+	entry := d.EntryOf(ctx, p, "token.delete", p.Means.Token)
+	entry.Detail = store.AuditDetail(map[string]string{"user_id": p.User, "why": "the login link was used"})
+	err = d.o.Stores.Tokens.Delete(store.Audited(ctx, entry), identity.System(p.Workspace), p.Means.Token)
+	if errors.Is(err, store.ErrNotFound) {
+		return begun{}, errUsedUp
+	}
+	if err != nil {
+		return begun{}, err
+	}
+	return d.begin(ctx, identity.User{Workspace: p.Workspace, ID: p.User}, identity.Session{Method: "link", TokenMadeBy: p.Means.TokenMadeBy})
+}
+
+// safeNext is the page of this server that somebody is sent to after the login; empty: it is none that asks people to log in.
+func (d *desk) safeNext(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" || path.Clean(u.Path) != u.Path || strings.ContainsAny(next, "\\\r\n") || len(next) > maxForm {
+		return ""
+	}
+	for _, prefix := range []string{"/forms/", "/chat/", "/run/"} {
+		if strings.HasPrefix(u.Path, prefix) && u.RawQuery == "" {
+			return next
+		}
+	}
+	for _, place := range d.o.Places {
+		if u.Path == place || strings.HasPrefix(u.Path, place+"/") {
+			return next
+		}
+	}
+	return ""
 }

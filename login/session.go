@@ -37,7 +37,7 @@ func (d *desk) sessions() {
 	}
 	login := op(http.MethodPost, "/sessions", "log-in", "Begin a session of a browser with a token")
 	login.DefaultStatus = http.StatusCreated
-	login.Description = "The session is in a cookie that scripts cannot read, and may be used for what the token may. It ends after 12 hours without use, after 30 days, when it is ended, and when its user is disabled. " +
+	login.Description = "The session is in a cookie that scripts cannot read, and may be used for what the token may. It ends after 12 hours without use, after 30 days, when it is ended, when its user is disabled, and with the token. " +
 		"A request with the cookie that could change something is taken from pages of this server alone."
 	logout := op(http.MethodDelete, "/sessions/current", "log-out", "End the session of this browser")
 	all := op(http.MethodDelete, "/users/{id}/sessions", "end-sessions", "End all sessions of a user but the one that asks")

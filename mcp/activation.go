@@ -57,7 +57,7 @@ func (p *Pool) PinnedTool(ctx context.Context, who identity.Principal, server, t
 
 // Activation is what a person decides who begins to use a server.
 type Activation struct {
-	// By is that person; without one, the user. Execution is the one whose question was answered, if it was one.
+	// By is that person; without one, the user, with the token that the user acts with. Execution is the one whose question was answered, if it was one.
 	By, Execution string
 	// Policies are the user's own by tool, Everybodys those of the workspace. Whether the user may set these is for the caller to know.
 	Policies, Everybodys map[string]store.MCPPolicy
@@ -70,13 +70,16 @@ func (p *Pool) Activate(ctx context.Context, who identity.Principal, server stri
 		return store.MCPActivation{}, err
 	}
 	now := time.Now().UnixMilli()
-	by := cmp.Or(decided.By, who.User)
-	a := store.MCPActivation{Workspace: who.Workspace, Server: server, User: who.User, Tools: Pin(tools), Activated: now, AcceptedBy: by, Accepted: now}
+	by := Acceptance{By: decided.By, Execution: decided.Execution}
+	if by.By == "" {
+		by.By, by.TokenMadeBy = who.User, who.TokenMadeBy()
+	}
+	a := store.MCPActivation{Workspace: who.Workspace, Server: server, User: who.User, Tools: Pin(tools), Activated: now, AcceptedBy: by.By, TokenMadeBy: by.TokenMadeBy, Accepted: now}
 	var kept store.MCPDecided
 	before, err := p.options.Servers.Activation(ctx, who, server, who.User)
 	switch {
 	case err == nil:
-		kept = accepting(server, Drift(before.Tools, tools), Acceptance{By: by, Execution: decided.Execution}, who.User, now)
+		kept = accepting(server, Drift(before.Tools, tools), by, who.User, now)
 	case !errors.Is(err, store.ErrNotFound):
 		return store.MCPActivation{}, err
 	}
@@ -111,6 +114,8 @@ func (p *Pool) Check(ctx context.Context, who identity.Principal, server string)
 type Acceptance struct {
 	// By is the person, Execution the one whose question they answered, if it was one.
 	By, Execution string
+	// TokenMadeBy is who made the token that it was accepted with, if it was somebody else than By.
+	TokenMadeBy string
 	// Everyone says that it counts for all users of the server, as that of an admin does.
 	Everyone bool
 }
@@ -135,7 +140,7 @@ func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string
 	if by.Everyone {
 		whose = ""
 	}
-	return p.options.Servers.Repin(ctx, who, store.MCPRepin{Server: server, User: who.User, Everyone: by.Everyone, Tools: pins, AcceptedBy: by.By, Accepted: now,
+	return p.options.Servers.Repin(ctx, who, store.MCPRepin{Server: server, User: who.User, Everyone: by.Everyone, Tools: pins, AcceptedBy: by.By, TokenMadeBy: by.TokenMadeBy, Accepted: now,
 		Decided: accepting(server, changes, by, whose, now)})
 }
 
@@ -144,7 +149,7 @@ func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string
 func accepting(server string, changes []Change, by Acceptance, whose string, now int64) (d store.MCPDecided) {
 	for _, c := range changes {
 		d.Records = append(d.Records, store.MCPAcceptance{Server: server, Tool: c.Tool, User: whose, Kind: string(c.Kind), Summary: c.Summary,
-			Before: c.Before, BeforeHash: hashOf(c.Before), After: c.After, AfterHash: hashOf(c.After), By: by.By, Execution: by.Execution, Accepted: now})
+			Before: c.Before, BeforeHash: hashOf(c.Before), After: c.After, AfterHash: hashOf(c.After), By: by.By, TokenMadeBy: by.TokenMadeBy, Execution: by.Execution, Accepted: now})
 		if c.Kind == Changed && carries(server, c) {
 			d.Carry = append(d.Carry, c.Tool)
 		}

@@ -13,21 +13,20 @@ const OAuthCredential = "mcp_oauth"
 func Credentials() []credential.Type {
 	return []credential.Type{
 		oauthCredential(),
-		{Name: "github_token", Label: text.Beside("GitHub token", "GitHub 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
-		{Name: "gitlab_token", Label: text.Beside("GitLab token", "GitLab 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
+		{Name: "gitlab_token", Label: text.Beside("GitLab token", "GitLab 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}, Check: checkGitLab},
 		// With an e-mail address the token is that of a cloud account, without one that of an own server.
 		{Name: "jira", Label: text.Beside("Jira", "Jira"), Fields: []credential.Field{
 			credential.Token(), credential.Text("email", "E-mail address", "邮箱"), credential.Address("base_url", "Site URL", "站点地址").Needed(),
-		}},
+		}, Check: checkJira},
 		{Name: "trello", Label: text.Beside("Trello", "Trello"), Fields: []credential.Field{
 			credential.Secret("key", "API key", "API 密钥").Needed(), credential.Token(),
-		}},
+		}, Check: checkTrello},
 		{Name: "notion", Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
 			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
-		}},
+		}, Check: checkNotion},
 		{Name: "caldav", Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
 			credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
-		}},
+		}, Check: checkCalDAV},
 	}
 }
 
@@ -41,5 +40,5 @@ func oauthCredential() credential.Type {
 		credential.Address("token_url", "Token URL", "令牌地址"), credential.Text("resource", "Resource", "资源"), credential.Text("expires", "Expires", "到期时间"),
 		{Name: "scopes", Label: text.Beside("Scopes", "权限范围"), Format: credential.FormatTexts}, credential.Text("redirect_uri", "Redirect URI", "回调地址"),
 		{Name: "pending", Label: text.Beside("Authorization under way", "进行中的授权"), Format: credential.FormatDocument, Secret: true, Members: []string{"state", "verifier"}},
-	}}
+	}, Untried: text.Beside("it is for one tool server, which tries it whenever it is connected to: tandem mcp servers tools NAME", "它只用于一个工具服务器，连接时即会验证：tandem mcp servers tools NAME")}
 }

@@ -312,7 +312,7 @@ func (p *Pool) readyPolicies(ctx context.Context, who identity.Principal, server
 	var list []store.MCPPolicy
 	for _, name := range sortedNames(policies) {
 		one := policies[name]
-		one.Workspace, one.Server, one.Tool, one.User, one.SetBy, one.Set = who.Workspace, server, name, who.User, who.User, time.Now().UnixMilli()
+		one.Workspace, one.Server, one.Tool, one.User, one.SetBy, one.TokenMadeBy, one.Set = who.Workspace, server, name, who.User, who.User, who.TokenMadeBy(), time.Now().UnixMilli()
 		if everybodys {
 			one.User = ""
 		}

@@ -3,8 +3,10 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +46,23 @@ type KeyValueOptions struct {
 	IfVersion *int64 `json:"if_version,omitempty"`
 	// Pattern has * for any text and ? for any character.
 	Pattern string `json:"pattern,omitempty"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. An option that there is none of is refused: whoever misspells one believes that it holds.
+func (o *KeyValueOptions) UnmarshalJSON(raw []byte) error {
+	known := []string{"ttl", "if_absent", "if_version", "pattern"}
+	for _, m := range payload.Members(raw) {
+		if slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, m.Key) }) {
+			continue
+		}
+		hint := "; there are " + strings.Join(known, ", ")
+		if near := fault.Nearest(m.Key, known); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return fault.Newf(fault.InvalidInput, "options: there is no option %q%s", m.Key, hint).With("path", "options."+m.Key)
+	}
+	type plain KeyValueOptions
+	return payload.Read(raw, (*plain)(o))
 }
 
 // KeyValueOutput is what a key-value store answers.

@@ -77,7 +77,7 @@ type Common struct {
 
 	SessionID       string `json:"session_id" doc:"Whose memory it is: records of other sessions are not seen." zh:"会话编号；其他会话的记录不可见。"`
 	MaxContextChars int    `json:"max_context_chars" range:"1.." doc:"The most characters that a model is given of the memory." zh:"提供给模型的最多字符数。"`
-	LLMProfile      string `json:"llm_profile" older:"profile_id" doc:"The model profile that summarises or extracts; without one rules do." zh:"用于总结或提取的模型配置档；省略时按规则处理。"`
+	LLMProfile      string `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile that summarises or extracts; without one rules do." zh:"用于总结或提取的模型配置档；省略时按规则处理。"`
 }
 
 // common is the defaults of all memories.

@@ -14,7 +14,7 @@ import (
 type VectorConfig struct {
 	Operation string `json:"operation" enum:"search|store|update|delete|reindex" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	EmbeddingProfile string `json:"embedding_profile" doc:"The profile whose embedding model makes vectors; without one words are compared." zh:"生成向量的配置档；省略时按词语比较。"`
+	EmbeddingProfile string `json:"embedding_profile" names:"profile" doc:"The profile whose embedding model makes vectors; without one words are compared." zh:"生成向量的配置档；省略时按词语比较。"`
 	// SimilarityThreshold is 0.7 for profiles and 0.3 for the local embedder, unless it is set.
 	SimilarityThreshold *float64 `json:"similarity_threshold" range:"0..1" doc:"How alike a text must be to be found, from 0 to 1." zh:"相似度下限（0 到 1）。"`
 	MaxResults          int      `json:"max_results" range:"1..50" doc:"The most texts that are found." zh:"最多返回的文本数。"`

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"encoding/json"
+
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -53,6 +55,8 @@ type Key struct {
 	Meaning Text
 	// Fields are those of the payload. For the result of [Define] those of its Go type need not be repeated here.
 	Fields []Value
+	// Instead says that the key is produced in the place of the main one, such as "timeout", and not beside it.
+	Instead bool
 }
 
 // Needs is what a kind cannot do without, besides its configuration.
@@ -60,6 +64,8 @@ type Needs struct {
 	// Credential are the types of credential that fit its credential_id; none: it opens no credential. With Optional it also works without one.
 	Credential []string
 	Optional   bool
+	// CredentialOf narrows the types to those that fit a configuration; nil: all of them do.
+	CredentialOf func(config json.RawMessage) []string
 	// Also is what else must be there: a model profile, a server that is running, a permission of the operator.
 	Also []Text
 }
@@ -73,9 +79,9 @@ type commonConfig struct {
 	OnUnknown      string `json:"on_unknown" enum:"ask|retry|fail" fixed:"true" doc:"What becomes of a run whose outcome is not known after a crash: a person is asked, it is repeated, or it fails." zh:"崩溃后结果未知时的处理：询问人员、重试或判为失败。"`
 	Enabled        bool   `json:"enabled" fixed:"true" doc:"Whether the node does its work; if not, it hands its input on." zh:"节点是否执行；关闭时原样传递输入。"`
 	CredentialID   string `json:"credential_id" doc:"The name or the id of the stored credential that the node opens." zh:"节点所用凭据的名称或编号。"`
-	TemplateID     string `json:"template_id" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
+	TemplateID     string `json:"template_id" names:"template" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
 	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"是否由执行上下文、模型或人员补全缺少的输入。"`
-	FillingProfile string `json:"filling_profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
+	FillingProfile string `json:"filling_profile" names:"profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
 	ToUser         bool   `json:"to_user" doc:"Whether the output is shown to who follows the execution as an answer." zh:"是否将输出作为答复展示给用户。"`
 	CreditCost     int    `json:"credit_cost" range:"0.." doc:"What a success costs, in credits, besides tokens." zh:"一次成功所计的点数（令牌费用除外）。"`
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -22,8 +22,10 @@ type Code struct {
 	Source   string
 	// Entry is the function to call; where there is none of that name, it is the last one defined.
 	Entry string
-	// Input is its argument.
-	Input json.RawMessage
+	// Input is its argument. Under the names of Aliases the function finds the whole of it wherever it has no such field; they are never part of
+	// what the function returns. What is no object is found under these names only.
+	Input   json.RawMessage
+	Aliases []string
 	// TimeLimit and MemoryMB are what the interpreter thinks right when they are zero.
 	TimeLimit time.Duration
 	MemoryMB  int
@@ -69,56 +71,69 @@ func (x *run) code(ctx context.Context, c Code) (CodeResult, error) {
 	}
 	c.Printed, c.Waiting = x.print, x.waits
 	defer x.endLines()
-	return x.job.Code.Run(ctx, x.job.Execution.Workspace, x.job.Now, x.job.Execution.ID+"/"+string(x.job.Run.Activation), c)
+	result, err := x.job.Code.Run(ctx, x.job.Execution.Workspace, x.job.Now, x.job.Execution.ID+"/"+string(x.job.Run.Activation), c)
+	return result, withPrinted(err, result)
+}
+
+// maxPrintedTail is how much of what was printed an error has; all of it is in the log.
+const maxPrintedTail = 4 << 10
+
+// withPrinted adds the end of what code had printed to the error that it ended with. A conversion runs with the node that it leads from, and fails the one
+// that it leads to, where nothing else tells what it said.
+func withPrinted(err error, result CodeResult) error {
+	f := fault.From(err)
+	if f == nil || f.Code != fault.CodeError && f.Code != fault.CodeLimit && f.Code != fault.OutputInvalid {
+		return err
+	}
+	for stream, text := range map[string]string{Stdout: result.Stdout, Stderr: result.Stderr} { // order does not matter: a field each
+		if text != "" {
+			f = f.With(stream, strings.ToValidUTF8(text[max(0, len(text)-maxPrintedTail):], ""))
+		}
+	}
+	return f
 }
 
 // converted runs a conversion function that is code. What it returns can be kept.
 func (x *run) converted(c *conversion, payload json.RawMessage) (json.RawMessage, error) {
-	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: withAliases(payload)})
+	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: payload, Aliases: aliases()})
 	if err != nil {
 		return nil, err
 	}
 	if err := dataflow.CheckOutput(map[string]json.RawMessage{dataflow.DefaultKey: result.Value}); err != nil {
 		return nil, err
 	}
-	return withoutAliases(result.Value, payload), nil
+	return asGiven(result.Value, payload), nil
 }
 
 // aliases are the names under which a conversion function finds the whole payload.
 func aliases() []string { return []string{"value", "data", "output"} }
 
-// withAliases is what a conversion function is given: the payload as it was written, and behind its own fields, under
-// value, data and output, the whole payload once more wherever it has no such field itself. What is no object is found
-// under these names only.
-func withAliases(payload json.RawMessage) json.RawMessage {
-	payload = payloadOrNull(payload)
-	b := []byte{'{'}
-	if payload[0] == '{' {
-		b = append(b, bytes.TrimSpace(payload[1:len(payload)-1])...)
-	}
-	for _, alias := range added(payload) {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(b, '"')
-		b = append(b, alias...)
-		b = append(b, `":`...)
-		b = append(b, payload...)
-	}
-	return append(b, '}')
-}
-
-func payloadOrNull(payload json.RawMessage) json.RawMessage {
+// asGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the function, is the
+// payload as it was written. So is one that has a payload which is no object under every alias and nothing else: it is a copy of what the
+// function was given for it.
+func asGiven(result, payload json.RawMessage) json.RawMessage {
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
-		return json.RawMessage("null")
+		payload = json.RawMessage("null")
+	}
+	if len(result) == 0 || result[0] != payload[0] && result[0] != '{' {
+		return result
+	}
+	if payload[0] == '{' || result[0] != '{' {
+		if payload[0] == '{' && len(fieldsOf(result)) != len(fieldsOf(payload)) || !sameJSON(string(result), string(payload)) {
+			return result
+		}
+		return payload
+	}
+	made := fieldsOf(result)
+	if len(made) != len(aliases()) {
+		return result
+	}
+	for _, alias := range aliases() {
+		if !sameJSON(made[alias].Raw, string(payload)) {
+			return result
+		}
 	}
 	return payload
-}
-
-// added are the aliases that a payload is given: those that it has no field of its own for.
-func added(payload json.RawMessage) []string {
-	own := fieldsOf(payload)
-	return slices.DeleteFunc(aliases(), func(alias string) bool { return own[alias].Exists() })
 }
 
 // fieldsOf are the fields of an object; of anything else there are none.
@@ -131,56 +146,6 @@ func fieldsOf(payload json.RawMessage) map[string]gjson.Result {
 		})
 	}
 	return fields
-}
-
-// withoutAliases is what a conversion function hands on. One that returns its input, whole or as a copy with changes, has not
-// made the aliases in it: they are taken out again. A result has that form if every alias that was added still stands for the
-// payload; where that is a single one, which somebody may mean, if it also has every field of the payload. What is returned
-// unchanged is the payload itself. What is no object has no other place than its aliases, and keeps them in what is changed.
-func withoutAliases(result, payload json.RawMessage) json.RawMessage {
-	payload = payloadOrNull(payload)
-	names := added(payload)
-	if len(names) == 0 || len(result) == 0 || result[0] != '{' {
-		return result
-	}
-	made, own := fieldsOf(result), fieldsOf(payload)
-	for _, alias := range names {
-		if !made[alias].Exists() {
-			return result
-		}
-	}
-	changed := len(made) != len(own)+len(names)
-	for name, value := range own { // order does not matter: every field is looked at
-		field, kept := made[name]
-		if !kept && len(names) == 1 {
-			return result
-		}
-		changed = changed || !kept || !sameJSON(field.Raw, value.Raw)
-	}
-	for _, alias := range names {
-		if !sameJSON(made[alias].Raw, string(payload)) {
-			return result
-		}
-	}
-	if !changed {
-		return payload
-	}
-	if payload[0] != '{' {
-		return result
-	}
-	out := []byte{'{'}
-	gjson.ParseBytes(result).ForEach(func(key, value gjson.Result) bool {
-		if slices.Contains(names, key.Str) {
-			return true
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(out, key.Raw...), ':')
-		out = append(out, value.Raw...)
-		return true
-	})
-	return append(out, '}')
 }
 
 // sameJSON says that two values are equal, as far as every language can tell: 1 and 1.0 are, and so are whole numbers that

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -41,6 +42,7 @@ func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C,
 		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
+		skims:        skimsOf(reflect.TypeFor[I]()),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
@@ -146,6 +148,9 @@ func input[I any](raw json.RawMessage) (I, error) {
 	err := payload.Read(raw, &in)
 	if err == nil {
 		return in, nil
+	}
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		return in, refused // by a part of it that reads itself
 	}
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
 		// The names of embedded structs, which are Go's, stand in it beside those of JSON.

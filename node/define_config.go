@@ -32,9 +32,10 @@ import (
 //	with:"mode=a|b,flag=true"  it is only looked at beside these values of other fields; a warning says so where it is not
 //	checked:"plan"          the kind's plan checks what stands in it
 //	open:"true"             an object that may have further names, which are left out
+//	names:"profile"         it names records of the workspace: one of the [RecordSort]s
 //	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
 //
-// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), must:"a,b" (what an embedded struct
+// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), either:"a|b" (only one of them may be), must:"a,b" (what an embedded struct
 // does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved).
 //
 // Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
@@ -64,6 +65,7 @@ type shape struct {
 	fields   []shapeField
 	defaults bool
 	needs    [][]string
+	either   [][]string
 	dropped  []string
 	open     bool
 }
@@ -79,6 +81,7 @@ type shapeField struct {
 	prompt   bool
 	fixed    bool
 	later    bool // the plan checks what is inside
+	names    RecordSort
 	with     []Condition
 	meaning  Text
 	// takes is what may be written, usual the default as text; empty: there is none.
@@ -105,7 +108,10 @@ func shapeOf(t reflect.Type) *shape {
 		}
 		field := shapeField{
 			name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", fixed: f.Tag.Get("fixed") == "true", later: f.Tag.Get("checked") == "plan",
-			meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index,
+			meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index, names: RecordSort(f.Tag.Get("names")),
+		}
+		if field.names != "" && !slices.Contains(recordSorts(), field.names) {
+			panic(fmt.Sprintf("node: configuration field %s.%s names %q, which is not a sort of records", t, f.Name, field.names))
 		}
 		if older := f.Tag.Get("older"); older != "" {
 			field.older = strings.Split(older, ",")
@@ -196,6 +202,9 @@ func (s *shape) together(t reflect.Type) {
 		if need := f.Tag.Get("need"); need != "" {
 			s.needs = append(s.needs, strings.Split(need, "|"))
 		}
+		if either := f.Tag.Get("either"); either != "" {
+			s.either = append(s.either, strings.Split(either, "|"))
+		}
 		if dropped := f.Tag.Get("dropped"); dropped != "" {
 			s.dropped = append(s.dropped, strings.Split(dropped, ",")...)
 		}
@@ -205,7 +214,7 @@ func (s *shape) together(t reflect.Type) {
 			}
 		}
 	}
-	for _, names := range s.needs {
+	for _, names := range slices.Concat(s.needs, s.either) {
 		for _, name := range names {
 			s.index(t, name)
 		}
@@ -504,16 +513,16 @@ func (f *shapeField) describe(t reflect.Type) string {
 	if f.enum != nil && t.Kind() != reflect.Slice {
 		return `one of "` + strings.Join(f.enum, `", "`) + `"`
 	}
-	text := wordOf(t)
+	word := wordOf(t)
 	switch t {
 	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words](), reflect.TypeFor[Template](), reflect.TypeFor[Expr]():
-		text = "a text"
+		word = "a text"
 	case reflect.TypeFor[Object]():
-		text = "an object"
+		word = "an object"
 	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():
-		text = "a value"
+		word = "a value"
 	}
-	return text + f.rangeWords()
+	return f.inRange(text.As(word)).String()
 }
 
 // Excerpt shows a value without flooding the message.

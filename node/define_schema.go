@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -33,9 +35,13 @@ func SchemaText(raw string) SchemaSource {
 // What the schema of a configuration says besides what JSON Schema has words for.
 const (
 	SchemaZh          = "x-description-zh"
+	SchemaTitleZh     = "x-title-zh"     // a short name of the field in Chinese, where its meaning begins with one
+	SchemaTakes       = "x-takes"        // what may be written: text, expression, sql, code, integer, number, flag, object, list, file or any
+	SchemaFixed       = "x-fixed"        // true: the value is read when the workflow is saved, so that it cannot be a placeholder
 	SchemaOlderNames  = "x-older-names"  // accepted spellings of the name
 	SchemaOlderValues = "x-older-values" // those of the enum that older files have
 	SchemaWith        = "x-with"         // the values of other fields beside which it is looked at
+	SchemaNames       = "x-names"        // the sort of records that it names: profile, tool_server and so on
 	SchemaNeed        = "x-need"         // of an object: groups of fields, one of each of which must be set
 )
 
@@ -160,13 +166,22 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 
 // refine adds what the tags of a field say.
 func (f *shapeField) refine(p *jsonschema.Schema) {
-	extra := map[string]any{}
+	extra := map[string]any{SchemaTakes: f.takes}
 	if !f.meaning.IsZero() {
 		p.Description = f.meaning.In(text.English)
 		extra[SchemaZh] = f.meaning.In("zh")
+		if title := shortTitle(f.meaning.Words("zh")); title != "" {
+			extra[SchemaTitleZh] = title
+		}
+	}
+	if f.fixed {
+		extra[SchemaFixed] = true
 	}
 	if len(f.older) > 0 {
 		extra[SchemaOlderNames] = f.older
+	}
+	if f.names != "" {
+		extra[SchemaNames] = f.names
 	}
 	if len(f.legacy) > 0 {
 		extra[SchemaOlderValues] = f.legacy
@@ -178,9 +193,7 @@ func (f *shapeField) refine(p *jsonschema.Schema) {
 		}
 		extra[SchemaWith] = with
 	}
-	if len(extra) > 0 {
-		p.Extra = extra
-	}
+	p.Extra = extra
 	allowed := p
 	if p.Items != nil { // of a list, its items are among them
 		allowed = p.Items
@@ -198,6 +211,28 @@ func (f *shapeField) refine(p *jsonschema.Schema) {
 		}
 	}
 }
+
+// shortTitle is the beginning of a meaning in Chinese, up to its first mark, if that is short enough to stand before a field.
+func shortTitle(meaning string) string {
+	const (
+		most = 14
+		ends = ",;:(\uff0c\u3002\uff1a\uff1b\uff08" // also as they are written in Chinese
+	)
+	title := meaning
+	if end := strings.IndexAny(meaning, ends); end >= 0 {
+		title = meaning[:end]
+	}
+	if title = strings.TrimSpace(title); utf8.RuneCountInString(title) > most {
+		return ""
+	}
+	return title
+}
+
+// CommonSchema is the JSON Schema of the configuration fields that every kind has.
+func CommonSchema() json.RawMessage { return commonSchema.JSON() }
+
+// commonSchema is made when it is asked for first. read-only
+var commonSchema = ConfigurationSchema[commonConfig]()
 
 // written are the JSON types of what may be written in a field, nil where the Go type says it all.
 func (f *shapeField) written() []string {

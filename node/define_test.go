@@ -138,7 +138,7 @@ func TestDefine(t *testing.T) {
 		schema json.RawMessage
 		want   string
 	}{
-		"config": {k.ConfigSchema.JSON(), `{"type":"object","properties":{"name":{"type":"string"},"depth":{"type":"number","minimum":0,"maximum":1,"default":0.5}},"required":["name"],"additionalProperties":false}`},
+		"config": {k.ConfigSchema.JSON(), `{"type":"object","properties":{"name":{"type":"string","x-takes":["text"]},"depth":{"type":"number","minimum":0,"maximum":1,"default":0.5,"x-takes":["number"]}},"required":["name"],"additionalProperties":false}`},
 		"output": {k.OutputSchema.JSON(), `{"type":"object","properties":{"total":{"type":"integer"},"note":{"type":"string"}},"required":["total"]}`},
 	} {
 		var got, want any

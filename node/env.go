@@ -2,11 +2,8 @@ package node
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"tandem/dataflow"
@@ -26,18 +23,19 @@ type env struct {
 	context  *dataflow.Context
 	now      time.Time
 	program  *expr.Program
+	looked   map[string]any // what was read, by name
 	firstErr error
 }
 
-// rootNames are the names that every expression can read, besides those of its data.
-func rootNames() []string {
+// RootNames are the names that every expression can read, besides those of its data.
+func RootNames() []string {
 	return []string{"data", "env", "execution", "initial", "input", "runtime", "steps", "trigger", "workflow"}
 }
 
 func (e *env) Now() time.Time { return e.now }
 
 func (e *env) Names() []string {
-	names := rootNames()
+	names := RootNames()
 	for name := range e.extra { // order does not matter: sorted below
 		names = append(names, name)
 	}
@@ -79,7 +77,22 @@ func reads(program *expr.Program, a *dataflow.Apart) bool {
 	})
 }
 
+// Lookup returns what an expression reads by a name; it is looked for once.
 func (e *env) Lookup(name string) (any, bool) {
+	if v, ok := e.looked[name]; ok {
+		return v, true
+	}
+	v, ok := e.find(name)
+	if ok {
+		if e.looked == nil {
+			e.looked = map[string]any{}
+		}
+		e.looked[name] = v
+	}
+	return v, ok
+}
+
+func (e *env) find(name string) (any, bool) {
 	if v, ok := e.extra[name]; ok {
 		return v, true
 	}
@@ -211,42 +224,3 @@ var asksForAbsence = regexp.MustCompile(`\?\?|\?\.|\bnull\b|\bundefined\b|\bhas\
 
 // AsksForAbsence says that the author of an expression has thought of a field that is not there, so that there is nothing to warn of.
 func AsksForAbsence(source string) bool { return asksForAbsence.MatchString(source) }
-
-// warnOfMissing warns of the fields that an expression has read and that are not there: they are null, which a condition takes for
-// false.
-func (x *run) warnOfMissing(source string, e *env) {
-	if AsksForAbsence(source) {
-		return
-	}
-	at := "configurations"
-	for _, known := range x.plan().Expressions {
-		if known.Source == source {
-			at = known.Path
-			break
-		}
-	}
-	for _, path := range e.program.Paths() {
-		if _, extra := e.extra[path[0]]; extra || len(path) < 2 {
-			continue
-		}
-		value, ok := e.Lookup(path[0])
-		if !ok {
-			continue
-		}
-		for i, step := range path[1:] {
-			fields, object := value.(map[string]any)
-			if !object {
-				break
-			}
-			if value, ok = fields[step]; ok {
-				continue
-			}
-			hint := ""
-			if near := fault.Nearest(step, slices.Sorted(maps.Keys(fields))); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", strings.Join(append(slices.Clone(path[:i+1]), near), "."))
-			}
-			x.warn(at, fmt.Sprintf("the expression reads %q, which is not there and counts as null%s", strings.Join(path[:i+2], "."), hint))
-			break
-		}
-	}
-}

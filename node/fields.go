@@ -16,6 +16,8 @@ type Field struct {
 	// OlderNames are accepted spellings.
 	OlderNames []string
 	Min, Max   *float64
+	// Names says which records of the workspace it names, by their ids or names; empty: it names none.
+	Names RecordSort
 	// With are the values of other fields that it is looked at beside; none: it always is.
 	With []Condition
 	// Default is the value of a field that is not written, as text; empty: there is none, or it is zero.
@@ -55,7 +57,7 @@ func (s *shape) list() []Field {
 		f := &s.fields[i]
 		list[i] = Field{
 			Name: f.name, Meaning: f.meaning, Takes: slices.Clone(f.takes), Required: f.required, Fixed: f.fixed,
-			Values: slices.Clone(f.enum), OlderValues: slices.Clone(f.legacy), OlderNames: slices.Clone(f.older), Min: f.lo, Max: f.hi, Default: f.usual, With: slices.Clone(f.with),
+			Values: slices.Clone(f.enum), OlderValues: slices.Clone(f.legacy), OlderNames: slices.Clone(f.older), Min: f.lo, Max: f.hi, Default: f.usual, Names: f.names, With: slices.Clone(f.with),
 			Fields: f.inner.list(),
 		}
 	}

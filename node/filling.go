@@ -73,7 +73,9 @@ func fillsOf(def *workflow.Node, kind *Kind, overrides map[string]Override, kind
 }
 
 // NothingToFill is what is said of a node that wants to be filled where nothing says what its input may have.
-const NothingToFill = "enable_filling does nothing here: neither the kind nor a template says what the input may have; name a template with override_input in template_id, or leave it out"
+func NothingToFill() text.Text {
+	return text.Of("enable_filling does nothing here: neither the kind nor a template says what the input may have; name a template with override_input in template_id, or leave it out")
+}
 
 // Fillable says whether a filling could find anything for an input of these schemas. What is wrong with them is said elsewhere.
 func Fillable(schemas ...json.RawMessage) bool {
@@ -154,11 +156,29 @@ func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Ori
 	return list
 }
 
+// wants is what the node is filled by, with what its kind wants of this run.
+func (x *run) wants() (*fills, error) {
+	f := x.node.fills
+	if f == nil || x.node.kind.Wants == nil {
+		return f, nil
+	}
+	more, err := x.node.kind.Wants(x.ctx, &x.call)
+	if err != nil || len(more) == 0 {
+		return f, err
+	}
+	with := *f
+	with.slots, with.schema, err = slot.Read(f.schema, more)
+	return &with, err
+}
+
 // look opens the filling of a node whose input lacks something. It returns nil when the kind can run.
 func (x *run) look() (factOf, error) {
-	f := x.node.fills
+	f, err := x.wants()
+	if err != nil {
+		return nil, err
+	}
 	if f != nil && f.slots.IsEmpty() {
-		x.warn("configurations.enable_filling", NothingToFill)
+		x.warn("configurations.enable_filling", NothingToFill().String())
 	}
 	if !x.node.looks(x.job.Run) {
 		if f != nil && x.job.Run.Cause.Filled != nil {

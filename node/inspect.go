@@ -12,7 +12,7 @@ const maxOrigins = 1000
 
 // Inspect builds the input that a run gets, without running anything, and tells where its values came from.
 func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.Origin, err error) {
-	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background()}
+	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background(), all: true}
 	payloads, err := x.payloads()
 	if err != nil {
 		return nil, nil, err

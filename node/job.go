@@ -9,6 +9,7 @@ import (
 	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
+	"tandem/payload"
 )
 
 // Data is what a run may read of its execution. The layers have one owner, who writes them under the write lock; runs
@@ -21,6 +22,8 @@ type Data struct {
 	// hand their input to.
 	Apart  []dataflow.Apart
 	Handed bool
+	// Entry are the fields of what an iteration gives the node that it begins with; nil for other nodes, and where it has no fields.
+	Entry []payload.Member
 }
 
 // request is a question to the layers from where the run stands.

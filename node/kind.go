@@ -34,6 +34,10 @@ type Kind struct {
 	// Tools, when it is set, lists what the kind offers to a model when a node of it is attached to an agent. It sees the
 	// call with its configurations.
 	Tools func(ctx context.Context, c *Call) ([]Tool, error)
+	// Wants, when it is set, tells what the input of one run may have besides what InputSchema says, as a JSON Schema of an object, so that what is
+	// missing can be filled: a kind that calls whatever tool it is told knows only now which arguments that has. It sees the call with its
+	// configurations and its input. Nil: nothing besides.
+	Wants func(ctx context.Context, c *Call) (json.RawMessage, error)
 	// Ready, when it is set, is asked before Tools: what a person has to decide first is a wait of the node that the tools are
 	// for, which begins anew when it is over. Nil: there is nothing to wait for.
 	Ready func(ctx context.Context, c *Call) (*Wait, error)
@@ -61,6 +65,12 @@ type Kind struct {
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage
 
+	// Ignores, when it is set, says of a node's configurations, as they are written, that a run does not look at its input except by placeholders and
+	// expressions. Large fields that an iteration of a loop brings are then left out of [Call.Input].
+	Ignores func(config json.RawMessage) bool
+
+	// skims are the fields of the input that a run reads; nil: it may be all of them.
+	skims *skims
 	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
 	config *shape
 	plan   func(p *Planning)
@@ -172,7 +182,8 @@ type Call struct {
 	Trigger json.RawMessage
 	// Config are the configurations with their placeholders resolved, an object. Expressions and code are as written.
 	Config json.RawMessage
-	// Input is what the node received, an object: the payloads of its live connections merged, its input_params over them.
+	// Input is what the node received, an object: the payloads of its live connections merged, its input_params over them. For a kind that reads its
+	// input into a struct, large fields that the struct does not have may be missing in the iterations of a loop.
 	Input json.RawMessage
 	// Contributions are the payloads one by one, in definition order: what a merge joins.
 	Contributions []Contribution
@@ -222,6 +233,8 @@ type Call struct {
 	// ("configurations.condition_expression"), and what to do about it. It is kept with the record of the activation, where
 	// the API shows it, and is a line of the log.
 	Warn func(path, message string)
+	// look is what [Call.Look] tells.
+	look func(at, name string, found bool, missing func() string)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
 	// with. They are no output.
 	Detail func(fields map[string]any)
@@ -272,7 +285,11 @@ type Files interface {
 
 // Tool is a function that a node offers to a model.
 type Tool struct {
-	Name        string
+	Name string
+	// Also are further names that configurations may call it by.
+	Also []string
+	// Withheld says that it is there and is not to be shown to a model: somebody has forbidden it, or it is gone for now.
+	Withheld    bool
 	Description string
 	// Parameters is a JSON Schema of an object.
 	Parameters json.RawMessage
@@ -399,8 +416,19 @@ type Opening struct {
 
 // Iteration is what one iteration gets: the payload of the entry key, and the names its body can read.
 type Iteration struct {
+	// Fields are those of the payload, in order, each checked JSON; fields that do not change from one iteration to the next share their memory.
+	// Nil: Payload is given instead.
+	Fields  []payload.Member
 	Payload json.RawMessage
 	Vars    map[string]json.RawMessage
+}
+
+// Whole is the payload of the entry key as one value.
+func (i *Iteration) Whole() json.RawMessage {
+	if i.Fields == nil {
+		return i.Payload
+	}
+	return payload.AppendObject(nil, i.Fields)
 }
 
 // Turn is a question whether iteration Index begins.

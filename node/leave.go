@@ -117,6 +117,11 @@ func (x *run) warned() []dataflow.Warning {
 	x.warning.Lock()
 	defer x.warning.Unlock()
 	list := slices.Concat(x.traced, x.warnings)
+	for _, r := range x.absent() {
+		if w := (dataflow.Warning{Path: r.at, Message: r.says}); !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
 	list = list[:min(len(list), maxWarnings)]
 	if x.guarded() {
 		for i := range list {

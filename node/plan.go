@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -100,28 +101,33 @@ func (k *Kind) workflowKind() workflow.Kind {
 	whole := commonShape.with(k.config)
 	aliases := about.keyAliases(typ)
 	keys := []string{workflow.DefaultKey}
+	var instead []string
 	if len(about.Keys) > 0 {
 		fixed := []string{}
 		for _, key := range about.Keys {
 			if key.Name != AnyKey {
 				fixed = append(fixed, key.Name)
 			}
+			if key.Instead {
+				instead = append(instead, key.Name)
+			}
 		}
 		if len(fixed) > 0 {
 			keys = fixed
 		}
 	}
-	plan, reserved := k.plan, k.reserved
+	plan, reserved, published := k.plan, k.reserved, k.Publishes != ""
 	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		p := &Planning{node: n, shape: whole}
 		p.read(about.Needs)
-		p.Keys, p.KeyAliases = slices.Clone(keys), maps.Clone(aliases)
+		p.Keys, p.KeyAliases, p.Instead = slices.Clone(keys), maps.Clone(aliases), instead
 		p.common(&about, typ)
 		if plan != nil {
 			plan(p)
 		}
 		if !reserved {
 			p.check(&about, typ)
+			p.checkOutputs(&about, published)
 		}
 		return p.Plan, p.problems
 	}}
@@ -165,7 +171,7 @@ func (p *Planning) read(needs Needs) {
 		return
 	}
 	value, set := p.values["credential_id"]
-	types := strings.Join(quoteAll(needs.Credential), " or ")
+	types := either(quoteAll(needs.Credential))
 	switch {
 	case set && strings.TrimSpace(value.Str) == ToBeChosen:
 		p.Warn(ProblemCredentialMissing, p.paths["credential_id"], "choose a credential of type %s before deploying", types)
@@ -215,6 +221,9 @@ func (p *Planning) check(about *About, typ string) {
 	if p.Has("credential_id") && about.Needs.Credential == nil && typ != "HUMAN_IN_THE_LOOP" { // a question goes by the channel it names
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", p.node.Kind())
 	}
+	if p.Has("default_output") && p.OnError != workflow.OnErrorDefault && !p.Templated() {
+		p.Warn(workflow.ProblemConfig, p.At("default_output"), "default_output does nothing here: it stands for the output of a node that fails with on_error %q; set that, or remove it", workflow.OnErrorDefault)
+	}
 	p.checkIdle()
 	p.checkStandIn(typ)
 }
@@ -237,7 +246,8 @@ func (p *Planning) checkStandIn(typ string) {
 		p.Invalid(p.At("default_output"), "must be an object with a payload for one of the keys of %s: %s", p.node.Kind(), keys)
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(members)) {
+	p.StandIn = slices.Sorted(maps.Keys(members))
+	for _, key := range p.StandIn {
 		if !slices.Contains(p.Keys, key) {
 			p.Invalid(Under(p.At("default_output"), key), "is not a key of %s; it has %s", p.node.Kind(), keys)
 		}
@@ -323,31 +333,31 @@ func (p *Planning) number(name string) (float64, bool) {
 	return v.Num, v.Type == gjson.Number
 }
 
-// Require reports a field that another field's value makes necessary.
-func (p *Planning) Require(name, because string) {
+// Require reports a field that another field's value makes necessary. Because is a format: "when %s is %q".
+func (p *Planning) Require(name, because string, args ...any) {
 	if !p.Has(name) && !p.Templated() {
-		p.Invalid(Under("configurations", name), "is required %s", because)
+		p.Invalid(Under("configurations", name), "is required %s", text.Formatted(because, args...))
 	}
 }
 
 // Invalid reports a value that cannot be used; the message begins with the name of what is wrong.
 func (p *Planning) Invalid(path, format string, args ...any) {
-	p.Refuse(workflow.ProblemConfig, path, "%s %s", strconv.Quote(strings.TrimPrefix(path, "configurations.")), fmt.Sprintf(format, args...))
+	p.report(workflow.SeverityError, workflow.ProblemConfig, path, text.As("%s %s").With(strconv.Quote(strings.TrimPrefix(path, "configurations.")), text.Formatted(format, args...)))
 }
 
 // Refuse reports an error.
 func (p *Planning) Refuse(code, path, format string, args ...any) {
-	p.report(workflow.SeverityError, code, path, format, args...)
+	p.report(workflow.SeverityError, code, path, text.Formatted(format, args...))
 }
 
 // Warn reports what should be looked at and stops nothing.
 func (p *Planning) Warn(code, path, format string, args ...any) {
-	p.report(workflow.SeverityWarning, code, path, format, args...)
+	p.report(workflow.SeverityWarning, code, path, text.Formatted(format, args...))
 }
 
-func (p *Planning) report(severity workflow.Severity, code, path, format string, args ...any) {
+func (p *Planning) report(severity workflow.Severity, code, path string, words text.Text) {
 	if !p.Full() {
-		p.problems = append(p.problems, workflow.Problem{Severity: severity, Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+		p.problems = append(p.problems, workflow.Problem{Severity: severity, Code: code, Path: path}.Saying(words))
 	}
 }
 
@@ -358,15 +368,15 @@ func (p *Planning) Full() bool { return len(p.problems) >= MaxProblems }
 func (p *Planning) Failed() bool { return workflow.HasErrors(p.problems) }
 
 // Suggest is the end of a message that offers the most similar name, as long as there are not too many problems already.
-func (p *Planning) Suggest(name string, candidates []string) string {
+func (p *Planning) Suggest(name string, candidates []string) text.Text {
 	if len(p.problems) >= maxSuggestions {
-		return ""
+		return text.Text{}
 	}
 	best := fault.Nearest(name, candidates)
 	if best == "" {
-		return ""
+		return text.Text{}
 	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return text.Of("; did you mean %q?", best)
 }
 
 // ReservedKey says that an output key has a meaning of its own, so that a configuration cannot give it another.

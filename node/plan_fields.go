@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -103,6 +104,12 @@ func (p *Planning) readObject(path string, object gjson.Result, s *shape) (value
 		p.checkField(at, f, value)
 		return true
 	})
+	for _, names := range s.either {
+		written := slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := values[n]; return !ok })
+		if len(written) > 1 {
+			p.Invalid(paths[written[1]], "says the same as %q in another way; keep one of them", written[0])
+		}
+	}
 	// A template brings values of its own, so what is missing here may come from there.
 	if _, templated := values["template_id"]; templated {
 		return values, paths
@@ -324,32 +331,72 @@ func fits(takes string, v gjson.Result) bool {
 	return false
 }
 
-// words says what a field takes.
-func (f *shapeField) words() string {
+// words say what a field takes.
+func (f *shapeField) words() text.Text {
 	if f.enum != nil && !slices.Contains(f.takes, takesList) {
-		return "one of " + strings.Join(quoteAll(f.enum), ", ")
+		return text.Of("one of %s", strings.Join(quoteAll(f.enum), ", "))
 	}
-	var words []string
+	var words []text.Text
 	for _, t := range f.takes {
-		words = append(words, map[string]string{
-			takesText: "a text", takesSQL: "an SQL text", takesCode: "a text of code", takesExpr: "an expression", takesInteger: "a whole number",
-			takesNumber: "a number", takesFlag: "true or false", takesObject: "an object", takesList: "a list", takesAny: "a value", takesFile: "a file",
-		}[t])
+		if one := takesWords(t); !slices.ContainsFunc(words, one.Equal) {
+			words = append(words, one)
+		}
 	}
-	return strings.Join(slices.Compact(words), " or ") + f.rangeWords()
+	return f.inRange(either(words))
 }
 
-func (f *shapeField) rangeWords() string {
+// takesWords say what may be written, by one of the words of the tag "takes".
+func takesWords(takes string) text.Text {
+	switch takes {
+	case takesText:
+		return text.Of("a text")
+	case takesSQL:
+		return text.Of("an SQL text")
+	case takesCode:
+		return text.Of("a text of code")
+	case takesExpr:
+		return text.Of("an expression")
+	case takesInteger:
+		return text.Of("a whole number")
+	case takesNumber:
+		return text.Of("a number")
+	case takesFlag:
+		return text.Of("true or false")
+	case takesObject:
+		return text.Of("an object")
+	case takesList:
+		return text.Of("a list")
+	case takesFile:
+		return text.Of("a file")
+	}
+	return text.Of("a value")
+}
+
+// inRange adds the range of a number to what a field takes.
+func (f *shapeField) inRange(words text.Text) text.Text {
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	switch {
 	case f.lo != nil && f.hi != nil:
-		return " from " + number(*f.lo) + " to " + number(*f.hi)
+		return text.Of("%s from %s to %s", words, number(*f.lo), number(*f.hi))
 	case f.lo != nil:
-		return " of at least " + number(*f.lo)
+		return text.Of("%s of at least %s", words, number(*f.lo))
 	case f.hi != nil:
-		return " of at most " + number(*f.hi)
+		return text.Of("%s of at most %s", words, number(*f.hi))
 	}
-	return ""
+	return words
+}
+
+// either lists what there is a choice of, texts or plain names.
+func either[T any](list []T) text.Text {
+	var words text.Text
+	for i, one := range list {
+		if i == 0 {
+			words = text.As("%s").With(one)
+			continue
+		}
+		words = text.Of("%s or %s", words, one)
+	}
+	return words
 }
 
 func quoteAll(names []string) []string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -63,15 +64,15 @@ func (p *Planning) checkIdle() {
 		for _, c := range f.with {
 			value := p.chosen(&p.shape.fields[p.shape.field(c.Field)])
 			if value != "" && !slices.Contains(c.Values, value) {
-				p.Idle(f.name, fmt.Sprintf("it is for %s %s, not for %q", c.Field, strings.Join(quoteAll(c.Values), " or "), value))
+				p.Idle(f.name, "it is for %s %s, not for %q", c.Field, either(quoteAll(c.Values)), value)
 			}
 		}
 	}
 }
 
-// Idle warns of a configuration that does nothing.
-func (p *Planning) Idle(name, why string) {
-	p.Warn(workflow.ProblemConfig, p.At(name), "%s does nothing here: %s; remove it", name, why)
+// Idle warns of a configuration that does nothing. Why is a format.
+func (p *Planning) Idle(name, why string, args ...any) {
+	p.Warn(workflow.ProblemConfig, p.At(name), "%s does nothing here: %s; remove it", name, text.Formatted(why, args...))
 }
 
 // chosen is the value of a field as it will count, as text; empty: it is not known yet, or there is none.

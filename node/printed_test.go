@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"tandem/node/printed"
 	"testing"
 	"time"
 )
@@ -36,7 +37,7 @@ func TestRun_Prints(t *testing.T) {
 		t.Errorf("the output is %s", got)
 	}
 	_, e = heard(context.Background(), t, step(func(_ context.Context, c *Call) (Outcome, error) {
-		c.Print(Stdout, strings.Repeat("x", maxPrinted-10)+"\n")
+		c.Print(Stdout, strings.Repeat("x", printed.Max-10)+"\n")
 		c.Print(Stdout, strings.Repeat("y", 100))
 		c.Print(Stdout, "more")
 		return Done{"result": json.RawMessage(`1`)}, nil
@@ -45,7 +46,7 @@ func TestRun_Prints(t *testing.T) {
 	for _, line := range e.heard {
 		told += strings.Count(line, "x") + strings.Count(line, "y")
 	}
-	if last := e.heard[len(e.heard)-1]; told > 2*maxPrinted || !strings.HasPrefix(last, "log WARN more was printed than the log keeps") {
+	if last := e.heard[len(e.heard)-1]; told > 2*printed.Max || !strings.HasPrefix(last, "log WARN more was printed than the log keeps") {
 		t.Errorf("%d bytes were told, the last line is %s", told, last)
 	}
 }

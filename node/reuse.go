@@ -41,7 +41,7 @@ func (r *Revision) ended(x *run) {
 	c := &x.call
 	*x = run{call: Call{
 		Eval: c.Eval, Bind: c.Bind, Resolve: c.Resolve, Connected: c.Connected, Context: c.Context, History: c.History, Uses: c.Uses, Attached: c.Attached, Offered: c.Offered, Ready: c.Ready,
-		Emit: c.Emit, Print: c.Print, Log: c.Log, Warn: c.Warn, Detail: c.Detail, Credential: c.Credential, Code: c.Code, Used: c.Used, Declare: c.Declare,
+		Emit: c.Emit, Print: c.Print, Log: c.Log, Warn: c.Warn, look: c.look, Detail: c.Detail, Credential: c.Credential, Code: c.Code, Used: c.Used, Declare: c.Declare,
 	}}
 	r.used.Put(x)
 }
@@ -65,6 +65,6 @@ func (x *run) introduce() {
 func (x *run) equip() {
 	x.call = Call{
 		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached,
-		Offered: x.offered, Ready: x.ready, Emit: x.emit, Print: x.print, Log: x.log, Warn: x.warn, Detail: x.detail, Credential: x.credential, Code: x.code, Used: x.used, Declare: x.declare,
+		Offered: x.offered, Ready: x.ready, Emit: x.emit, Print: x.print, Log: x.log, Warn: x.warn, look: x.lookedFor, Detail: x.detail, Credential: x.credential, Code: x.code, Used: x.used, Declare: x.declare,
 	}
 }

@@ -49,8 +49,12 @@ type readyNode struct {
 	brief bool
 	// fills is how its input is filled; nil: it is not.
 	fills *fills
+	// pinned are the outputs that it has without running; nil: it runs.
+	pinned Done
 	// override is what the node's template says about its input and output; never nil.
 	override *override
+	// skims are the fields of its input that it reads by itself; nil: all.
+	skims *skims
 }
 
 // apart is a configuration field whose placeholders find names of their own first.
@@ -108,6 +112,14 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 		return fault.Newf(fault.Unsupported, "the kind %s cannot be run by this installation", node.Kind)
 	}
 	ready.kind, ready.brief = kind, kind.Brief
+	if len(def.Pinned) > 0 {
+		if err := json.Unmarshal(def.Pinned, &ready.pinned); err != nil {
+			return fault.Newf(fault.Internal, "its pinned outputs cannot be read: %w", err)
+		}
+		bare := *def // it does not run, so that what it is configured with does not matter
+		bare.Configurations, bare.InputParams = nil, nil
+		def, kind.Own = &bare, nil
+	}
 	ready.expressions = make(map[string]*expr.Program, len(node.Plan.Expressions))
 	shielded := make([]string, 0, len(node.Plan.Shielded)+len(node.Plan.Expressions))
 	const prefix = "configurations."
@@ -162,6 +174,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	if ready.fills != nil {
 		ready.brief = false
 	}
+	ready.skims = ready.skimsNode(objectOr(def.Configurations))
 	ready.connected = make(map[string]bool, len(node.Out))
 	for _, e := range node.Out {
 		ready.connected[r.Graph.Edges[e].Key] = true

@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node/printed"
 	"tandem/payload"
 )
 
@@ -27,7 +28,7 @@ type Result struct {
 	// Warnings are what a person should know of the run although it was no error: those of the traces, and what the kind has
 	// warned of. The host keeps them with the record of the activation.
 	Warnings []dataflow.Warning
-	// Input is the node's input, which hosts keep for once attempts.
+	// Input is the node's input as its kind was given it.
 	Input json.RawMessage
 	// Settle is what it has used of what it had reserved, to be recorded with the fact.
 	Settle []Settlement
@@ -76,7 +77,7 @@ type run struct {
 	spent   bool // it has ended, and nothing that is left of it refers to it
 	opened  []func()
 	chunks  chunks
-	printed printed
+	printed printed.Streams
 	outputs Done // of a success
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
 	unready error
@@ -87,6 +88,13 @@ type run struct {
 	traced   []dataflow.Warning
 	warning  sync.Mutex
 	warnings []dataflow.Warning
+	// readings are the fields that the configuration names and the run has looked for. held says that the last condition has held, waiting that the run ends
+	// with a wait.
+	readings      []reading
+	held, waiting bool
+	// beside are large fields of the input that are not in the call's; all says that there are to be none.
+	beside []dataflow.Apart
+	all    bool
 }
 
 type factOf func(Put) engine.Fact
@@ -110,6 +118,9 @@ func (x *run) do() (factOf, error) {
 			return nil, err
 		}
 		return x.done(outputs)
+	}
+	if x.node.pinned != nil {
+		return x.standsIn()
 	}
 	if p := x.job.Prepared; p != nil && cause.Kind == engine.CauseTurn {
 		return x.preparedTurn(p)
@@ -153,6 +164,14 @@ func (x *run) do() (factOf, error) {
 		return nil, err
 	}
 	return x.outcome(outcome)
+}
+
+// standsIn hands on what a node of a test is pinned with. One that is pinned with nothing may not run, so that the test ends there.
+func (x *run) standsIn() (factOf, error) {
+	if len(x.node.pinned) == 0 {
+		return nil, fault.Newf(fault.NotPinned, "%q has effects and is not pinned, so that the test ends here; give its output in \"pinned\" of the test", x.revision.Graph.Nodes[x.owner].ID)
+	}
+	return x.done(x.node.pinned)
 }
 
 // stood lets somebody else do the work.
@@ -267,7 +286,7 @@ const mergeKind = "FLOW.MERGE"
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
 	d := &x.job.Data
-	request.Own = x.call.Input
+	request.Own, request.Apart = x.call.Input, x.aside(d.Apart)
 	var trace dataflow.ResolveTrace
 	x.call.Config, trace, err = x.node.config.Resolve(d.Layers, request)
 	x.traceOf("configurations", x.node.config, trace)
@@ -312,6 +331,9 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		value, err := job.Value(in.Ref)
 		if err != nil {
 			return nil, err
+		}
+		if in.Ref == "" && edge.Entry && job.Data.Entry != nil {
+			value = x.entry()
 		}
 		from := x.revision.Graph.Nodes[edge.From].ID
 		value, edits, err := x.edited(from, in.Ref, value)
@@ -375,6 +397,16 @@ func (x *run) wake() error {
 	return err
 }
 
+// expressionAt is where an expression of the node stands.
+func (x *run) expressionAt(source string) string {
+	for _, known := range x.plan().Expressions {
+		if known.Source == source {
+			return known.Path
+		}
+	}
+	return "configurations"
+}
+
 func (x *run) eval(source string, extra map[string]any) (any, error) {
 	program := x.node.expressions[source]
 	if program == nil {
@@ -384,6 +416,7 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 		}
 	}
 	data := x.job.Data
+	data.Apart = x.aside(data.Apart)
 	if x.node.kind.Fresh {
 		data.View.AsOf = math.MaxUint64
 	}
@@ -392,8 +425,9 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	if e.firstErr != nil {
 		return nil, e.firstErr
 	}
-	if err == nil && !x.node.kind.Fresh { // what waits for a field reads it before it is there
-		x.warnOfMissing(source, e)
+	if err == nil {
+		x.reads(x.expressionAt(source), program, e.Lookup, v)
+		x.held = expr.Truth(v)
 	}
 	return v, err
 }
@@ -409,6 +443,7 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 	defer d.Lock.RUnlock()
 	request := d.request()
 	request.StepID, request.Own, request.OnUnresolved = x.call.NodeID, x.call.Input, x.revision.onUnresolved
+	request.Apart = x.aside(d.Apart)
 	return template.Bind(d.Layers, request)
 }
 
@@ -440,6 +475,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 		if err != nil {
 			x.outputs = nil
 		}
+		x.speak(x.outputs)
 		return fact, err
 	case Wait:
 		return x.suspended(o), nil
@@ -450,6 +486,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 }
 
 func (x *run) suspended(w Wait) factOf {
+	x.waiting = true
 	return func(put Put) engine.Fact {
 		f := engine.NodeSuspended{Attempt: x.job.Run.Attempt, Signal: w.Signal}
 		if !w.Until.IsZero() {

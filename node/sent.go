@@ -12,7 +12,7 @@ import (
 // input, all with placeholders resolved. No credential is opened for it. It is for people who are asked whether it was done; whoever
 // shows it takes out what is secret by its name.
 func (r *Revision) Sent(job Job) (json.RawMessage, error) {
-	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node], ctx: context.Background()}
+	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node], ctx: context.Background(), all: true}
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}

@@ -125,11 +125,13 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 	if object, ok := decoded.(map[string]any); ok {
 		maps.Copy(values, object)
 	}
-	result, err := evaluate(c.program, expr.Vars{Values: values, At: x.job.Now})
+	vars := expr.Vars{Values: values, At: x.job.Now}
+	result, err := evaluate(c.program, vars)
 	if err != nil {
 		f := fault.From(err)
 		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
 	}
+	x.reads(payload.JoinKey("connections", x.revision.Graph.Edges[edge].ID)+".conversion_function", c.program, vars.Lookup, result)
 	if object, ok := result.(map[string]any); ok && object["skip_execution"] == true {
 		return nil, false, nil
 	}
@@ -172,6 +174,9 @@ func (x *run) given(field string, output json.RawMessage) (Done, error) {
 		if !slices.Contains(keys, key) {
 			return nil, fault.Newf(fault.InvalidInput, "%s: the node has no key %q; it has %s", field, key, strings.Join(keys, ", "))
 		}
+	}
+	if len(outputs) > 1 {
+		return nil, fault.Newf(fault.InvalidInput, "%s: the node goes on under one of its keys, and payloads are given for %s; keep one of them", field, strings.Join(slices.Sorted(maps.Keys(outputs)), ", "))
 	}
 	return outputs, nil
 }
@@ -284,7 +289,7 @@ func (x *run) errorPayload(err *fault.Error) (Done, error) {
 		}
 		return x.given("configurations.default_output", config.Default)
 	}
-	input := x.call.Input
+	input := x.whole()
 	if input == nil {
 		input = json.RawMessage("null")
 	}
@@ -372,7 +377,7 @@ func (x *run) turn(scope *Scope, state json.RawMessage) (factOf, error) {
 		}
 		for _, e := range x.entries() {
 			if x.revision.Graph.Edges[e].Converts {
-				verdicts = append(verdicts, x.verdict(e, iteration.Payload))
+				verdicts = append(verdicts, x.verdict(e, iteration.Whole()))
 			}
 		}
 	}

@@ -35,7 +35,13 @@ type Limits struct {
 	// Unique refuses an object with a key that stands in it twice: readers differ in which one counts, so that a person could be shown
 	// one value while another one is used. It is for what comes in; what was kept before is read without it.
 	Unique bool
+	// Finite refuses a number that is beyond what computers reckon with (about 1.8e308): most readers of JSON, expressions and code cannot
+	// take it. It is for what comes in, as Unique is.
+	Finite bool
 }
+
+// Door are the limits for whatever comes from outside and is kept.
+func Door() Limits { return Limits{Unique: true, Finite: true} }
 
 // Error says what is wrong with a text.
 type Error struct {
@@ -391,7 +397,20 @@ func (c *checker) number() error {
 		c.pos = start
 		return &Error{Reason: fmt.Sprintf("a number has more than %d characters at byte %d", c.limits.MaxNumber, start)}
 	}
+	if number := c.data[start:c.pos]; c.limits.Finite && tooLarge(number) {
+		c.pos = start
+		return &Error{Reason: fmt.Sprintf("a number is too large to reckon with at byte %d; send it as a text", start)}
+	}
 	return nil
+}
+
+// tooLarge says that a number is beyond the range of a float64. Only one with an exponent or very many digits is looked at closely.
+func tooLarge(number []byte) bool {
+	if len(number) < 300 && !bytes.ContainsAny(number, "eE") {
+		return false
+	}
+	_, err := strconv.ParseFloat(string(number), 64)
+	return err != nil
 }
 
 func (c *checker) digits() int {

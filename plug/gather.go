@@ -37,8 +37,14 @@ func (s *Set) Factories() map[string]llm.Factory {
 	return factories
 }
 
-// ProviderNames are the names of the providers, sorted.
-func (s *Set) ProviderNames() []string { return slices.Sorted(maps.Keys(s.Providers)) }
+// AboutProviders is what the providers say of themselves, by name.
+func (s *Set) AboutProviders() []llm.About {
+	var list []llm.About
+	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+		list = append(list, llm.About{Name: name, Scripted: s.Providers[name].Scripted})
+	}
+	return list
+}
 
 // Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the extensions.
 func Gather(list ...Extension) (*Set, error) {

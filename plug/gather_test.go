@@ -81,8 +81,8 @@ func TestGather(t *testing.T) {
 	if want := []string{"ONE.A", "ASK.DRUM", "ASK.PIGEON", "TWO.A"}; !slices.Equal(kinds, want) {
 		t.Errorf("the kinds are %q, want %q", kinds, want)
 	}
-	if got := set.ProviderNames(); !slices.Equal(got, []string{"bones", "oracle"}) || len(set.Factories()) != 2 {
-		t.Errorf("the providers are %q", got)
+	if got := set.AboutProviders(); !slices.Equal(got, []llm.About{{Name: "bones"}, {Name: "oracle"}}) || len(set.Factories()) != 2 {
+		t.Errorf("the providers are %v", got)
 	}
 	if len(set.Credentials) != 2 || set.Credentials[0].Name != "skin" || len(set.Credentials[1].Fields) != 2 {
 		t.Errorf("the types of credentials are %+v", set.Credentials)

@@ -49,6 +49,8 @@ type Extension struct {
 // Provider is a service that models are reached through. Profiles name it.
 type Provider struct {
 	Name string
+	// Scripted says that it answers from the script of a profile, so that a profile of it needs neither a model nor a credential.
+	Scripted bool
 	// New makes a provider that is ready to be used. The key in its settings is that of a credential of the type that has the provider's name.
 	New llm.Factory
 	// Check says what is wrong with a profile of the provider that somebody wants to keep. May be nil.

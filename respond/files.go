@@ -3,36 +3,25 @@ package respond
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
+	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/store"
 )
 
 // MaxFile is how large a file in an answer may be.
-const MaxFile = 10 << 20
+const MaxFile = sheet.MaxFile
 
 // AnswerFile is a file in an answer, as payloads have files.
-type AnswerFile struct {
-	Blob        string `json:"blob"`
-	Name        string `json:"name"`
-	ContentType string `json:"content_type"`
-	Size        int64  `json:"size"`
-	SHA256      string `json:"sha256"`
-}
+type AnswerFile = sheet.File
 
 // KeepFiles stores the files of an answer, so that the record of the answer has references only. What is not a file is left as it
 // is, for the desk to refuse.
@@ -46,8 +35,8 @@ func (h *Pages) KeepFiles(ctx context.Context, p identity.Principal, i store.Int
 		return data, nil
 	}
 	changed := false
-	for _, field := range request.Fields {
-		if field.Type != "file" || len(values[field.Name]) == 0 {
+	for _, field := range human.FormOf(i, request).Entries {
+		if field.Kind != form.File || field.Group != form.GroupFields || len(values[field.Name]) == 0 {
 			continue
 		}
 		path := "response_data.field_values." + field.Name
@@ -97,70 +86,11 @@ func (h *Pages) keepInline(ctx context.Context, p identity.Principal, path strin
 	if err != nil {
 		return nil, err
 	}
-	return &AnswerFile{Blob: blob.Hash, Name: fileName(given.Name), ContentType: fileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
+	return &AnswerFile{Blob: blob.Hash, Name: sheet.FileName(given.Name), ContentType: sheet.FileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
 }
 
 func (h *Pages) keepFile(ctx context.Context, p identity.Principal, name, contentType string, content io.Reader) (*AnswerFile, error) {
-	blob, err := h.o.Blobs.Put(ctx, p, content)
-	if err != nil {
-		return nil, err
-	}
-	return &AnswerFile{Blob: blob.Hash, Name: fileName(name), ContentType: fileType(contentType), Size: blob.Size, SHA256: blob.Hash}, nil
-}
-
-// keepUpload stores a file that was sent with a form.
-func (h *Pages) keepUpload(ctx context.Context, workspace string, sent *multipart.FileHeader) (file *AnswerFile, err error) {
-	err = withUpload(sent, func(content io.Reader) error {
-		file, err = h.keepFile(ctx, identity.System(workspace), sent.Filename, sent.Header.Get("Content-Type"), content)
-		return err
-	})
-	return file, err
-}
-
-// describeUpload tells a file that was sent as it will be once it is stored.
-func describeUpload(h *multipart.FileHeader) (*AnswerFile, error) {
-	sum := sha256.New()
-	err := withUpload(h, func(content io.Reader) error {
-		_, err := io.Copy(sum, content)
-		return err
-	})
-	hash := hex.EncodeToString(sum.Sum(nil))
-	return &AnswerFile{Blob: hash, Name: fileName(h.Filename), ContentType: fileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
-}
-
-func withUpload(h *multipart.FileHeader, read func(io.Reader) error) (err error) {
-	content, err := h.Open()
-	if err != nil {
-		return fault.New(fault.Internal, "the file that was sent cannot be read").WithCause(err)
-	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	return read(content)
-}
-
-// fileName is a name without a path and without what cannot be shown.
-func fileName(name string) string {
-	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, name))
-	for len(name) > 200 {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
-	}
-	if name == "" || name == "." || name == ".." {
-		return "file"
-	}
-	return name
-}
-
-func fileType(given string) string {
-	if kind, _, err := mime.ParseMediaType(given); err == nil && utf8.ValidString(kind) && len(kind) <= 200 {
-		return kind
-	}
-	return "application/octet-stream"
+	return sheet.KeepFile(ctx, h.o.Blobs, p, name, contentType, content)
 }
 
 // A file that came with a form that was refused is kept, and the page carries what is known of it, sealed: so that nobody can

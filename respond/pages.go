@@ -6,18 +6,15 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
@@ -29,7 +26,7 @@ const Path = "/respond/"
 
 const (
 	// MaxBody is how large a form may be: a file and what is written beside it.
-	MaxBody = 12 << 20
+	MaxBody = sheet.MaxBody
 	// maxRespondDrain is how much of a form that is too large is read to its end, so that a browser gets to see why.
 	maxRespondDrain = 64 << 20
 	// uploadTimeout is how long a form may take to arrive.
@@ -61,14 +58,14 @@ type Options struct {
 type Pages struct {
 	o      Options
 	router *route.Router
-	pages  *respondPages
+	pages  *sheet.Pages
 	public *route.AddressLimiter
 }
 
 // New registers the pages by which people answer who have a link. The token in the address is all they need, and all
 // it opens is one question. Looking at a page changes nothing, however often a scanner of links does so.
 func New(o Options) *Pages {
-	h := &Pages{o: o, router: o.Router, pages: newRespondPages(), public: route.NewAddressLimiter(publicAddress, PublicInterval, PublicBurst)}
+	h := &Pages{o: o, router: o.Router, pages: sheet.NewPages(), public: route.NewAddressLimiter(publicAddress, PublicInterval, PublicBurst)}
 	// The page answers for itself what is too large for it: a person reads that.
 	o.Router.ToStrangers(Path, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.take})
 	return h
@@ -175,14 +172,14 @@ func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, view, f, err)
 		return
 	}
-	data, err := f.data(sent.pressed)
+	data, err := f.Data(sent.pressed)
 	if err == nil {
 		err = view.Request.Check(view.Interaction.Purpose, data)
 	}
-	if err == nil && !f.wrong() {
-		err = h.store(r.Context(), view.Interaction, f)
+	if err == nil && !f.Wrong() {
+		err = f.StoreFiles(r.Context(), h.o.Blobs, view.Interaction.Workspace)
 	}
-	if err == nil && !f.wrong() {
+	if err == nil && !f.Wrong() {
 		view.Interaction, err = h.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
 		if err == nil {
 			h.recorded(w, r, view, f, sent.pressed)
@@ -193,14 +190,14 @@ func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse shows the form again with all that is wrong with it, or says why there is none any more. The link is not used up.
-func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, err error) {
+func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *sheet.Sheet, err error) {
 	var general []string
 	status := http.StatusUnprocessableEntity
 	if err != nil {
 		told := fault.From(err)
 		switch told.Code.Class() {
 		case fault.ClassInvalid:
-			if general = f.blame(human.ProblemsOf(err)); len(general) == 0 && !f.wrong() {
+			if general = f.Blame(human.ProblemsOf(err)); len(general) == 0 && !f.Wrong() {
 				general = []string{human.InLanguage(f.Language, told)}
 			}
 		case fault.ClassConflict:
@@ -221,7 +218,7 @@ func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkVi
 				h.fail(w, r, f.Language, err)
 				return
 			}
-			status, general = http.StatusRequestEntityTooLarge, []string{f.say(text.Of("What was sent is too large: a file may have 10 MiB at most."))}
+			status, general = http.StatusRequestEntityTooLarge, []string{f.Say(text.Of("What was sent is too large: a file may have 10 MiB at most."))}
 		default:
 			h.fail(w, r, f.Language, err)
 			return
@@ -234,38 +231,24 @@ func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkVi
 	h.form(w, r, status, view, f, general)
 }
 
-// store stores the files that came.
-func (h *Pages) store(ctx context.Context, i store.Interaction, f *answerForm) (err error) {
-	for _, c := range f.Controls {
-		if c.upload == nil {
-			continue
-		}
-		if c.file, err = h.keepUpload(ctx, i.Workspace, c.upload); err != nil {
-			return err
-		}
-		c.upload = nil
-	}
-	return nil
-}
-
 // keep lets the page of a refused form carry the files that came, so that nobody has to send them again. Those of strangers are
 // not kept: they could fill the disk.
-func (h *Pages) keep(ctx context.Context, view human.LinkView, f *answerForm) error {
+func (h *Pages) keep(ctx context.Context, view human.LinkView, f *sheet.Sheet) error {
 	if isPublic(view) {
 		return nil
 	}
-	if err := h.store(ctx, view.Interaction, f); err != nil {
+	if err := f.StoreFiles(ctx, h.o.Blobs, view.Interaction.Workspace); err != nil {
 		return err
 	}
 	for _, c := range f.Controls {
-		if c.file == nil {
+		if c.File == nil {
 			continue
 		}
-		sealed, err := h.sealKept(view.Interaction.ID, c.file)
+		sealed, err := h.sealKept(view.Interaction.ID, c.File)
 		if err != nil {
 			return err
 		}
-		c.Sealed, c.Value = sealed, c.file.Name
+		c.Sealed, c.Value = sealed, c.File.Name
 	}
 	return nil
 }
@@ -290,10 +273,10 @@ type sentForm struct {
 }
 
 // read reads a form into its controls. Its files are not stored yet.
-func (h *Pages) read(r *http.Request, f *answerForm, i store.Interaction) (sentForm, error) {
+func (h *Pages) read(r *http.Request, f *sheet.Sheet, i store.Interaction) (sentForm, error) {
 	var sent sentForm
 	body := &io.LimitedReader{R: r.Body, N: MaxBody + 1}
-	values, files, err := readForm(r, body)
+	values, files, err := sheet.ReadForm(r, body)
 	if files != nil {
 		sent.close = func() {
 			if err := files.RemoveAll(); err != nil {
@@ -312,58 +295,34 @@ func (h *Pages) read(r *http.Request, f *answerForm, i store.Interaction) (sentF
 		return sent, known // there was no room for it
 	}
 	if err != nil {
-		return sent, fault.New(fault.InvalidInput, f.say(text.Of("The form could not be read; send it again."))).WithCause(err)
+		return sent, fault.New(fault.InvalidInput, f.Say(text.Of("The form could not be read; send it again."))).WithCause(err)
 	}
-	f.fill(values)
-	sent.pressed, sent.hash = values.Get(buttonName), values.Get("arguments_hash")
+	f.Fill(values)
+	sent.pressed, sent.hash = values.Get(sheet.ButtonName), values.Get(sheet.HashName)
 	for _, c := range f.Controls {
-		if c.Kind == controlFile {
+		if c.Kind == sheet.ControlFile {
 			if err := h.file(f, c, i, values.Get(c.ID+"-kept"), files); err != nil {
 				return sent, err
 			}
 		}
 	}
-	return sent, nil
+	return sent, f.Unknown(values, files)
 }
 
 // file takes the file of a control: the one that was sent, else the one that is kept.
-func (h *Pages) file(f *answerForm, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
-	c.file = h.openKept(i.ID, kept)
+func (h *Pages) file(f *sheet.Sheet, c *sheet.Control, i store.Interaction, kept string, files *multipart.Form) (err error) {
+	c.File = h.openKept(i.ID, kept)
 	if files == nil || len(files.File[c.ID]) == 0 || files.File[c.ID][0].Filename == "" {
 		return nil
 	}
 	sent := files.File[c.ID][0]
 	if sent.Size > MaxFile {
-		c.file, c.Error = nil, f.say(text.Of("The file has more than 10 MiB."))
+		c.File, c.Error = nil, f.Say(text.Of("The file has more than 10 MiB."))
 		return nil
 	}
-	c.upload = sent
-	c.file, err = describeUpload(sent)
+	c.Upload = sent
+	c.File, err = sheet.DescribeUpload(sent)
 	return err
-}
-
-// readForm reads both encodings of forms. Large files are on disk until RemoveAll.
-func readForm(r *http.Request, body io.Reader) (url.Values, *multipart.Form, error) {
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return nil, nil, err
-	}
-	switch kind {
-	case "application/x-www-form-urlencoded":
-		text, err := io.ReadAll(body)
-		if err != nil {
-			return nil, nil, err
-		}
-		values, err := url.ParseQuery(string(text))
-		return values, nil, err
-	case "multipart/form-data":
-		files, err := multipart.NewReader(body, parameters["boundary"]).ReadForm(1 << 20)
-		if err != nil {
-			return nil, files, err
-		}
-		return url.Values(files.Value), files, nil
-	}
-	return nil, nil, errors.New("this is no form")
 }
 
 // isPublic says that anybody may send the form.
@@ -377,31 +336,12 @@ func (h *Pages) language(r *http.Request, view human.LinkView) string {
 
 // languageOf is the language of a page whose reader has set one, or of which something else says one.
 func (h *Pages) languageOf(r *http.Request, reader, otherwise string) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, browserLanguage(r), otherwise, h.o.Language} {
-		if lang, ok := knownLanguage(wanted); ok {
+	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, sheet.BrowserLanguage(r), otherwise, h.o.Language} {
+		if lang, ok := sheet.KnownLanguage(wanted); ok {
 			return lang
 		}
 	}
 	return "en"
-}
-
-// browserLanguage is the language that a browser asks for most; empty: none of those there are.
-func browserLanguage(r *http.Request) string {
-	best, weight := "", 0.0
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
-		tag, parameters, _ := strings.Cut(part, ";")
-		lang, ok := knownLanguage(strings.TrimSpace(tag))
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cmp.Or(parameters, "q=1")), "q="), 64)
-		if ok && err == nil && q > weight {
-			best, weight = lang, q
-		}
-	}
-	return best
-}
-
-func knownLanguage(tag string) (string, bool) {
-	lang, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	return lang, lang == "zh" || lang == "en"
 }
 
 // requester is the name of who started the execution that asks; empty: nobody in particular.

@@ -63,6 +63,11 @@ func askedOtherwise(older, newer *Ready) string {
 	return ""
 }
 
+// ChildAsks says that a workflow which a node runs may ask people a binding question on every way through it.
+func (c *Cache) ChildAsks(ctx context.Context, p identity.Principal, child workflow.ChildWorkflow) (bool, error) {
+	return c.childAsks(ctx, p, child, 0)
+}
+
 func quote(text string) string { return `"` + text + `"` }
 
 // childAsks says that a workflow which a node runs asks people a binding question on every way through it. One that cannot be read

@@ -106,6 +106,25 @@ func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, w
 	return r, ready, nil
 }
 
+// Draft returns the request that starts a definition which no revision has, and the definition as it is run then. The caller keeps it as a draft
+// before it starts it. The request says not where it begins.
+func (c *Cache) Draft(ctx context.Context, p identity.Principal, workflowID string, def *workflow.Definition) (host.StartRequest, *Ready, error) {
+	stored := store.Revision{WorkflowID: workflowID, Hash: workflow.Hash(def), Definition: workflow.Encode(def)}
+	name, templates, err := c.pin(ctx, p, stored)
+	if err != nil {
+		return host.StartRequest{}, nil, err
+	}
+	ready := c.known(key{p.Workspace, workflowID, name})
+	if ready == nil {
+		if ready, err = c.prepare(p, stored, templates, name); err != nil {
+			return host.StartRequest{}, nil, err
+		}
+	}
+	return host.StartRequest{
+		WorkflowID: workflowID, WorkflowName: def.Metadata.Name, Version: def.Metadata.Version, RevisionHash: ready.Graph.Hash, Ready: ready.Fold, Priority: 3, Language: def.Metadata.Settings.Language,
+	}, ready, nil
+}
+
 // numbered returns a revision by its number, pinned with the templates as they are now. Hash, if it is known, spares reading a revision that is kept and
 // names no templates: what has a hash never changes.
 func (c *Cache) numbered(ctx context.Context, p identity.Principal, workflowID string, number int64, hash string) (*Ready, error) {
@@ -136,7 +155,7 @@ func (c *Cache) known(k key) *Ready {
 
 // prepare makes a stored revision ready and keeps it under its name.
 func (c *Cache) prepare(p identity.Principal, stored store.Revision, templates TemplateSet, name string) (*Ready, error) {
-	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: c.o.Kinds})
+	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: c.o.Kinds, Pinned: true})
 	if source == nil {
 		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, stored.WorkflowID, problems)
 	}
@@ -157,7 +176,7 @@ func (c *Cache) prepare(p identity.Principal, stored store.Revision, templates T
 	if err != nil {
 		return nil, err
 	}
-	ready := newReady(prepared, source.Definition, c.o.Kinds, c.o.ForFolds(prepared))
+	ready := newReady(prepared, source.Definition, c.o.Kinds, c.o.Registry, c.o.ForFolds(prepared))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.ready) >= maxReady {

@@ -24,14 +24,29 @@ type inputUse struct {
 	names map[string]bool
 	// declared are those of the triggers' schemas.
 	declared []string
+	// closed is set where the triggers declare what they take: what is not among its names is neither declared nor named anywhere. Whoever takes all of the
+	// input does not count as its reader then.
+	closed *inputUse
 }
 
 // toolInputs are the inputs that every set of tools reads by itself.
 func toolInputs() []string { return []string{"tool_name", "function_args", "context", "call_id"} }
 
-// usesOf finds out which inputs a definition reads. Only chains of tools, with conditions between them, are certain: they read what
-// their placeholders and expressions name. All other kinds may read all of their input, and what comes last hands it on.
-func usesOf(def *workflow.Definition, kinds workflow.Kinds) inputUse {
+// usesOf finds out which inputs a definition reads. Where the triggers declare what they take, it is that, and what anything names. Whole is the definition with what
+// templates add to it; fields are the fields of its input that a kind reads by name.
+func usesOf(def, whole *workflow.Definition, kinds workflow.Kinds, fields func(kind string) []string) inputUse {
+	use := certainUse(def, kinds)
+	if closed, ok := declaredUse(def); ok {
+		closed.mention(def, fields)
+		closed.mention(whole, fields)
+		use.closed = &closed
+	}
+	return use
+}
+
+// certainUse is what is read for certain. Only chains of tools, with conditions between them, are: they read what their placeholders and expressions name. All other
+// kinds may read all of their input, and what comes last hands it on.
+func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 	use := inputUse{names: map[string]bool{}}
 	for _, name := range toolInputs() {
 		use.names[name] = true
@@ -50,7 +65,7 @@ func usesOf(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 				return true
 			})
 			handsOn[n.ID], handsOn[n.Name] = true, true
-		case n.Kind() == "TOOL.MCP_TOOL" && callsTool(n):
+		case n.Kind() == "TOOL.MCP_TOOL" && callsTool(n), n.Kind() == "CALL.EMPTY" && handsNothingOn(n):
 			tools[n.ID], tools[n.Name] = true, true
 		case n.Kind() == "FLOW.IF" && leadsOn(def, n.ID, "true") && leadsOn(def, n.ID, "false"):
 			handsOn[n.ID], handsOn[n.Name] = true, true
@@ -107,6 +122,67 @@ func callsTool(n *workflow.Node) bool {
 	return c.Get("function_args").IsObject() && !c.Get("template_id").Exists() && len(n.AttachedNodes) == 0
 }
 
+// handsNothingOn says of an empty node that its input ends with it.
+func handsNothingOn(n *workflow.Node) bool {
+	c := gjson.ParseBytes(n.Configurations)
+	through := c.Get("pass_through")
+	return (!through.Exists() || through.Type == gjson.False) && !c.Get("template_id").Exists()
+}
+
+// declaredUse is what the triggers that people start declare, if all of them do and none takes more than that.
+func declaredUse(def *workflow.Definition) (use inputUse, ok bool) {
+	use = inputUse{names: map[string]bool{}}
+	for _, name := range toolInputs() {
+		use.names[name] = true
+	}
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		if n.Type != "TRIGGER" {
+			continue
+		}
+		schema := gjson.GetBytes(n.Configurations, "input_schema")
+		properties := schema.Get("properties")
+		if n.Kind() != "TRIGGER.MANUAL" && !properties.IsObject() {
+			continue // it starts by itself
+		}
+		if more := schema.Get("additionalProperties"); !properties.IsObject() || more.Exists() && more.Type != gjson.False || combined(schema) {
+			return inputUse{}, false
+		}
+		ok = true
+		properties.ForEach(func(name, _ gjson.Result) bool {
+			use.names[name.Str], use.declared = true, append(use.declared, name.Str)
+			return true
+		})
+	}
+	return use, ok
+}
+
+// combined says that a schema has fields besides its properties.
+func combined(schema gjson.Result) bool {
+	return slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"}, func(k string) bool { return schema.Get(strings.ReplaceAll(k, "$", "\\$")).Exists() })
+}
+
+// mention notes every name that a definition mentions in what can read an input, whatever it means there, and those that its kinds read by themselves.
+func (u *inputUse) mention(def *workflow.Definition, fields func(kind string) []string) {
+	if def == nil {
+		return
+	}
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		u.reads(string(n.InputParams))
+		if n.Type == "TRIGGER" {
+			continue
+		}
+		u.reads(string(n.Configurations))
+		for _, name := range fields(n.Kind()) {
+			u.reads(name)
+		}
+	}
+	for i := range def.Connections {
+		u.reads(def.Connections[i].ConversionFunction)
+	}
+}
+
 func leadsOn(def *workflow.Definition, from, key string) bool {
 	return slices.ContainsFunc(def.Connections, func(c workflow.Connection) bool { return c.FromNode == from && c.OutputKey == key })
 }
@@ -152,19 +228,27 @@ func readsWhole(path []string, tools, handsOn map[string]bool) bool {
 
 // warnings name the inputs that the workflow does not read.
 func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
-	if u.all {
+	if u.all && u.closed == nil {
 		return nil
 	}
 	gjson.ParseBytes(inputs).ForEach(func(key, _ gjson.Result) bool {
-		if name := key.String(); !u.names[name] && len(list) < maxInputWarnings {
-			hint := ""
-			if near := fault.Nearest(name, u.declared); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			} else if len(u.declared) > 0 {
-				hint = "; it takes " + strings.Join(u.declared, ", ")
-			}
-			list = append(list, fmt.Sprintf("the input %q is not used: nothing in the workflow declares or reads it, so that it changes nothing%s", name, hint))
+		name, declared, says := key.String(), u.declared, ""
+		switch {
+		case !u.all && !u.names[name]:
+			says = "the input %q is not used: nothing in the workflow declares or reads it, so that it changes nothing%s"
+		case u.closed != nil && !u.closed.names[name]:
+			declared, says = u.closed.declared, "the input %q is not declared by the input_schema of the workflow, and nothing in the workflow reads it by name%s"
 		}
+		if says == "" || len(list) >= maxInputWarnings {
+			return true
+		}
+		hint := ""
+		if near := fault.Nearest(name, declared); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		} else if len(declared) > 0 {
+			hint = "; it takes " + strings.Join(declared, ", ")
+		}
+		list = append(list, fmt.Sprintf(says, name, hint))
 		return true
 	})
 	return list

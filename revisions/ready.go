@@ -23,6 +23,8 @@ type Ready struct {
 	Fold host.Revision
 
 	kinds workflow.Kinds
+	// fields are the fields of its input that a kind reads by name.
+	fields func(kind string) []string
 	// plain says that no node names a template.
 	plain bool
 
@@ -34,8 +36,16 @@ type Ready struct {
 	schemas map[string]*payload.Schema
 }
 
-func newReady(prepared *node.Revision, source *workflow.Definition, kinds workflow.Kinds, fold host.Revision) *Ready {
+func newReady(prepared *node.Revision, source *workflow.Definition, kinds workflow.Kinds, registry *node.Registry, fold host.Revision) *Ready {
 	r := &Ready{Revision: prepared, Source: source, Fold: fold, kinds: kinds, plain: true}
+	r.fields = func(kind string) (names []string) {
+		if k, ok := registry.Get(kind); ok {
+			for _, value := range k.About.Inputs {
+				names = append(names, value.Name)
+			}
+		}
+		return names
+	}
 	for i := range source.Nodes {
 		r.plain = r.plain && !bytes.Contains(source.Nodes[i].Configurations, []byte("template_id"))
 	}
@@ -99,14 +109,14 @@ func (r *Ready) InputSchema(trigger string) (*payload.Schema, error) {
 	return schema, nil
 }
 
-// UnusedInputs says in words which inputs of a start the workflow does not read, as far as that is certain.
+// UnusedInputs says in words which inputs of a start the workflow neither declares nor reads, as far as that is certain.
 func (r *Ready) UnusedInputs(inputs json.RawMessage) []string {
 	if string(inputs) == "{}" {
 		return nil
 	}
 	r.mu.Lock()
 	if r.use == nil {
-		use := usesOf(r.Source, r.kinds)
+		use := usesOf(r.Source, r.Definition, r.kinds, r.fields)
 		r.use = &use
 	}
 	use := *r.use

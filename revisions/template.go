@@ -37,7 +37,7 @@ func (c *Cache) pin(ctx context.Context, p identity.Principal, r store.Revision)
 	if !bytes.Contains(r.Definition, []byte("template_id")) {
 		return r.Hash, nil, nil
 	}
-	source, problems := workflow.Parse(r.Definition, workflow.Options{Kinds: c.o.Kinds})
+	source, problems := workflow.Parse(r.Definition, workflow.Options{Kinds: c.o.Kinds, Pinned: true})
 	if source == nil {
 		return "", nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", r.Number, r.WorkflowID, problems)
 	}

@@ -120,7 +120,7 @@ func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorde
 			return
 		}
 	}
-	out := s.Problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /docs lists what there is", r.URL.Path))
+	out := s.Problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /openapi lists what there is", r.URL.Path))
 	if answer.status == http.StatusMethodNotAllowed {
 		out.Status, out.Title, out.Code = answer.status, http.StatusText(answer.status), string(fault.Unsupported)
 		out.Detail = "the method " + r.Method + " is not for this address; it takes " + answer.header.Get("Allow")

@@ -190,7 +190,7 @@ func bodyFault(err error) error {
 // checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is named. What is
 // not JSON at all is left to whoever expects JSON.
 func checkJSON(body []byte) error {
-	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Limits{Unique: true})); looksLikeJSON(body) && ok && !wrong.Syntax {
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Door())); looksLikeJSON(body) && ok && !wrong.Syntax {
 		return api.WrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
 	}
 	return nil

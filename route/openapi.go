@@ -63,8 +63,8 @@ func (s *Router) DeclareProblem(op *huma.Operation, status int) {
 // longer than all the rest, and most servers of a command line are never asked.
 type document struct{ json, yaml, page, front []byte }
 
-// RegisterDocumentation registers the document, the page that shows it, and the front page.
-func (s *Router) RegisterDocumentation() {
+// RegisterDocumentation registers the document and the page that shows it, and a front page where the server has no web UI.
+func (s *Router) RegisterDocumentation(front bool) {
 	schemas := s.Document().Components.Schemas.Map()
 	for _, name := range []string{"ErrorModel", "ErrorDetail"} { // the framework's own, which is never sent
 		delete(schemas, name)
@@ -86,10 +86,14 @@ func (s *Router) RegisterDocumentation() {
 	s.Public("GET /openapi.yaml", show(func(w http.ResponseWriter, r *http.Request, d *document) {
 		s.Send(w, r, "application/openapi+yaml", d.yaml)
 	}))
-	s.Public("GET /docs", show(func(w http.ResponseWriter, r *http.Request, d *document) {
+	operations := show(func(w http.ResponseWriter, r *http.Request, d *document) {
 		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(SampleAddress)), []byte(template.HTMLEscapeString(addressOf(r)))))
-	}))
-	s.Public("GET /{$}", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.front) }))
+	})
+	s.Public("GET /openapi", operations)
+	if front { // the web UI has the documents of the product at /docs
+		s.Public("GET /docs", operations)
+		s.Public("GET /{$}", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.front) }))
+	}
 }
 
 // document writes the document, once everything is registered.
@@ -298,8 +302,8 @@ const pageHead = `<!doctype html>
 
 const frontPage = pageHead + `<h1>Tandem</h1>
 <p>This is the API of a Tandem instance, version {{.Version}}: durable workflows in which programs, language models and people take turns.</p>
-<p>There is no web interface in this version. What there is:</p>
-<ul><li><a href="/docs">/docs</a>: every operation, with an example</li><li><a href="/openapi.json">/openapi.json</a>, <a href="/openapi.yaml">/openapi.yaml</a>: the same for programs</li>
+<p>This binary was built without the web UI: <code>make build</code> puts it in where npm is installed. What there is:</p>
+<ul><li><a href="/openapi">/openapi</a>: every operation, with an example</li><li><a href="/openapi.json">/openapi.json</a>, <a href="/openapi.yaml">/openapi.yaml</a>: the same for programs</li>
 <li><code>/healthz</code>, <code>/readyz</code>: is it alive, can it work</li></ul>
 <p>Every operation needs a token: <code>Authorization: Bearer TOKEN</code>.</p>
 </body></html>

@@ -31,6 +31,8 @@ func StatusOf(err error, code fault.Code) int {
 		return http.StatusRequestEntityTooLarge
 	case code == fault.Timeout:
 		return http.StatusGatewayTimeout
+	case code == fault.StorageExhausted: // waiting does not help
+		return http.StatusInsufficientStorage
 	}
 	switch code.Class() {
 	case fault.ClassInvalid, fault.ClassFailed:
@@ -88,7 +90,7 @@ func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *
 	if f.Code == fault.Internal && shortage.Is(err) {
 		f = shortage.Or(err, fault.New(fault.Internal, "the request cannot be answered now"))
 	}
-	status := StatusOf(err, f.Code)
+	status, language := StatusOf(err, f.Code), LanguageOf(ctx)
 	switch {
 	case f.Code == fault.Busy:
 		s.Log.WarnContext(ctx, "a request was put off", "message", f.Message, "workspace", p.Workspace, "user", p.User)
@@ -97,11 +99,11 @@ func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *
 	case status >= http.StatusInternalServerError:
 		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
 	}
-	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: f.Message, Code: string(f.Code)}
+	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: words(language, f), Code: string(f.Code)}
 	if doc.Detail == "" {
 		doc.Detail = doc.Title
 	}
-	doc.Errors, doc.Details = factsOf(f.Details)
+	doc.Errors, doc.Details = factsOf(language, f.Details)
 	if p.Has(identity.Admin, identity.Operator) {
 		doc.OperatorDetail = f.Detail
 	}
@@ -140,18 +142,23 @@ func retryAfter(f *fault.Error) string {
 }
 
 // factsOf tells the facts of an error: those about fields as such, the others as they are.
-func factsOf(facts map[string]any) (fields []api.FaultField, rest map[string]any) {
+func factsOf(language string, facts map[string]any) (fields []api.FaultField, rest map[string]any) {
 	for name, value := range facts { // order does not matter: each name is handled by itself, and lists keep theirs
 		switch list := value.(type) {
 		case []api.FaultField:
-			fields = append(fields, list...)
+			for _, one := range list {
+				if one.MessageZH != "" && language == "zh" {
+					one.Message = one.MessageZH
+				}
+				fields = append(fields, one)
+			}
 		case []credential.Problem:
 			for _, p := range list {
 				fields = append(fields, api.FaultField{Path: strings.TrimSuffix("data."+p.Field, "."), Message: p.Message})
 			}
 		case []workflow.Problem:
 			for _, p := range list {
-				fields = append(fields, api.FaultField{Path: p.Path, Message: p.Message, Code: p.Code, Severity: string(p.Severity), Line: p.Line, Column: p.Column})
+				fields = append(fields, api.FaultField{Path: p.Path, Message: p.In(language), Code: p.Code, Severity: string(p.Severity), Line: p.Line, Column: p.Column})
 			}
 		default:
 			if rest == nil {

@@ -11,7 +11,7 @@ import (
 
 // olderNames are the names that are not only spelled in another way.
 func olderNames() map[string]string {
-	return map[string]string{"call_id": "kind", "user_input": "question", "filled_slot": "filled_slots", "document": "documents"}
+	return map[string]string{"call_id": "kind", "user_input": "question", "filled_slot": "filled_slots", "document": "documents", "profile_id": "llm_profile"}
 }
 
 // newerNames is a body with the names of this API. A field that is there under both names stays as it was sent, and is refused as

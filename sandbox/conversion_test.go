@@ -1,6 +1,10 @@
 package sandbox
 
-import "testing"
+import (
+	"testing"
+
+	"tandem/fault"
+)
 
 // Conversion functions in the forms that people and generators write them in: an annotated convert without any import, on one line or on
 // many, with defaults for what is missing, and with whatever Python has.
@@ -41,4 +45,64 @@ func TestPython_ConversionForms(t *testing.T) {
 		forms[i].entry, forms[i].input = "convert", mail
 	}
 	run(t, p, Python, forms)
+}
+
+// The other names of the input are there for the function, and never in what it returns, however the input is wrapped in it.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	const object, list, own = `{"n":1,"o":{"k":[1]}}`, `[1,2]`, `{"data":7,"n":1}`
+	names := []string{"value", "data", "output"}
+	for language, forms := range map[Language][]call{
+		Python: {
+			{name: "unchanged", source: "lambda x: x", input: object, value: object},
+			{name: "wrapped", source: "lambda x: {'order': x}", input: object, value: `{"order":` + object + `}`},
+			{name: "wrapped deep", source: "def convert(x): return [{'a': [x, (x,)]}]", input: object, value: `[{"a":[` + object + `,[` + object + `]]}]`},
+			{name: "spread", source: "lambda x: {**x, 'm': 2}", input: object, value: `{"n":1,"o":{"k":[1]},"m":2}`},
+			{name: "copied", source: "import copy\ndef convert(x): return [dict(x), x.copy(), copy.deepcopy(x), x | {'m': 2}]", input: `{"n":1}`, value: `[{"n":1},{"n":1},{"n":1},{"n":1,"m":2}]`},
+			{name: "as JSON", source: "lambda x: json.dumps(x)", input: `{"n":1}`, value: `"{\"n\": 1}"`},
+			{name: "listed", source: "lambda x: [list(x), len(x), list(x.items())]", input: `{"n":1}`, value: `[["n"],1,[["n",1]]]`},
+			{name: "by name", source: "lambda x: [x['value']['n'], x.get('data')['n'], 'output' in x, 'other' in x, x.get('other', 5)]", input: object, value: `[1,1,true,false,5]`},
+			{name: "wrapped by name", source: "lambda x: {'a': x['value'], 'b': x['data']}", input: `{"n":1}`, value: `{"a":{"n":1},"b":{"n":1}}`},
+			{name: "as parameters", source: "def convert(n, value, output=None): return [n, value, output]", input: `{"n":1}`, value: `[1,{"n":1},{"n":1}]`},
+			{name: "its own field", source: "lambda x: [x['data'], x['value'], x]", input: own, value: `[7,` + own + `,` + own + `]`},
+			{name: "a field is set", source: "def convert(x):\n    x['value'] = 3\n    x.pop('output')\n    return x", input: `{"n":1}`, value: `{"n":1,"value":3}`},
+			{name: "is a dict", source: "lambda x: [isinstance(x, dict), x == {'n': 1}, type(x).__name__]", input: `{"n":1}`, value: `[true,true,"dict"]`},
+			{name: "what is missing", source: "lambda x: x['other']", input: object, fails: fault.CodeError, says: "KeyError: 'other'"},
+			{name: "a list", source: "lambda x: x['data'][1]", input: list, value: `2`},
+			{name: "a list unchanged", source: "lambda x: x", input: list, value: list},
+			{name: "a list wrapped", source: "lambda x: {'l': [x]}", input: list, value: `{"l":[[1,2]]}`},
+			{name: "a list wrapped by name", source: "lambda x: {'l': x['value']}", input: list, value: `{"l":[1,2]}`},
+			{name: "a text wrapped", source: "lambda x: {'t': x, 'n': (1, x)}", input: `"a"`, value: `{"t":"a","n":[1,"a"]}`},
+			{name: "null", source: "lambda x: x", input: `null`, value: `null`},
+		},
+		JavaScript: {
+			{name: "unchanged", source: "x => x", input: object, value: object},
+			{name: "wrapped", source: "x => ({order: x})", input: object, value: `{"order":` + object + `}`},
+			{name: "wrapped deep", source: "x => [{a: [x, [x]]}]", input: object, value: `[{"a":[` + object + `,[` + object + `]]}]`},
+			{name: "spread", source: "x => ({...x, m: 2})", input: object, value: `{"n":1,"o":{"k":[1]},"m":2}`},
+			{name: "assigned", source: "x => Object.assign({}, x)", input: object, value: object},
+			{name: "as JSON", source: "x => JSON.stringify({x})", input: `{"n":1}`, value: `"{\"x\":{\"n\":1}}"`},
+			{name: "listed", source: "x => { const seen = []; for (const k in x) seen.push(k); return [Object.keys(x), Object.entries(x), seen] }", input: `{"n":1}`, value: `[["n"],[["n",1]],["n"]]`},
+			{name: "by name", source: "x => [x.value.n, x['data'].n, 'output' in x, 'other' in x, x.other ?? 5]", input: object, value: `[1,1,true,false,5]`},
+			{name: "taken apart", source: "({n, value, ...rest}) => [n, value, rest]", input: `{"n":1,"m":2}`, value: `[1,{"n":1,"m":2},{"m":2}]`},
+			{name: "wrapped by name", source: "x => ({a: x.value, b: x.data})", input: `{"n":1}`, value: `{"a":{"n":1},"b":{"n":1}}`},
+			{name: "its own field", source: "x => [x.data, x.value, x]", input: own, value: `[7,` + own + `,` + own + `]`},
+			{name: "a field is set", source: "x => { x.value = 3; return x }", input: `{"n":1}`, value: `{"n":1,"value":3}`},
+			{name: "a name of the language", source: "x => ({w: x, v: x.value})", input: `{"__proto__":{"a":1},"n":1}`, value: `{"w":{"__proto__":{"a":1},"n":1},"v":{"__proto__":{"a":1},"n":1}}`},
+			{name: "a list", source: "x => x.data[1]", input: list, value: `2`},
+			{name: "a list unchanged", source: "x => x", input: list, value: list},
+			{name: "a list wrapped", source: "x => ({l: [x]})", input: list, value: `{"l":[[1,2]]}`},
+			{name: "a list wrapped by name", source: "x => ({l: x.value})", input: list, value: `{"l":[1,2]}`},
+			{name: "a text wrapped", source: "x => ({t: x})", input: `"a"`, value: `{"t":"a"}`},
+			{name: "null", source: "x => x", input: `null`, value: `null`},
+		},
+	} {
+		t.Run(string(language), func(t *testing.T) {
+			t.Parallel()
+			for i := range forms {
+				forms[i].entry, forms[i].aliases = "convert", names
+			}
+			run(t, newPool(t, Options{PerTenant: 1}), language, forms)
+		})
+	}
 }

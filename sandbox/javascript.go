@@ -31,6 +31,7 @@ type javaScript struct {
 	runtime uintptr
 	ctx     uintptr
 	global  lib.TJSValue
+	given   lib.TJSValue // the function that gives an input its other names
 
 	// What QuickJS calls. It keeps only addresses of these, so they are held here.
 	hooks []any
@@ -103,7 +104,7 @@ func (js *javaScript) bootstrap() error {
 		js.asked = true
 		return number(float64(js.clock.now().UnixMilli()))
 	})
-	if isException(js.call(setup, write, now)) {
+	if js.given = js.call(setup, write, now); isException(js.given) {
 		return errors.New("prepare JavaScript: " + js.thrown().message)
 	}
 	return nil
@@ -218,6 +219,9 @@ func (js *javaScript) answer(q *request, prog *program[lib.TJSValue]) *reply {
 		}
 	}
 	argument := js.parse(q.input)
+	if len(q.aliases) > 0 && !isException(argument) {
+		argument = js.call(js.given, argument, js.string(q.aliases))
+	}
 	if isException(argument) {
 		return js.thrown()
 	}
@@ -398,6 +402,14 @@ func (js *javaScript) parse(input []byte) lib.TJSValue {
 		return lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
 	}
 	return lib.XJS_ParseJSON(js.tls, js.ctx, s, uint64(len(input)), js.cString("<input>\x00"))
+}
+
+func (js *javaScript) string(text []byte) lib.TJSValue {
+	s := js.cString(string(text) + "\x00")
+	if s == 0 {
+		return lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
+	}
+	return lib.XJS_NewStringLen(js.tls, js.ctx, s, uint64(len(text)))
 }
 
 func (js *javaScript) call(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {

@@ -16,6 +16,26 @@
   globalThis.console = { log: out, info: out, debug: out, warn: err, error: err };
   globalThis.print = out;
 
+  // What a function is given whose input has other names besides (as in Python): the names are inherited, so that they can be read and
+  // nothing that is made of the input has them. An input that is no object has no other place than the names.
+  const { create, defineProperty, setPrototypeOf, hasOwn, keys, prototype } = Object, isArray = Array.isArray;
+  const hidden = (object, name, value) => defineProperty(object, name, { value, writable: true, configurable: true });
+  function given(whole, aliases) {
+    const names = aliases.split(","), inherited = create(prototype);
+    if (typeof whole === "object" && whole !== null && !isArray(whole)) {
+      const copy = { ...whole };
+      for (const name of names) if (!hasOwn(whole, name)) hidden(inherited, name, copy);
+      return setPrototypeOf(whole, inherited);
+    }
+    hidden(inherited, "toJSON", function () {
+      for (const name of names) if (!hasOwn(this, name) || this[name] !== whole) return this;
+      return keys(this).length === names.length ? whole : this;
+    });
+    const argument = create(inherited);
+    for (const name of names) argument[name] = whole;
+    return argument;
+  }
+
   const Real = Date;
   Real.now = function () { return now(); };
   globalThis.Date = new Proxy(Real, {
@@ -23,4 +43,5 @@
     apply() { return new Real(now()).toString(); },
   });
   Real.prototype.constructor = globalThis.Date;
+  return given;
 })

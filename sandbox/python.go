@@ -352,14 +352,15 @@ func (p *python) execute(ctx context.Context, r *reply, q *request, prog *progra
 	}
 	b := p.payload[:0]
 	if prog.layer != nil {
-		b = append(b, marshalTuple, 4, marshalInt, askCall, 0, 0, 0)
+		b = append(b, marshalTuple, 5, marshalInt, askCall, 0, 0, 0)
 	} else {
-		b = append(b, marshalTuple, 7, marshalInt, askBoth, 0, 0, 0)
+		b = append(b, marshalTuple, 8, marshalInt, askBoth, 0, 0, 0)
 		b = appendMarshal(b, marshalBytes, prog.kept)
 		b = appendMarshal(b, marshalText, q.source)
 		b = appendMarshal(b, marshalText, q.entry)
 	}
 	b = appendMarshal(b, marshalBytes, seed)
+	b = appendMarshal(b, marshalText, q.aliases)
 	if v, ok := appendValue(append(b, marshalFalse), q.input, p.seen); ok {
 		p.payload = v
 	} else {

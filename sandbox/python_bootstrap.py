@@ -181,7 +181,7 @@ def _prepare():
             return plain
 
         def named(function, argument):
-            fields = argument if type(argument) is dict else {}
+            fields = argument if isinstance(argument, dict) else {}
             whole = required == 1 and field not in fields or several and not count
             if not required and count:
                 whole = not any(name in fields for name in positional)
@@ -206,6 +206,57 @@ def _prepare():
             return function(*given, **extra)
 
         return named
+
+    # What a function is given whose input has other names besides: its fields, and the whole once more under each name that it has no field
+    # for. The names can be asked for and are no items, so that nothing that is made of it has them. An input that is no object has no other
+    # place than the names, so that there they are items; where it is handed on as it was given, it is the input that is.
+    class Given(dict):
+        __slots__ = ("whole", "others")
+
+        def __missing__(self, name):
+            if name in self.others:
+                return self.whole
+            raise KeyError(name)
+
+        def __contains__(self, name):
+            return dict.__contains__(self, name) or name in self.others
+
+        def get(self, name, default=None):
+            return self[name] if name in self else default
+
+        def __delitem__(self, name):
+            if dict.__contains__(self, name) or name not in self.others:
+                dict.__delitem__(self, name)
+
+        def pop(self, name, *default):
+            if not dict.__contains__(self, name) and name in self.others:
+                return self.whole
+            return dict.pop(self, name, *default)
+
+    Given.__name__ = Given.__qualname__ = "dict"
+
+    def given(whole, aliases):
+        if type(whole) is dict:
+            argument = Given(whole)
+            argument.others = tuple(name for name in aliases if name not in whole)
+        else:
+            argument = Given((name, whole) for name in aliases)
+            argument.others = ()
+        argument.whole = whole
+        return argument
+
+    # What a function has returned, with the input in the place of what it was given for it.
+    def handed(value):
+        if type(value) is Given:
+            if value.others or type(value.whole) is dict:
+                return dict(value)
+            if len(value) and all(item is value.whole for item in value.values()):
+                return value.whole
+        if isinstance(value, dict):
+            return {name: handed(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [handed(item) for item in value]
+        return value
 
     # What was loaded: the function, how it is called, and the source.
     function = call = source = None
@@ -242,12 +293,12 @@ def _prepare():
                 # Lines are handed out as they are printed, those that the loading has held back first.
                 stdout.reconfigure(line_buffering=True)
             if asked == 2:
-                seed, encoded, argument = rest
+                seed, aliases, encoded, argument = rest
                 seeding.seed = seed
                 if seeding.used:
                     reseed(seed)
             elif asked == 3:
-                code, source, entry, seeding.seed, encoded, argument = rest
+                code, source, entry, seeding.seed, aliases, encoded, argument = rest
                 loaded(load(code), entry)
             elif asked == 1:
                 code, source, entry = rest
@@ -265,12 +316,18 @@ def _prepare():
             del rest
             if encoded:
                 argument = decode(argument, 0)[0]
+            if aliases:
+                argument = given(argument, aliases.split(","))
             value = call(function, argument)
             kind = b"J"
+            if type(value) is Given:
+                value = handed(value)
             try:
                 out = dump(value)
                 kind = b"v"
             except ValueError:
+                if aliases and type(argument.whole) is not dict:
+                    value = handed(value)
                 out = join(encode(value, 0)).encode()
                 kind = b"V"
         except MemoryError:

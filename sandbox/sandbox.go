@@ -62,6 +62,9 @@ type Call struct {
 	Entry string
 	// Input is the argument, as JSON; nothing is null.
 	Input json.RawMessage
+	// Aliases are other names of the whole input: the function finds it under them, too, wherever the input has no such field. They are never
+	// part of what it returns. What is no object is found under these names only.
+	Aliases []string
 	// TimeLimit is counted from when a child has the call; the child is killed then. Zero is DefaultTimeLimit.
 	TimeLimit time.Duration
 	// MemoryMB is what the code may use beside the interpreter itself, 16 to MaxMemoryMB. Zero is DefaultMemoryMB.
@@ -104,6 +107,7 @@ type Result struct {
 func (c *Call) request() (*request, *fault.Error) {
 	q := &request{
 		source: []byte(c.Source), entry: []byte(c.Entry), input: bytes.TrimSpace(c.Input), seed: c.Seed,
+		aliases:  []byte(strings.Join(c.Aliases, ",")),
 		memoryMB: c.MemoryMB, outputLimit: c.OutputLimit,
 	}
 	if !c.Now.IsZero() {

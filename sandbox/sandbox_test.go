@@ -86,6 +86,7 @@ type call struct {
 	says                       string     // with this in its message
 	line                       int        // and this line
 	memory, output             int
+	aliases                    []string
 }
 
 // run makes the calls one after the other in one pool, and after each that fails the plain call after it must work.
@@ -96,7 +97,7 @@ func run(t *testing.T, p *Pool, language Language, calls []call) {
 		if in == "" {
 			in = `{"a": 1, "b": [1, 2, 3], "c": "ü€"}`
 		}
-		ask := Call{Tenant: "t", Language: language, Source: c.source, Entry: c.entry, Input: json.RawMessage(in), MemoryMB: c.memory, OutputLimit: c.output, TimeLimit: time.Minute}
+		ask := Call{Tenant: "t", Language: language, Source: c.source, Entry: c.entry, Input: json.RawMessage(in), Aliases: c.aliases, MemoryMB: c.memory, OutputLimit: c.output, TimeLimit: time.Minute}
 		res, err := p.Run(t.Context(), ask)
 		if code(err) != c.fails {
 			t.Errorf("%s: error %v (%v), want code %q", c.name, err, res.Stderr, c.fails)

@@ -16,7 +16,8 @@ import (
 // request is one call as the child gets it.
 type request struct {
 	source, entry, input, seed []byte
-	now                        int64 // nanoseconds since 1970; 0 is the real clock
+	aliases                    []byte // separated by commas
+	now                        int64  // nanoseconds since 1970; 0 is the real clock
 	memoryMB, outputLimit      int
 }
 
@@ -54,6 +55,7 @@ func (q *request) append(b []byte) []byte {
 	b = appendBytes(b, q.entry)
 	b = appendBytes(b, q.input)
 	b = appendBytes(b, q.seed)
+	b = appendBytes(b, q.aliases)
 	b = appendInt(b, q.now)
 	b = appendInt(b, int64(q.memoryMB))
 	return appendInt(b, int64(q.outputLimit))
@@ -61,7 +63,7 @@ func (q *request) append(b []byte) []byte {
 
 func parseRequest(b []byte) (*request, error) {
 	f := fields{b: b}
-	q := &request{source: f.bytes(), entry: f.bytes(), input: f.bytes(), seed: f.bytes(), now: f.int(), memoryMB: int(f.int()), outputLimit: int(f.int())}
+	q := &request{source: f.bytes(), entry: f.bytes(), input: f.bytes(), seed: f.bytes(), aliases: f.bytes(), now: f.int(), memoryMB: int(f.int()), outputLimit: int(f.int())}
 	return q, f.end()
 }
 

@@ -98,6 +98,14 @@ func TestTokens(t *testing.T) {
 	w.admin("GET", route.Prefix+"/users/nobody/tokens", "").problem(t, 404, fault.NotFound)
 	w.admin("POST", route.Prefix+"/users/viewer-user/tokens", `{"name":""}`).problem(t, 422, fault.InvalidInput)
 	w.admin("POST", route.Prefix+"/users/viewer-user/tokens", `{"name":"x","expires_in":99999999999}`).problem(t, 422, fault.InvalidInput)
+	// A token that ends makes none that lasts longer.
+	brief := read[api.NewToken](t, w.call(viewer, "POST", route.Prefix+"/users/me/tokens", `{"name":"brief","expires_in":600}`).want(t, 201))
+	if p := w.call(brief.Secret, "POST", route.Prefix+"/users/me/tokens", `{"name":"x","expires_in":601}`).problem(t, 422, fault.InvalidInput); len(p.Errors) != 1 || p.Errors[0].Path != "expires_in" {
+		t.Errorf("a token that lasts longer: %+v", p)
+	}
+	if of := read[api.NewToken](t, w.call(brief.Secret, "POST", route.Prefix+"/users/me/tokens", `{"name":"x"}`).want(t, 201)); of.Token.ExpiresTime != brief.Token.ExpiresTime {
+		t.Errorf("it ends at %d, and the one that it was made with at %d", of.Token.ExpiresTime, brief.Token.ExpiresTime)
+	}
 	w.admin("DELETE", route.Prefix+"/users/viewer-user/tokens/"+made.Token.ID, "").want(t, 204)
 	w.call(made.Secret, "GET", route.Prefix+"/users/me", "").problem(t, 401, fault.Unauthorized)
 }

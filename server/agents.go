@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/tidwall/gjson"
@@ -23,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
@@ -202,6 +201,13 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	return &agentOutput{ETag: etag(w.Revision), Body: tellAgent(&w, spec)}, nil
 }
 
+// wrongPath tells an error that names a path as one about that field of the request.
+func wrongPath(err error) error {
+	f := fault.From(err)
+	path, _ := f.Details["path"].(string)
+	return api.WrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
+}
+
 // readAgent checks what describes an agent: each field, and that what it names is there.
 func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string, in api.Agent) (agent.Spec, error) {
 	spec := agent.Spec{
@@ -212,9 +218,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 		spec.Policy.AutoApprove = append(spec.Policy.AutoApprove, agent.Risk(level))
 	}
 	if err := errors.Join(agent.CheckID(id), spec.Check()); err != nil {
-		f := fault.From(err)
-		path, _ := f.Details["path"].(string)
-		return spec, api.WrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
+		return spec, wrongPath(err)
 	}
 	profiles, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
@@ -296,7 +300,7 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 			return nil, err
 		}
 		request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
-		leave, err := s.starts.enter(ctx, starter{p.Workspace, p.User})
+		leave, err := s.o.Limits.Enter(ctx, p, limits.Start{Tasks: s.o.TaskStarts})
 		if err != nil {
 			return nil, err
 		}
@@ -328,8 +332,8 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	if err != nil {
 		return host.StartRequest{}, err
 	}
-	if err := checkTask(&want); err != nil {
-		return host.StartRequest{}, err
+	if err := agent.CheckRequest(&want); err != nil {
+		return host.StartRequest{}, wrongPath(err)
 	}
 	r, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest")
 	if err != nil {
@@ -350,40 +354,11 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	if r.Initial, err = agent.Initial(r.TriggerData); err != nil {
 		return r, err
 	}
-	r.ID, r.TriggerType, r.Language = newExecutionID(), triggerAgent, cmp.Or(want.Language, spec.Language, s.o.Language)
+	r.ID, r.TriggerType, r.Language = newExecutionID(), limits.TriggerAgent, cmp.Or(want.Language, spec.Language, s.o.Language)
 	if priority > 0 {
 		r.Priority = priority
 	}
 	return r, nil
-}
-
-// checkTask refuses what no agent can do anything with.
-func checkTask(want *api.TaskRequest) error {
-	want.Question = strings.TrimSpace(want.Question)
-	switch n := utf8.RuneCountInString(want.Question); {
-	case n == 0:
-		return api.WrongField("question", "a task needs a question: what is to be done")
-	case n > agent.MaxQuestion:
-		return api.WrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
-	}
-	for _, field := range []struct {
-		name string
-		raw  *json.RawMessage
-	}{{"metadata", &want.Metadata}, {"params", &want.Params}} {
-		raw := bytes.TrimSpace(*field.raw)
-		if string(raw) == "null" {
-			raw = nil
-		}
-		if *field.raw = raw; len(raw) > 0 && raw[0] != '{' {
-			return api.WrongField(field.name, "an object was expected; write the values by name")
-		}
-	}
-	for i, raw := range want.Documents {
-		if d := gjson.ParseBytes(raw); d.Type != gjson.String && !d.IsObject() {
-			return api.WrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
-		}
-	}
-	return nil
 }
 
 // taskAnswer tells what was started, after it has ended, waits for a person, or the caller's patience has ended.
@@ -441,7 +416,17 @@ func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTa
 	if in.Mine {
 		q.User = p.User
 	}
-	return s.pageOfExecutions(ctx, p, q, in.Paging)
+	out, err := s.pageOfExecutions(ctx, p, q, in.Paging)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Body.Executions {
+		one := &out.Body.Executions[i]
+		if one.TaskName, err = s.stories.TaskName(ctx, p, one.ExecutionID); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // noAgent keeps agents out of what is for workflows.

@@ -17,6 +17,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/store"
 )
 
@@ -222,7 +223,7 @@ func TestTasks(t *testing.T) {
 		t.Helper()
 		return read[api.Executions](t, w.call(w.tokens[identity.Viewer], http.MethodGet, path+query, "").want(t, http.StatusOK))
 	}
-	if got := list("?conversation_id=" + done.ConversationID + "&page_size=1"); got.TotalCount != 2 || len(got.Executions) != 1 || got.Executions[0].ExecutionID != again.TaskID {
+	if got := list("?conversation_id=" + done.ConversationID + "&page_size=1"); got.TotalCount != 2 || len(got.Executions) != 1 || got.Executions[0].ExecutionID != again.TaskID || got.Executions[0].ConversationID != done.ConversationID {
 		t.Errorf("the tasks are %+v", got)
 	}
 	if got := list("?mine=true"); got.TotalCount != 0 {
@@ -309,7 +310,7 @@ func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	w.admin(http.MethodPost, "/api/v1/agents", clerk).want(t, http.StatusCreated)
 	operator := w.tokens[identity.Operator]
 	w.startTask(operator, "", `{"question":""}`).problem(t, http.StatusUnprocessableEntity, fault.InvalidInput) // does not count
-	for i := range defaultTaskStarts {
+	for i := range limits.DefaultTaskStarts {
 		w.startTask(operator, fmt.Sprint("k", i), `{"question":"x"}`).want(t, http.StatusAccepted)
 	}
 	a := w.startTask(operator, "", `{"question":"x"}`)
@@ -333,26 +334,30 @@ func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	}
 	w.pass(time.Millisecond) // those of this very moment are not older than the process
 	o := w.server.o
-	o.Metrics = NewMetrics()
+	o.Metrics, o.Limits = NewMetrics(), nil
 	next, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer next.Close()
-	found, err := next.pastStarts(t.Context(), "a", next.starts.born.Add(-taskWindow), next.starts.born)
-	if err != nil || len(found[starter{"a", "operator-user"}]) != defaultTaskStarts || len(found[starter{"a", "admin-user"}]) != 1 {
-		t.Errorf("the process before has started %v, %v", found, err)
+	start := func(user string) (func(bool), error) {
+		return next.o.Limits.Enter(t.Context(), identity.Principal{Workspace: "a", User: user}, limits.Start{Tasks: limits.DefaultTaskStarts})
 	}
-	if _, err := next.starts.enter(t.Context(), starter{"a", "operator-user"}); fault.CodeOf(err) != fault.RateLimited {
+	if _, err := start("operator-user"); fault.CodeOf(err) != fault.RateLimited {
 		t.Errorf("in the next process: %v", err)
 	}
-	if leave, err := next.starts.enter(t.Context(), starter{"a", "admin-user"}); err != nil {
+	for range limits.DefaultTaskStarts - 1 { // the process before has started one
+		leave, err := start("admin-user")
+		if err != nil {
+			t.Fatalf("in the next process: %v", err)
+		}
+		leave(true)
+	}
+	if _, err := start("admin-user"); fault.CodeOf(err) != fault.RateLimited {
 		t.Errorf("in the next process: %v", err)
-	} else {
-		leave(false)
 	}
 
-	w.pass(taskWindow)
+	w.pass(limits.TaskWindow)
 	w.startTask(operator, "", `{"question":"x"}`).want(t, http.StatusAccepted)
 }
 

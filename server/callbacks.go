@@ -199,7 +199,7 @@ func callbackValue(r *http.Request, body []byte) (json.RawMessage, error) {
 		mediaType = ""
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
-	read, notJSON := payload.Normalize(body, payload.Limits{MaxDepth: payload.DoorDepth, Unique: true})
+	read, notJSON := payload.Normalize(body, payload.Limits{MaxDepth: payload.DoorDepth, Unique: true, Finite: true})
 	wrong, _ := errors.AsType[*payload.Error](notJSON)
 	isJSON := mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
 	switch {

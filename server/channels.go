@@ -55,8 +55,16 @@ func channelUnknown() error {
 
 func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
 	account := store.Account{Workspace: r.PathValue("workspace"), Channel: r.PathValue("channel"), Credential: r.PathValue("credential")}
+	if identity.CheckWorkspace(account.Workspace) != nil {
+		return channelUnknown()
+	}
+	return s.channelOf(w, r, account)
+}
+
+// channelOf lets the channel of an account take a request.
+func (s *Server) channelOf(w http.ResponseWriter, r *http.Request, account store.Account) error {
 	receiver, ok := s.o.Desk.Receiver(account.Channel)
-	if !ok || identity.CheckWorkspace(account.Workspace) != nil {
+	if !ok {
 		return channelUnknown()
 	}
 	switch _, err := s.o.Stores.Credentials.Get(r.Context(), identity.System(account.Workspace), account.Credential); {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"tandem/fault"
@@ -14,14 +15,23 @@ import (
 )
 
 // knocker is a channel that believes whoever knows the word. What it is sent is the id of a question; who sends it has approved.
-type knocker struct{}
+type knocker struct {
+	// codes are those that were sent to addresses, by address. May be nil.
+	codes *sync.Map
+}
 
 func (knocker) Name() string { return "knock" }
 
 // Traits are those of a channel whose addresses are the same however they are written.
 func (knocker) Traits() human.Traits { return human.Traits{Normal: strings.ToLower} }
 
-func (knocker) Send(context.Context, human.Message) (human.Receipt, error) {
+func (k knocker) Send(_ context.Context, m human.Message) (human.Receipt, error) {
+	if m.To == "wall" {
+		return human.Receipt{}, fault.New(fault.RemoteRejected, "nobody is there")
+	}
+	if k.codes != nil && m.Kind == human.KindProof {
+		k.codes.Store(m.To, m.Data["code"])
+	}
 	return human.Receipt{}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/route"
 )
 
@@ -130,11 +131,15 @@ func (s *Server) fork(ctx context.Context, p identity.Principal, source string, 
 	if err := s.o.Revisions.RefuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
 		return nil, err
 	}
+	leave, err := s.o.Limits.Enter(ctx, p, limits.Start{})
+	if err != nil {
+		return nil, err
+	}
 	made := newExecutionID()
 	id, err := s.o.Host.Fork(route.Audited(ctx, "execution.fork", source, nil, auditedAction(b, made)), p, host.ForkRequest{
 		Source: source, ID: made, Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input), Reason: b.Reason,
 	})
-	if err != nil {
+	if leave(err == nil); err != nil {
 		return nil, err
 	}
 	if e, err = s.o.Stores.Executions.Get(ctx, p, id); err != nil {

@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/revisions"
 	"tandem/route"
 	"tandem/store"
 )
@@ -40,6 +42,9 @@ func (s *Server) executions() {
 	input.Description = "A question about an unknown outcome takes {\"outcome\": \"done\"|\"not_done\"|\"stop\", \"result\"?}. A node that waits for a signal takes {\"signal\", \"payload\"?}, or the payload alone; a delay takes {\"cancel\": true}. " +
 		"A question is for those who are asked it, whatever their role; signals are for editors, operators and approvers."
 
+	remove := op(http.MethodDelete, "/executions/{id}", "delete-execution", "Delete an execution that has ended, with everything that is kept of it")
+	remove.Description = "Its journal, snapshot, logs, questions with their answers and messages, keys, working memories, the executions that it started, and what the delivery brought that started it. " +
+		"Large values and files that nothing else names follow within minutes, and what is left in free parts of the files is overwritten. It is refused with 409 while it runs, while a question of it is open, and while a fork shares its past. The audit log keeps who deleted it, when and why."
 	route.Handle(s.Router, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), route.Readers(), s.listExecutions)
 	route.Handle(s.Router, get, route.Readers(), s.getExecution)
 	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), route.Readers(), s.listActivations)
@@ -49,6 +54,7 @@ func (s *Server) executions() {
 	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), route.Readers(), s.listLogs)
 	route.Handle(s.Router, value, route.Readers(), s.getValue)
 	route.Handle(s.Router, actions, route.Operators(), s.actOnExecution)
+	route.Handle(s.Router, remove, route.Admins(), s.deleteExecution)
 	route.Handle(s.Router, input, route.Readers(), s.sendInput)
 
 	// The document knows no wildcards.
@@ -70,6 +76,9 @@ type listExecutionsInput struct {
 	route.Paging
 	Workflow string   `query:"workflow_id" maxLength:"128"`
 	Status   []string `query:"status,explode" doc:"several, or one list with commas: NEW, PENDING, RUNNING, PAUSED, WAITING, WAITING_FOR_HUMAN, SUCCESS, ERROR, CANCELED, TIMEOUT"`
+	User     string   `query:"user_id" maxLength:"128" doc:"who started them; me: the caller"`
+	After    int64    `query:"started_after" minimum:"0" doc:"Unix milliseconds: those that were started then or later"`
+	Before   int64    `query:"started_before" minimum:"0" doc:"Unix milliseconds: those that were started earlier"`
 }
 
 type executionsOutput struct{ Body api.Executions }
@@ -79,7 +88,13 @@ func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *l
 	if err != nil {
 		return nil, err
 	}
-	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.StorePage()}, in.Paging)
+	if in.User == "me" {
+		in.User = p.User
+	}
+	if in.After > 0 && in.Before > 0 && in.Before <= in.After {
+		return nil, api.WrongField("query.started_before", "it must be later than started_after")
+	}
+	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, User: in.User, Since: in.After, Until: in.Before, Page: in.StorePage()}, in.Paging)
 }
 
 func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at route.Paging) (*executionsOutput, error) {
@@ -92,7 +107,7 @@ func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q s
 		e := &page.Executions[i]
 		out.Body.Executions[i] = api.ExecutionSummary{
 			ExecutionID: e.ID, WorkflowID: e.WorkflowID, WorkflowName: e.WorkflowName, Status: string(e.Status), StartTime: e.Started, EndTime: e.Ended, DurationMS: e.DurationMS,
-			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, UserID: e.User, TokenMadeBy: e.TokenMadeBy, CreatedAt: e.Created,
+			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, UserID: e.User, TokenMadeBy: e.TokenMadeBy, ConversationID: e.Conversation, CreatedAt: e.Created,
 		}
 	}
 	return out, nil
@@ -145,7 +160,8 @@ func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *get
 		return nil, err
 	}
 	if len(in.Include) > 0 {
-		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.Summary.WorkflowID, r.Summary.Revision)
+		hash, _ := revisions.SplitHash(r.Summary.RevisionHash)
+		revision, err := s.o.Stores.Workflows.RevisionByHash(ctx, p, r.Summary.WorkflowID, hash)
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +253,7 @@ func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getCo
 type listLogsInput struct {
 	ExecutionPath
 	Level      string `query:"level" enum:"DEBUG,INFO,WARN,ERROR" doc:"lines of this level and above"`
-	Node       string `query:"node_id"`
+	Node       string `query:"node_id" doc:"lines of this node and of the steps inside it"`
 	Activation string `query:"activation_id"`
 	After      int64  `query:"after" minimum:"0" doc:"the id of the last line seen"`
 	Limit      int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
@@ -260,7 +276,8 @@ func (s *Server) listLogs(ctx context.Context, p identity.Principal, in *listLog
 	out := &logsOutput{api.Logs{Lines: make([]api.LogEntry, len(page.Lines)), Dropped: page.Dropped}}
 	for i, line := range page.Lines {
 		out.Body.Lines[i] = api.LogEntry{
-			ID: line.ID, Timestamp: line.Time, Level: levelName(line.Level), Message: line.Message, NodeID: line.NodeID, ActivationID: line.Activation, Context: line.Context,
+			ID: line.ID, Timestamp: line.Time, Level: levelName(line.Level), Message: line.Message, NodeID: line.NodeID, InnerStep: gjson.GetBytes(line.Context, store.LogInnerStep).Str,
+			ActivationID: line.Activation, Context: line.Context,
 		}
 	}
 	if page.More && len(page.Lines) > 0 {

@@ -11,6 +11,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -64,7 +65,7 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 	}
 	def, problems := s.o.Check(workflow.Encode(frozen.Definition))
 	if def == nil || workflow.HasErrors(problems) {
-		return nil, wrongDefinition(problems)
+		return nil, validation.Refusal(problems)
 	}
 	out := &frozenOutput{Status: http.StatusOK, Body: api.Frozen{Untraced: make([]api.Untraced, len(frozen.Untraced))}}
 	for i, u := range frozen.Untraced {
@@ -73,7 +74,7 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 	if want.DryRun {
 		store.NothingToAudit(ctx)
 	} else {
-		if _, err := s.saveNew(ctx, p, def, problems); err != nil {
+		if _, err := s.saveNew(ctx, p, def, problems, store.Source{}); err != nil {
 			return nil, err
 		}
 		out.Status = http.StatusCreated

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
@@ -53,7 +54,8 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 	if err := route.Unlimited(w); err != nil {
 		return err
 	}
-	inner := r.WithContext(r.Context())
+	inner := r.Clone(r.Context())
+	inner.Header.Set(api.CallerHeader, s.AddressOf(r.Context()))
 	inner.Body = io.NopCloser(bytes.NewReader(message))
 	defer s.o.Metrics.Reading("mcp")()
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.open.patience}

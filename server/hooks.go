@@ -36,7 +36,8 @@ const hookSlack = 30 * time.Second
 // hooks registers where requests start workflows. They have no token of a user: the trigger says who may.
 func (s *Server) hooks() {
 	handlers := map[string]http.HandlerFunc{}
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	// HEAD and OPTIONS start nothing: they are told which methods the trigger takes.
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions} {
 		handlers[method] = s.hook
 	}
 	s.ToStrangers(trigger.HooksPath, "{workflow}/{path...}", route.MaxBody, handlers)
@@ -94,6 +95,11 @@ func (s *Server) takeHook(w http.ResponseWriter, r *http.Request) error {
 	door, err := s.o.Triggers.Find(ctx, workspace, workflow, "/"+path, r.Method)
 	if err != nil {
 		return err
+	}
+	if account, shared, err := door.Account(ctx); err != nil {
+		return err
+	} else if shared {
+		return s.channelOf(w, r, account)
 	}
 	body, err := s.ReadBody(w, r, route.MaxKeys)
 	if err != nil {
@@ -196,7 +202,10 @@ func (h *hookWait) reply(ctx context.Context, w http.ResponseWriter, r *http.Req
 	case out.Verdict.Reply == trigger.ReplyNode: // no node has said anything
 		return s.sendReceived(w, r, d, status)
 	}
-	outputs, err := reading.Outputs(ctx)
+	outputs, err := reading.WholeOutputs(ctx)
+	if fault.CodeOf(err) == fault.TooLarge { // what the sender has sent was not
+		return route.Refused(http.StatusInternalServerError, fault.TooLarge, "execution "+d.Execution+" has ended as "+string(status)+", and cannot be answered with: "+fault.From(err).Message)
+	}
 	if err != nil {
 		return err
 	}
@@ -305,6 +314,10 @@ func (s *Server) sendAnswer(ctx context.Context, w http.ResponseWriter, r *http.
 		return nil
 	}
 	content, blob, err := s.o.Stores.Blobs.Get(ctx, p, a.Blob)
+	if errors.Is(err, store.ErrNotFound) {
+		s.Log.ErrorContext(ctx, "a file that a workflow has answered with is not there any more", "workspace", p.Workspace, "blob", a.Blob)
+		return route.Refused(http.StatusInternalServerError, fault.Internal, "the file that was to be sent is not there any more; who operates this can see which")
+	}
 	if err != nil {
 		return err
 	}

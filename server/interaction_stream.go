@@ -138,7 +138,7 @@ func (f *inboxFeed) snapshot(ctx context.Context) (story.Frame, error) {
 		return story.Frame{}, err
 	}
 	page, err := f.s.o.Stores.Interactions.List(ctx, f.p, store.InteractionQuery{
-		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, Page: store.Page{Size: store.MaxPageSize},
+		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, NotAnsweredBy: f.p.User, Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {
 		return story.Frame{}, err
@@ -159,9 +159,12 @@ func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ story.Fra
 	}
 	told := api.InteractionEvent{Interaction: story.TellInteraction(i)}
 	if i.Status == store.InteractionPending {
-		told.MayRespond, _ = f.s.o.Desk.May(ctx, f.p, i)
+		var why *fault.Error
+		if told.MayRespond, why = f.s.o.Desk.May(ctx, f.p, i); why != nil {
+			_, told.Answered = why.Details["responder"]
+		}
 	}
-	if f.mine[i.ID] = asked && i.Status == store.InteractionPending; !f.mine[i.ID] {
+	if f.mine[i.ID] = asked && i.Status == store.InteractionPending && !told.Answered; !f.mine[i.ID] {
 		delete(f.mine, i.ID)
 	}
 	out, err := jsonFrame(frameInteraction, told)

@@ -20,11 +20,17 @@ import (
 type (
 	interactionsInput struct {
 		route.Paging
-		Mine      bool     `query:"mine" doc:"only those that the caller is asked"`
+		Mine      bool     `query:"mine" doc:"only those that wait for the caller: pending ones that they have answered, while others still have to, are left out"`
+		Answered  bool     `query:"answered" doc:"with mine: also pending ones that the caller has answered already"`
 		Status    []string `query:"status,explode" doc:"several, or one list with commas: pending, completed, timeout, cancelled, error"`
 		Execution string   `query:"execution_id" maxLength:"200"`
 		Family    bool     `query:"family" doc:"with execution_id: also those of the executions that it started"`
+		Language  string   `query:"language" enum:"en,zh" doc:"of the titles; left out, that of each question"`
 		Purpose   string   `query:"purpose" enum:"human_node,confirm,param,tool_approval,outcome_unknown,budget,drift,activation"`
+	}
+	getInteractionInput struct {
+		InteractionPath
+		Language string `query:"language" enum:"en,zh" doc:"of the form; left out, that of the question"`
 	}
 	respondInput struct {
 		InteractionPath
@@ -112,13 +118,19 @@ func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in 
 		if q.Approvers, err = s.seats(ctx, p); err != nil {
 			return nil, err
 		}
-		q.NotOf = p.User
+		if q.NotOf = p.User; !in.Answered {
+			q.NotAnsweredBy = p.User
+		}
 	}
 	page, err := s.o.Stores.Interactions.List(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
-	return &interactionsOutput{api.Interactions{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
+	told := story.TellInteractions(page.Interactions)
+	for n, i := range page.Interactions {
+		told[n].Title = story.TellTitle(i, in.Language)
+	}
+	return &interactionsOutput{api.Interactions{Interactions: told, TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
 }
 
 func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) {
@@ -150,11 +162,16 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 	return s.o.Desk.Media().Seats(user), nil
 }
 
-func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
-	out, err := s.stories.InteractionDetail(ctx, p, in.ID)
+func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *getInteractionInput) (*detailOutput, error) {
+	out, err := s.stories.InteractionDetail(ctx, p, in.ID, route.LanguageOf(ctx))
 	if err != nil {
 		return nil, err
 	}
+	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.Form = story.TellForm(i, in.Language)
 	return &detailOutput{*out}, nil
 }
 

@@ -132,6 +132,10 @@ func TestInteractions_Respond(t *testing.T) {
 	if len(wrong.Errors) != 1 || wrong.Errors[0].Path != "response_data.action" {
 		t.Errorf("errors %+v", wrong.Errors)
 	}
+	lost := answer(`{"response_data":{"action":"approve","comment":"because"}}`).problem(t, 422, fault.InvalidInput)
+	if len(lost.Errors) != 1 || lost.Errors[0].Path != "response_data.comment" || !strings.Contains(lost.Errors[0].Message, `did you mean "notes"?`) {
+		t.Errorf("a key that nobody reads: %+v", lost.Errors)
+	}
 	answer(`{"response_data":{"action":"approve"},"arguments_hash":"`+strings.Repeat("0", 64)+`"}`).problem(t, 409, fault.Conflict)
 	done := read[api.Interaction](t, answer(`{"response_data":{"action":"approve","notes":"fine"},"arguments_hash":"`+seen.ArgumentsHash+`"}`).want(t, 200))
 	if done.Status != "completed" || !strings.Contains(string(done.ResponseData), `"approve"`) {
@@ -150,6 +154,47 @@ func TestInteractions_Respond(t *testing.T) {
 		t.Errorf("pauses %+v", pauses)
 	}
 	w.call(w.other, "GET", route.Prefix+"/executions/"+asked.Execution+"/pauses", "").problem(t, 404, fault.NotFound)
+}
+
+// The form of a question is told as every medium draws it, in the language of the reader, and so is what is wrong with an answer.
+func TestInteractions_Form(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	asked := w.asks("operator-user", human.PurposeNode, human.Request{Type: human.Input, Title: "Contract", Language: "en", Fields: []human.Field{
+		{Name: "n", Label: "How many", Type: "number", Required: true, Validation: json.RawMessage(`{"min":1,"max":3}`)}, {Name: "sure", Type: "boolean"},
+	}})
+	path := route.Prefix + "/interactions/" + asked.ID
+	en := read[api.InteractionDetail](t, w.call(w.tokens[identity.Operator], "GET", path, "").want(t, 200)).Form
+	zh := read[api.InteractionDetail](t, w.call(w.tokens[identity.Operator], "GET", path+"?language=zh", "").want(t, 200)).Form
+	if en == nil || zh == nil || len(en.Entries) != 3 || en.Title != "Contract" || en.Language != "en" || zh.Language != "zh" {
+		t.Fatalf("the forms: %+v, %+v", en, zh)
+	}
+	n, sure := en.Entries[0], en.Entries[1]
+	if n.Group != "field_values" || n.Name != "n" || n.Kind != "number" || n.Label != "How many" || !n.Required || *n.Min != 1 || *n.Max != 3 || n.Limits != "From 1 to 3." {
+		t.Errorf("the first entry: %+v", n)
+	}
+	if sure.Kind != "yes_no" || len(sure.Choices) != 2 || string(sure.Choices[0].Raw) != "true" || sure.Choices[0].Label != "Yes" || zh.Entries[1].Choices[0].Label == "Yes" || zh.Entries[0].Limits == n.Limits {
+		t.Errorf("choices and limits: %+v, %+v", sure, zh.Entries)
+	}
+	wrong := w.call(w.tokens[identity.Operator], "POST", path+"/respond", `{"response_data":{"field_values":{"n":7}}}`).problem(t, 422, fault.InvalidInput)
+	if len(wrong.Errors) != 1 || wrong.Errors[0].Path != "response_data.field_values.n" || wrong.Errors[0].MessageZH == "" {
+		t.Errorf("what is wrong: %+v", wrong.Errors)
+	}
+	w.call(w.tokens[identity.Operator], "GET", path+"?language=fr", "").problem(t, 422, fault.InvalidInput)
+
+	operational := w.asks("operator-user", human.PurposeConfirm, human.Request{Language: "en"})
+	for language, other := range map[string]string{"en": "zh", "zh": "en"} {
+		title := func(language string) string {
+			list := read[api.Interactions](t, w.call(w.tokens[identity.Operator], "GET", route.Prefix+"/interactions?purpose=confirm&language="+language, "").want(t, 200)).Interactions
+			if len(list) != 1 || list[0].ID != operational.ID {
+				t.Fatalf("the list: %+v", list)
+			}
+			return list[0].Title
+		}
+		if title(language) == "" || title(language) == title(other) {
+			t.Errorf("the title in %s is %q", language, title(language))
+		}
+	}
 }
 
 // Files in an answer become stored values before the answer is recorded.

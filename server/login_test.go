@@ -257,6 +257,21 @@ func TestInvitation(t *testing.T) {
 		}
 	}
 	w.call(w.tokens[identity.Editor], "POST", route.Prefix+"/invitations", `{"email":"a@b.c","roles":["viewer"]}`).problem(t, 403, fault.Forbidden)
+
+	// What somebody has invited to who is no admin any more is not good any more.
+	w.admin("POST", route.Prefix+"/users", `{"id":"boss","name":"Boss","roles":["admin"]}`).want(t, 201)
+	boss := read[api.NewToken](t, w.admin("POST", route.Prefix+"/users/boss/tokens", `{"name":"x"}`).want(t, 201)).Secret
+	left := read[api.NewInvitation](t, w.call(boss, "POST", route.Prefix+"/invitations", `{"email":"mole@example.com","roles":["admin"]}`).want(t, 201))
+	door := left.URL[strings.Index(left.URL, login.JoinPath):]
+	w.call("", "GET", door, "").want(t, 200)
+	for _, change := range []string{`{"name":"Boss","roles":["viewer"]}`, `{"name":"Boss","roles":["admin"],"disabled":true}`} {
+		w.admin("PUT", route.Prefix+"/users/boss", change).want(t, 200)
+		w.call("", "GET", door, "").want(t, 404)
+		w.call("", "POST", door, "").want(t, 404)
+	}
+	w.admin("DELETE", route.Prefix+"/users/boss", "").want(t, 204)
+	w.call("", "POST", door, "").want(t, 404)
+	w.admin("DELETE", route.Prefix+"/invitations/"+left.Invitation.ID, "").want(t, 204)
 	made := invite(`{"email":"Bo.Li@example.com","roles":["operator"]}`)
 	// Looking at it uses nothing up.
 	for range 2 {
@@ -302,6 +317,8 @@ type issuer struct {
 	mu     sync.Mutex
 	codes  map[string]url.Values
 	claims map[string]any
+	// info is what it tells when it is asked about who has logged in; nil: it has no such address.
+	info map[string]any
 	// spoil changes what is signed, or how.
 	spoil func(claims map[string]any, key *rsa.PrivateKey) *rsa.PrivateKey
 	// asked are the requests for tokens that were refused.
@@ -326,8 +343,22 @@ func newIssuer(t *testing.T) *issuer {
 		}
 	}
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, map[string]any{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
-			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}, "code_challenge_methods_supported": []string{"S256"}})
+		found := map[string]any{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}, "code_challenge_methods_supported": []string{"S256"}}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.info != nil {
+			found["userinfo_endpoint"] = i.URL + "/userinfo"
+		}
+		reply(w, 200, found)
+	})
+	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer a" {
+			t.Errorf("asked with %q", r.Header.Get("Authorization"))
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		reply(w, 200, i.info)
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, 200, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &i.key.PublicKey, KeyID: "k", Algorithm: "RS256", Use: "sig"}}})
@@ -599,5 +630,33 @@ func TestOIDC_Settings(t *testing.T) {
 	}
 	if _, err := login.ParseRoles("ops=operator, admins=king"); err == nil {
 		t.Error("a role that there is not is taken")
+	}
+}
+
+// TestOIDC_UserInfo: what the provider tells besides the id_token counts only where that says nothing, and only of the one who has logged in.
+func TestOIDC_UserInfo(t *testing.T) {
+	t.Parallel()
+	w, i := loginWorld(t)
+	w.admin("POST", route.Prefix+"/invitations", `{"email":"ann@example.com","roles":["editor"]}`).want(t, 201)
+	come := func(claims, info map[string]any) (int, string) {
+		i.mu.Lock()
+		i.claims, i.info = claims, info
+		i.mu.Unlock()
+		status, body, _ := w.browser()
+		return status, body
+	}
+	vouched := map[string]any{"sub": "s1", "email": "ann@example.com", "email_verified": true}
+	other := map[string]any{"sub": "s2", "email": "ann@example.com", "email_verified": true}
+	if status, body := come(map[string]any{"sub": "s1"}, other); status < 400 || !strings.Contains(body, "somebody else") {
+		t.Errorf("of somebody else: %d %s", status, body)
+	}
+	if status, body := come(map[string]any{"sub": "s1", "email": "eve@example.com"}, vouched); status < 400 || !strings.Contains(body, "vouch") {
+		t.Errorf("verified, but another address: %d %s", status, body)
+	}
+	if status, body := come(map[string]any{"sub": "s1", "email": "ann@example.com", "email_verified": false}, vouched); status < 400 || !strings.Contains(body, "vouch") {
+		t.Errorf("not verified, says the id_token: %d %s", status, body)
+	}
+	if status, body := come(map[string]any{"sub": "s1"}, vouched); status != 200 {
+		t.Errorf("%d %s", status, body)
 	}
 }

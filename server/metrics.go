@@ -38,6 +38,7 @@ type Metrics struct {
 	rows        prometheus.Counter
 	streams     *prometheus.GaugeVec
 	left        *prometheus.CounterVec
+	removed     *prometheus.CounterVec
 }
 
 // NewMetrics makes numbers that are all zero.
@@ -67,13 +68,19 @@ func NewMetrics() *Metrics {
 	m.left = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandem_http_clients_left_total", Help: "Requests and streams that their clients have broken off, by route and method. A stream is usually ended that way.",
 	}, []string{"route", "method"})
-	m.registry.MustRegister(m.left, m.requests, m.started, m.ended, m.activations, m.tokens, m.cost, m.rows, m.streams,
+	m.removed = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandem_removed_total", Help: "What was removed because it had its time, or on request: executions, deliveries, audit (entries), blobs (large values), others.",
+	}, []string{"what"})
+	m.registry.MustRegister(m.removed, m.left, m.requests, m.started, m.ended, m.activations, m.tokens, m.cost, m.rows, m.streams,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Register adds numbers that others keep, such as those of a store.
 func (m *Metrics) Register(c ...prometheus.Collector) { m.registry.MustRegister(c...) }
+
+// Removed counts what was removed.
+func (m *Metrics) Removed(what string, n int64) { m.removed.WithLabelValues(what).Add(float64(n)) }
 
 // Recorded counts a row that is on disk. Graph is that of the execution's revision.
 func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
@@ -176,6 +183,7 @@ func (m *Metrics) Reading(stream string) func() {
 
 // metrics registers /metrics. It needs a token like everything else: scrapers send one.
 func (s *Server) metrics() {
+	s.o.Metrics.Register(&stored{s: s, bytes: prometheus.NewDesc("tandem_storage_bytes", "What the data directory takes up: database (of which free holds nothing), log, blobs, copies.", []string{"part"}, nil)})
 	s.o.Metrics.Register(&backlog{s: s, executions: prometheus.NewDesc("tandem_executions", "Unfinished executions by status, as the store has them.", []string{"status"}, nil)})
 	h := promhttp.HandlerFor(s.o.Metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	op := huma.Operation{
@@ -221,5 +229,31 @@ func (u *backlog) Collect(c chan<- prometheus.Metric) {
 	}
 	for status, n := range counts { // order does not matter: what is sent is sorted
 		c <- prometheus.MustNewConstMetric(u.executions, prometheus.GaugeValue, float64(n), string(status))
+	}
+}
+
+// stored says what the data directory takes up, when it is asked.
+type stored struct {
+	s     *Server
+	bytes *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (u *stored) Describe(c chan<- *prometheus.Desc) { c <- u.bytes }
+
+// Collect implements prometheus.Collector.
+func (u *stored) Collect(c chan<- prometheus.Metric) {
+	if u.s.o.Stores.Upkeep == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), readyTimeout)
+	defer stop()
+	space, err := u.s.o.Stores.Upkeep.Space(ctx, identity.System(""))
+	if err != nil {
+		c <- prometheus.NewInvalidMetric(u.bytes, err)
+		return
+	}
+	for part, n := range map[string]int64{"database": space.Database, "free": space.Free, "log": space.Log, "blobs": space.Blobs, "copies": space.Copies} { // order does not matter: what is sent is sorted
+		c <- prometheus.MustNewConstMetric(u.bytes, prometheus.GaugeValue, float64(n), part)
 	}
 }

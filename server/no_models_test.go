@@ -13,7 +13,7 @@ import (
 // noModels is an instance without models; the routes that need one are tested with a real instance, in package app.
 type noModels struct{}
 
-func (noModels) Providers() []string { return nil }
+func (noModels) Providers() []llm.About { return nil }
 
 func (noModels) Profiles(context.Context, identity.Principal) ([]store.Profile, error) {
 	return nil, nil

@@ -36,7 +36,7 @@ func (s *Server) nodeKinds() {
 }
 
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
-	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}}}
+	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}, CommonFields: node.CommonSchema()}}
 	for _, k := range s.o.Registry.List() {
 		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))

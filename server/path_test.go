@@ -60,7 +60,7 @@ func TestPaths(t *testing.T) {
 	w := setup(t)
 	w.admin("POST", route.Prefix+"/workflows", `{"metadata":{"id":"x","name":"canary-name"},"nodes":[{"id":"start","type":"TRIGGER","subtype":"MANUAL"}]}`).want(t, 201)
 	open := map[string]string{}
-	for _, path := range []string{"/", "/docs", "/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/mcp/authorized"} {
+	for _, path := range []string{"/", "/docs", "/openapi", "/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/mcp/authorized"} {
 		open[path] = w.call("", "GET", path, "").want(t, 200).body
 	}
 	seen := map[string]bool{}
@@ -82,7 +82,7 @@ func TestPaths(t *testing.T) {
 				if strings.Contains(body, "canary") {
 					t.Errorf("%s %s: %d tells %.200s", op.Method, target, status, body)
 				}
-			case status == 200 && slices.Contains([]string{open["/"], open["/docs"], open["/healthz"], open["/readyz"], open["/openapi.json"], open["/openapi.yaml"]}, body):
+			case status == 200 && slices.Contains([]string{open["/"], open["/openapi"], open["/healthz"], open["/readyz"], open["/openapi.json"], open["/openapi.yaml"]}, body):
 				t.Errorf("%s %s reaches a page that it does not name", op.Method, target)
 			case strings.HasPrefix(target, "http://evil.example") && status == 403:
 			default:

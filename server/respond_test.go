@@ -122,6 +122,8 @@ func TestRespond_Approval(t *testing.T) {
 	notes := controlOf(t, page, "Notes")
 	// No button, and another question's arguments.
 	wantText(t, w.submit(path, url.Values{notes: {"hm"}}).want(t, 422).body, `role="alert"`, ">\nhm</textarea>")
+	// What the page has no field for would be lost.
+	wantText(t, w.submit(path, url.Values{"answer": {"approve"}, "comment": {"because"}, notes: {"hm"}, "arguments_hash": {asked.ArgumentsHash}}).want(t, 422).body, "no field comment", ">\nhm</textarea>")
 	w.submit(path, url.Values{"answer": {"approve"}, "arguments_hash": {strings.Repeat("0", 64)}}).want(t, 409)
 	if after := w.interaction(asked); after.Status != store.InteractionPending {
 		t.Fatalf("a refused form has ended the question: %+v", after)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/login"
 	"tandem/node"
 	"tandem/respond"
@@ -22,10 +24,11 @@ import (
 	"tandem/store"
 	"tandem/story"
 	"tandem/trigger"
+	"tandem/web"
 	"tandem/workflow"
 )
 
-// Options is what a server needs. Everything but PublicURL, Credentials, Gateway, Hosts, Proxies, Metrics, TaskStarts, Now and Log must be there.
+// Options is what a server needs. Everything but PublicURL, Web, Credentials, Gateway, Hosts, Proxies, Metrics, Limits, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
 	// Workspace is where that is entered in the audit log which belongs to no other: logins that were refused.
@@ -75,8 +78,12 @@ type Options struct {
 	PublicURL string
 	// Login is where people log in besides; its zero value: there is none.
 	Login login.Provider
+	// Web has the files of the web UI; nil: the server has none.
+	Web fs.FS
 	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
 	Metrics *Metrics
+	// Limits are those of workspaces; nil: the server has its own, which nobody else knows of.
+	Limits *limits.Service
 	// TaskStarts is how many tasks of agents a user may start within 15 seconds, 5 when zero; less than zero: any number.
 	TaskStarts int
 	// Now is the clock; nil means the real one.
@@ -94,9 +101,7 @@ type Server struct {
 	pages *respond.Pages
 	// stories tells executions.
 	stories *story.Library
-	// starts counts who starts how many tasks.
-	starts *window
-	open   *openStreams
+	open    *openStreams
 	// gateway is nil when there is none.
 	gateway Gateway
 }
@@ -113,7 +118,10 @@ func New(o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	if o.TaskStarts == 0 {
-		o.TaskStarts = defaultTaskStarts
+		o.TaskStarts = limits.DefaultTaskStarts
+	}
+	if o.Limits == nil {
+		o.Limits = limits.New(limits.Options{Stores: o.Stores, Now: o.Now, Log: o.Log})
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
@@ -127,12 +135,11 @@ func New(o Options) (*Server, error) {
 	if o.PublicURL != "" {
 		s.stories.WaitAddress = s.waitAddress
 	}
-	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)
-	s.starts.past = s.pastStarts
 
 	s.workflows()
 	s.agents()
 	s.executions()
+	s.statistics()
 	s.freezes()
 	s.streams()
 	s.callbacks()
@@ -145,18 +152,26 @@ func New(o Options) (*Server, error) {
 	s.channels()
 	s.triggers()
 	s.hooks()
+	s.visitors()
 	s.nodeKinds()
+	if err := s.examples(); err != nil {
+		return nil, err
+	}
 	settings.Register(settings.Options{
-		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Notice: s.pages.Notice,
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
 	})
-	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Notice: s.pages.Notice}); err != nil {
+	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
 		return nil, err
 	}
 	s.metrics()
 	s.gateways()
 
 	s.health()
-	s.RegisterDocumentation()
+	ui, err := s.webUI()
+	if err != nil {
+		return nil, err
+	}
+	s.RegisterDocumentation(!ui)
 	s.root = s.Edge()
 	if o.Gateway != nil {
 		g, err := o.Gateway(s.root)
@@ -199,7 +214,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /docs, /openapi.json.
+// Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /openapi, /openapi.json.
 func (s *Server) Handler() http.Handler { return s.root }
 
 // olderNamesTaken are the operations whose bodies may have fields under their older names: those that describe agents, tasks and templates of nodes.

@@ -87,8 +87,8 @@ func operations(s *Server) []*huma.Operation {
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	open := []string{"DELETE /hooks/{workflow}/{path...}", "GET /callbacks/{token}", "GET /client-metadata.json", "GET /credentials/authorize", "GET /credentials/authorized", "GET /docs", "GET /healthz", "GET /hooks/{workflow}/{path...}", "GET /join/{token}", "GET /login", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
-		"PATCH /callbacks/{token}", "PATCH /hooks/{workflow}/{path...}", "POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /hooks/{workflow}/{path...}", "POST /join/{token}", "POST /login", "POST /respond/{token}", "PUT /callbacks/{token}", "PUT /hooks/{workflow}/{path...}"}
+	open := []string{"DELETE /hooks/{workflow}/{path...}", "GET /callbacks/{token}", "GET /chat/{workflow}", "GET /chat/{workflow}/{path...}", "GET /client-metadata.json", "GET /credentials/authorize", "GET /credentials/authorized", "GET /docs", "GET /forms/{workflow}", "GET /forms/{workflow}/{path...}", "GET /healthz", "GET /hooks/{workflow}/{path...}", "GET /join/{token}", "GET /login", "GET /mcp/authorized", "GET /openapi", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /run/{workflow}", "GET /{$}", "HEAD /hooks/{workflow}/{path...}", "OPTIONS /hooks/{workflow}/{path...}",
+		"PATCH /callbacks/{token}", "PATCH /hooks/{workflow}/{path...}", "POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /chat/{workflow}", "POST /chat/{workflow}/{path...}", "POST /forms/{workflow}", "POST /forms/{workflow}/{path...}", "POST /hooks/{workflow}/{path...}", "POST /join/{token}", "POST /login", "POST /respond/{token}", "POST /run/{workflow}", "PUT /callbacks/{token}", "PUT /hooks/{workflow}/{path...}"}
 	registered, free := w.server.Patterns()
 	if diff := cmp.Diff(open, slices.Sorted(slices.Values(free))); diff != "" {
 		t.Errorf("pages that need no token (-want +got):\n%s", diff)
@@ -103,7 +103,7 @@ func TestRoutes(t *testing.T) {
 	}
 	for _, pattern := range open {
 		if strings.Contains(pattern, "{token}") || strings.Contains(pattern, "{credential}") || strings.Contains(pattern, "{workflow}") {
-			continue // known by what is in the path; see TestCallbacks, TestRespond, TestInvitation and TestChannels, and TestTriggers of package app
+			continue // known by what is in the path; see TestCallbacks, TestRespond, TestInvitation and TestChannels, and TestTriggers of package app; TestRoutes_Strangers there says of each who may
 		}
 		if strings.HasPrefix(pattern, "POST ") {
 			continue // see TestAudit_Strangers
@@ -127,7 +127,7 @@ func TestRoutes_Denied(t *testing.T) {
 	for _, op := range all {
 		path := op.Path
 		id := "x"
-		if strings.Contains(path, "/tokens") || strings.Contains(path, "/sessions") {
+		if strings.Contains(path, "/tokens") || strings.Contains(path, "/sessions") || strings.HasSuffix(path, "/reach") {
 			id = "me" // everybody may see to their own
 		}
 		for strings.Contains(path, "{") {
@@ -382,7 +382,7 @@ func TestHealth(t *testing.T) {
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	for _, path := range []string{"/docs", "/"} {
+	for _, path := range []string{"/openapi", "/docs", "/"} {
 		got := w.call("", "GET", path, "").want(t, 200)
 		for _, foreign := range []string{"<script", "<link", "src=", "@import", "url("} {
 			if strings.Contains(got.body, foreign) {
@@ -393,7 +393,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: %q", path, csp)
 		}
 	}
-	page := w.call("", "GET", "/docs", "").body
+	page := w.call("", "GET", "/openapi", "").body
 	for _, op := range operations(w.server) {
 		if !strings.Contains(page, `id="op-`+op.OperationID+`"`) || !strings.Contains(page, "Roles: ") {
 			t.Errorf("%s is not on the page", op.OperationID)
@@ -401,7 +401,7 @@ func TestDocs(t *testing.T) {
 	}
 	// Its samples call the server under the address at which somebody reads them.
 	for address, proto := range map[string]string{"http://flows.example:8443": "", "https://flows.example": "https"} {
-		r := httptest.NewRequestWithContext(t.Context(), "GET", "/docs", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/openapi", nil)
 		r.Host = strings.TrimPrefix(strings.TrimPrefix(address, "http://"), "https://")
 		r.Header.Set("X-Forwarded-Proto", proto)
 		rec := httptest.NewRecorder()

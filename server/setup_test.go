@@ -107,6 +107,7 @@ func testKinds() []node.Kind {
 
 // world is a server on a store of its own, with one user per role in workspace "a" and an admin in workspace "b".
 type world struct {
+	codes  sync.Map // that were sent to addresses
 	t      testing.TB
 	server *Server
 	http   *httptest.Server
@@ -217,7 +218,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 	if w.ring, err = credential.CreateKeyFile(root); err != nil {
 		t.Fatal(err)
 	}
-	w.desk = human.New(human.Options{Interactions: w.stores.Interactions, Users: w.stores.Users, PublicURL: "https://tandem.test", Channels: []human.Channel{knocker{}}})
+	w.desk = human.New(human.Options{Interactions: w.stores.Interactions, Users: w.stores.Users, Contacts: w.stores.Contacts, PublicURL: "https://tandem.test", Channels: []human.Channel{knocker{&w.codes}}})
 	w.desk.Start()
 	triggers := trigger.New(trigger.Options{
 		Triggers: w.stores.Triggers, Blobs: w.stores.Blobs, Executions: w.stores.Executions, Sources: []trigger.Source{byHand{}},

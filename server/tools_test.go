@@ -153,7 +153,7 @@ func TestToolServers(t *testing.T) {
 	t.Parallel()
 	w, tools := setupTools(t)
 	operator := w.tokens[identity.Operator]
-	key := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"github_token","data":{"token":"canary"}}`).want(t, 201))
+	key := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"gitlab_token","data":{"token":"canary"}}`).want(t, 201))
 	made := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"My Files!","transport":"stdio","command":"npx","args":["--token","canary"],
 		"env":{"PLAIN":"canary","TOKEN":{"credential_id":"key","field":"token","prefix":"t "}}}`).want(t, 201))
 	if made.ID != "my-files" || made.TimeoutSeconds != 60 || made.CreatedTime == 0 || string(made.Env["TOKEN"]) != `{"credential_id":"`+key.ID+`","field":"token","prefix":"t "}` {
@@ -200,7 +200,7 @@ func TestToolServers(t *testing.T) {
 func TestToolServers_WrongFields(t *testing.T) {
 	t.Parallel()
 	w, _ := setupTools(t)
-	w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"github_token","data":{"token":"t"}}`).want(t, 201)
+	w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"gitlab_token","data":{"token":"t"}}`).want(t, 201)
 	for body, want := range map[string]string{
 		`{"transport":"carrier","command":"x"}`: "transport",
 		`{"transport":"stdio"}`:                 "command",
@@ -310,12 +310,12 @@ func TestTools_Activation(t *testing.T) {
 func TestTools_Renewed(t *testing.T) {
 	t.Parallel()
 	w, tools := setupTools(t)
-	key := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"github_token","data":{"token":"t"}}`).want(t, 201))
+	key := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"gitlab_token","data":{"token":"t"}}`).want(t, 201))
 	login := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"login","type":"mcp_oauth"}`).want(t, 201))
 	w.admin("PUT", serversPath+"/env", `{"transport":"stdio","command":"x","env":{"T":{"credential_id":"key","field":"token"}}}`).want(t, 200)
 	w.admin("PUT", serversPath+"/web", `{"transport":"http","url":"https://x.example","headers":{"T":{"credential_id":"key","field":"token"}},"credential_id":"login"}`).want(t, 200)
 	w.admin("PUT", serversPath+"/other", `{"transport":"stdio","command":"x"}`).want(t, 200)
-	w.admin("PUT", "/api/v1/credentials/"+key.ID, `{"name":"key","type":"github_token","data":{"token":"u"}}`).want(t, 200)
+	w.admin("PUT", "/api/v1/credentials/"+key.ID, `{"name":"key","type":"gitlab_token","data":{"token":"u"}}`).want(t, 200)
 	w.admin("DELETE", "/api/v1/credentials/"+login.ID+"?force=true", "").want(t, 204)
 	if diff := cmp.Diff([]string{"a env ", "a web ", "a web "}, tools.taken()); diff != "" {
 		t.Errorf("stopped (-want +got):\n%s", diff)

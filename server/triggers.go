@@ -9,6 +9,7 @@ import (
 
 	"tandem/api"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/route"
 	"tandem/store"
 )
@@ -51,7 +52,7 @@ func (s *Server) listTriggers(ctx context.Context, p identity.Principal, in *lis
 	}
 	out := &triggersOutput{api.Triggers{Triggers: make([]api.Trigger, len(page.Triggers)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
 	for i := range page.Triggers {
-		if out.Body.Triggers[i], err = s.tellTrigger(&page.Triggers[i], in.NextRuns); err != nil {
+		if out.Body.Triggers[i], err = s.tellTrigger(ctx, &page.Triggers[i], in.NextRuns); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +67,7 @@ func (s *Server) listWorkflowTriggers(ctx context.Context, p identity.Principal,
 }
 
 // tellTrigger tells a trigger. What its source cannot say of one that failed is left out.
-func (s *Server) tellTrigger(t *store.Trigger, count int) (api.Trigger, error) {
+func (s *Server) tellTrigger(ctx context.Context, t *store.Trigger, count int) (api.Trigger, error) {
 	out := api.Trigger{
 		WorkflowID: t.WorkflowID, NodeID: t.Node, Kind: t.Kind, Revision: t.Revision, InForce: t.InForce, State: string(t.State), Reason: t.Reason, Config: t.Config, UpdatedAt: t.Updated,
 		Timezone: gjson.GetBytes(t.Config, "timezone").String(),
@@ -74,7 +75,7 @@ func (s *Server) tellTrigger(t *store.Trigger, count int) (api.Trigger, error) {
 	if len(out.Config) == 0 {
 		out.Config = []byte("{}")
 	}
-	where, receives, err := s.o.Triggers.RouteOf(*t)
+	where, receives, err := s.o.Triggers.RouteOf(ctx, *t)
 	if err != nil && t.InForce {
 		return out, err
 	}
@@ -83,6 +84,12 @@ func (s *Server) tellTrigger(t *store.Trigger, count int) (api.Trigger, error) {
 	}
 	if !t.InForce {
 		return out, nil
+	}
+	if f, listens := s.o.Triggers.Listening(*t); listens {
+		out.Listening = &api.Listening{State: string(f.State), Since: f.Since.UnixMilli(), Failures: f.Failures, Error: f.Error}
+		if !f.Retry.IsZero() {
+			out.Listening.RetryAt = f.Retry.UnixMilli()
+		}
 	}
 	runs, err := s.o.Triggers.NextRuns(*t, count)
 	for _, at := range runs {
@@ -158,8 +165,12 @@ type replayInput struct {
 }
 
 func (s *Server) replayDelivery(ctx context.Context, p identity.Principal, in *replayInput) (*deliveryOutput, error) {
-	out, err := s.o.Triggers.Replay(route.Audited(ctx, "delivery.replay", in.ID, nil, nil), p, in.ID, in.Key)
+	leave, err := s.o.Limits.Enter(ctx, p, limits.Start{})
 	if err != nil {
+		return nil, err
+	}
+	out, err := s.o.Triggers.Replay(route.Audited(ctx, "delivery.replay", in.ID, nil, nil), p, in.ID, in.Key)
+	if leave(err == nil && !out.Repeated); err != nil {
 		return nil, err
 	}
 	return &deliveryOutput{tellDelivery(&out.Delivery)}, nil

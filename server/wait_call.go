@@ -87,7 +87,15 @@ func (s *Server) endWait(w http.ResponseWriter, r *http.Request, c Callback) err
 	if by == "" {
 		by = "webhook"
 	}
-	_, err = s.o.Host.Act(ctx, caller, host.Request{
+	means := caller.Means
+	if caller.User == "" {
+		means = identity.Means{Kind: identity.ByCallback}
+	}
+	audited := store.Audited(ctx, store.AuditEntry{
+		Workspace: c.Workspace, User: caller.User, Means: means, Action: "execution.callback", Object: "execution", ObjectID: c.Execution,
+		Detail: store.AuditDetail(map[string]string{"activation_id": string(c.Activation)}),
+	})
+	_, err = s.o.Host.Act(audited, caller, host.Request{
 		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: cancelSignal, Value: signal,
 		Dedup: fmt.Sprintf("wait:%d:%s", c.Generation, c.Activation), Single: true, By: by,
 	})

@@ -18,6 +18,7 @@ import (
 	"tandem/node"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -32,15 +33,12 @@ const (
 	problemUnknownAgent      = "unknown_agent"
 )
 
-// humanType is the type of the nodes that ask people.
-const humanType = "HUMAN_IN_THE_LOOP"
-
 // absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Server.mentions]. They may be made later,
 // so that none of it is an error before the workflow is deployed ([Server.lacking]).
 func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
 	var problems []workflow.Problem
 	warn := func(code, path, format string, args ...any) {
-		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: code, Path: path}.Saying(text.Formatted(format, args...)))
 	}
 	if id := def.Metadata.Settings.ErrorWorkflow; id != "" && id != def.Metadata.ID {
 		_, err := s.o.Stores.Workflows.Get(ctx, p, id)
@@ -62,9 +60,7 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 	}
 	var people []named
 	for i := range def.Nodes {
-		if n := &def.Nodes[i]; n.Type == humanType {
-			people = append(people, namedIn(n, fmt.Sprintf("nodes[%d].configurations.", i), "approvers", "reviewers", "escalation.to")...)
-		}
+		people = append(people, s.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
 	}
 	if len(people) == 0 {
 		return problems, nil
@@ -74,7 +70,7 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 		return nil, err
 	}
 	for _, a := range people {
-		if why := human.Absent(a.text, users); why != "" {
+		if why := human.Absent(a.text, users); !why.IsZero() {
 			warn(problemUnknownApprover, a.path, "%q cannot answer: %s", a.text, why)
 		}
 	}
@@ -84,7 +80,8 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 // mention is a way in which nodes name a record of the workspace.
 type mention struct {
 	// code is that of the warning, what, without and remedy are its words: "the WHAT "id" WITHOUT; REMEDY".
-	code, what, without, remedy string
+	code                  string
+	what, without, remedy text.Text
 	// in are the records that a node names.
 	in func(n *workflow.Node, at string) []named
 	// missing says whether a record is not there, and of those that are, which is named most like it, if any.
@@ -112,31 +109,31 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 		return false, "", err
 	}
 	return []mention{
-		{problemUnknownServer, "tool server", "is not registered, so that its tools cannot be used", "an administrator registers it with PUT /api/v1/mcp/servers/{id}",
-			serversIn, among(func() (ids []string, err error) {
+		{problemUnknownServer, text.Of("tool server"), text.Of("is not registered, so that its tools cannot be used"), text.Of("an administrator registers it with PUT /api/v1/mcp/servers/{id}"),
+			s.serversIn, among(func() (ids []string, err error) {
 				list, err := s.o.Stores.MCPServers.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
 				return ids, err
 			})},
-		{problemUnknownTemplate, "template", "does not exist, so that no start is possible", "save it, or name another one",
-			namedAs("template_id"), among(func() (ids []string, err error) {
+		{problemUnknownTemplate, text.Of("template"), text.Of("does not exist, so that no start is possible"), text.Of("save it, or name another one"),
+			s.namedIn(node.NamesTemplate), among(func() (ids []string, err error) {
 				list, err := s.o.Stores.Templates.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
 				return ids, err
 			})},
-		{problemUnknownProfile, "profile", "does not exist, so that no model can be asked", `make it with "tandem profiles set", or name another one`,
-			profilesIn, among(func() (ids []string, err error) {
+		{problemUnknownProfile, text.Of("profile"), text.Of("does not exist, so that no model can be asked"), text.Of(`make it with "tandem profiles set", or name another one`),
+			s.namedIn(node.NamesProfile), among(func() (ids []string, err error) {
 				list, err := s.o.Models.Profiles(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
 				return ids, err
 			})},
-		{problemUnknownCredential, "credential", "does not exist, so that the node cannot sign in", `make it with "tandem credentials set", or name another one`,
+		{problemUnknownCredential, text.Of("credential"), text.Of("does not exist, so that the node cannot sign in"), text.Of(`make it with "tandem credentials set", or name another one`),
 			credentialsIn, among(func() (names []string, err error) {
 				list, err := s.o.Stores.Credentials.List(ctx, system)
 				for _, one := range list {
@@ -147,10 +144,10 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 				}
 				return names, err
 			})},
-		{problemUnknownWorkflow, "workflow", "does not exist, so that it cannot be started", "save it, or name another one",
-			namedBy("FLOW.SUB_WORKFLOW", "workflow_id"), noWorkflow},
-		{problemUnknownAgent, "agent", "does not exist, so that it cannot be asked", `make it with "tandem agent set", or name another one`,
-			namedBy("AI_AGENT.MCP_AGENT", "agent_id"), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
+		{problemUnknownWorkflow, text.Of("workflow"), text.Of("does not exist, so that it cannot be started"), text.Of("save it, or name another one"),
+			s.namedIn(node.NamesWorkflow), noWorkflow},
+		{problemUnknownAgent, text.Of("agent"), text.Of("does not exist, so that it cannot be asked"), text.Of(`make it with "tandem agent set", or name another one`),
+			s.namedIn(node.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
 	}
 }
 
@@ -169,10 +166,11 @@ func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *w
 				if !p.Has(route.Editors()...) {
 					near = "" // who may not list the records is not told their names
 				}
+				var hint text.Text
 				if near != "" {
-					near = fmt.Sprintf("did you mean %q? If not, ", near)
+					hint = text.Of("did you mean %q? If not, ", near)
 				}
-				warn(m.code, one.path, "the %s %q %s; %s%s", m.what, one.text, m.without, near, m.remedy)
+				warn(m.code, one.path, "the %s %q %s; %s%s", m.what, one.text, m.without, hint, m.remedy)
 			}
 		}
 	}
@@ -196,42 +194,34 @@ func (s *Server) idleFillings(ctx context.Context, p identity.Principal, def *wo
 			return err
 		}
 		if !node.Fillable(kind.InputSchema.JSON(), template.OverrideInput) {
-			warn(workflow.ProblemConfig, fmt.Sprintf("nodes[%d].configurations.enable_filling", i), "%s", node.NothingToFill)
+			warn(workflow.ProblemConfig, fmt.Sprintf("nodes[%d].configurations.enable_filling", i), "%s", node.NothingToFill())
 		}
 	}
 	return nil
 }
 
-// serversIn are the tool servers that a node names, without those that only a run can know.
-func serversIn(n *workflow.Node, at string) (list []named) {
-	switch n.Kind() {
-	case "TOOL.MCP_TOOL":
-		list = namedIn(n, at, "server_id")
-	case "AI_AGENT.MCP_AGENT":
-		list = namedIn(n, at, "mcp_servers")
-	}
-	if n.Type == "AI_AGENT" { // tools of its own are named as server/tool
-		for _, tool := range namedIn(n, at, "tools") {
-			if server, _, ok := strings.Cut(tool.text, "/"); ok {
-				list = append(list, named{server, tool.path})
-			}
+// serversIn are the tool servers that a node names, also those whose tools it names.
+func (s *Server) serversIn(n *workflow.Node, at string) []named {
+	list := s.namedIn(node.NamesToolServer)(n, at)
+	for _, tool := range s.namedIn(node.NamesTool)(n, at) {
+		if server, _, ok := strings.Cut(tool.text, "/"); ok {
+			list = append(list, named{server, tool.path})
 		}
 	}
 	return list
 }
 
-// namedAs finds what any node names in a field.
-func namedAs(field string) func(*workflow.Node, string) []named {
-	return func(n *workflow.Node, at string) []named { return namedIn(n, at, field) }
-}
-
-// namedBy finds what nodes of a kind name in a field.
-func namedBy(kind, field string) func(*workflow.Node, string) []named {
-	return func(n *workflow.Node, at string) []named {
-		if n.Kind() != kind {
+// namedIn finds the records of a sort that nodes name, as their kinds say, without those that only a run can know.
+func (s *Server) namedIn(sort node.RecordSort) func(*workflow.Node, string) []named {
+	return func(n *workflow.Node, at string) (list []named) {
+		kind, ok := s.o.Registry.Get(n.Kind())
+		if !ok {
 			return nil
 		}
-		return namedIn(n, at, field)
+		for _, m := range kind.Mentions(n.Configurations, sort) {
+			list = append(list, named{m.Text, at + m.Path})
+		}
+		return list
 	}
 }
 
@@ -243,32 +233,8 @@ func credentialsIn(n *workflow.Node, at string) (list []named) {
 	return list
 }
 
-// profilesIn are the profiles of models that a node names.
-func profilesIn(n *workflow.Node, at string) []named {
-	return namedIn(n, at, "llm_profile", "profile_id", "fallback_profiles", "filling_profile", "vision_profile", "embedding_profile", "ai_analysis_model")
-}
-
 // named is a text in a configuration that names somebody or something, and where.
 type named struct{ text, path string }
-
-// namedIn are the texts that a configuration has under names, alone or in a list, without those that only a run can know.
-func namedIn(n *workflow.Node, at string, names ...string) (list []named) {
-	add := func(v gjson.Result, path string) {
-		if v.Type == gjson.String && !strings.Contains(v.Str, "{{") && !strings.Contains(v.Str, "${") {
-			list = append(list, named{v.Str, path})
-		}
-	}
-	for _, name := range names {
-		v := gjson.GetBytes(n.Configurations, name)
-		add(v, at+name)
-		if v.IsArray() {
-			for i, item := range v.Array() {
-				add(item, fmt.Sprintf("%s%s[%d]", at, name, i))
-			}
-		}
-	}
-	return list
-}
 
 // readAll reads the definition of a request with everything that is wrong with it here.
 func (s *Server) readAll(ctx context.Context, p identity.Principal, b *DefinitionBody) (*workflow.Definition, []workflow.Problem, error) {

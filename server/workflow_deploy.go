@@ -12,6 +12,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -53,7 +54,7 @@ func (s *Server) absentFrom(ctx context.Context, p identity.Principal, w *store.
 	}
 	def, _ := s.o.Check(revision.Definition) // it could be deployed, so it can be read
 	found, err := s.absent(ctx, p, def)
-	return tellProblems(found, def), err
+	return validation.Tell(route.LanguageOf(ctx), found, def), err
 }
 
 func (s *Server) metadata(ctx context.Context, p identity.Principal, id string) (*metadataOutput, error) {
@@ -72,7 +73,7 @@ func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.
 	}
 	def, problems := s.o.Check(revision.Definition)
 	if def == nil || workflow.HasErrors(problems) {
-		return wrongDefinition(problems)
+		return validation.Refusal(problems)
 	}
 	var missing []string
 	var fields []api.FaultField

@@ -21,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/payload"
 	"tandem/revisions"
 	"tandem/route"
@@ -88,7 +89,12 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		}
 		defer w.close()
 	}
-	if started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, map[string]any{"workflow_id": in.ID, "revision": request.Revision}), p, request); err != nil {
+	leave, err := s.o.Limits.Enter(ctx, p, limits.Start{})
+	if err != nil {
+		return nil, err
+	}
+	started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, map[string]any{"workflow_id": in.ID, "revision": request.Revision}), p, request)
+	if leave(err == nil && started.Execution == request.ID); err != nil {
 		return nil, err
 	}
 	switch {

@@ -13,6 +13,9 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
+	"tandem/text"
+	"tandem/trigger"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -24,6 +27,9 @@ const (
 	problemUnfitCredential = "unfit_credential"
 	problemNotDeployed     = "workflow_not_deployed"
 )
+
+// approversField is the field in which kinds that ask people have those who are asked.
+const approversField = "approvers"
 
 // maxLackingTold is how many of the problems stand in the words of the refusal; all of them are among its fields.
 const maxLackingTold = 10
@@ -39,9 +45,9 @@ func (s *Server) lacking(ctx context.Context, p identity.Principal, def *workflo
 		return err
 	}
 	var found []workflow.Problem
-	var told []string
+	var told []text.Text
 	code := fault.CredentialMissing // if that is all there is
-	for _, one := range slices.Concat(problems, absent, idle) {
+	for _, one := range slices.Concat(problems, absent, idle, s.unanswered(def)) {
 		if !lacks(one.Code) || switchedOff(def, one.Path) {
 			continue
 		}
@@ -49,21 +55,30 @@ func (s *Server) lacking(ctx context.Context, p identity.Principal, def *workflo
 		if one.Code == problemUnknownCredential {
 			one.Code = node.ProblemCredentialMissing
 		}
-		if n, ok := nodeIndex(one.Path); ok && n < len(def.Nodes) {
-			one.Message = fmt.Sprintf("node %q: %s", def.Nodes[n].ID, one.Message)
+		if n, ok := validation.NodeIndex(one.Path); ok && n < len(def.Nodes) {
+			one = one.Saying(text.Of("node %q: %s", def.Nodes[n].ID, one.Says()))
 		}
 		if one.Code != node.ProblemCredentialMissing {
 			code = fault.Invalid
 		}
-		found, told = append(found, one), append(told, one.Message)
+		found, told = append(found, one), append(told, one.Says())
 	}
 	if len(found) == 0 {
 		return nil
 	}
 	if more := len(told) - maxLackingTold; more > 0 {
-		told = append(told[:maxLackingTold], fmt.Sprintf("and %d more", more))
+		told = append(told[:maxLackingTold], text.Of("and %d more", more))
 	}
-	return fault.Newf(code, "the workflow needs what is not there: %s", strings.Join(told, "; ")).With("problems", found)
+	return fault.Say(code, text.Of("the workflow needs what is not there: %s", inARow(told))).With("problems", found)
+}
+
+// inARow are texts one after the other, as parts of one sentence.
+func inARow(list []text.Text) text.Text {
+	words := list[0]
+	for _, one := range list[1:] {
+		words = text.Of("%s; %s", words, one)
+	}
+	return words
 }
 
 // lacks says that a problem is about something that is not there.
@@ -78,7 +93,7 @@ func lacks(code string) bool {
 
 // switchedOff says that a path leads into a node that does no work.
 func switchedOff(def *workflow.Definition, path string) bool {
-	n, ok := nodeIndex(path)
+	n, ok := validation.NodeIndex(path)
 	return ok && n < len(def.Nodes) && gjson.GetBytes(def.Nodes[n].Configurations, "enabled").Raw == "false"
 }
 
@@ -87,7 +102,7 @@ func switchedOff(def *workflow.Definition, path string) bool {
 func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
 	system := identity.System(p.Workspace)
 	for i := range def.Nodes {
-		for _, one := range namedBy(subWorkflow, "workflow_id")(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+		for _, one := range s.namedIn(node.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
 			revision := gjson.GetBytes(def.Nodes[i].Configurations, "revision")
 			if one.text == def.Metadata.ID || node.Dynamic(revision) {
 				continue
@@ -106,15 +121,44 @@ func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *wo
 			if there, again, err := s.startsAgain(ctx, system, one.text, def.Metadata.ID); err != nil {
 				return nil, err
 			} else if there && !again {
-				found = append(found, workflow.Problem{Code: problemNotDeployed, Path: one.path, Message: fmt.Sprintf("the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)})
+				found = append(found, workflow.Problem{Code: problemNotDeployed, Path: one.path}.Saying(text.Of("the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)))
 			}
 		}
 	}
 	return found, nil
 }
 
-// subWorkflow is the kind whose nodes start other workflows.
-const subWorkflow = "FLOW.SUB_WORKFLOW"
+// unanswered are the questions behind triggers that name nobody: whoever has started an execution is asked then, and what a trigger starts, nobody has
+// started. A page for users of the workspace has somebody.
+func (s *Server) unanswered(def *workflow.Definition) (found []workflow.Problem) {
+	reached := map[string]bool{}
+	for i := range def.Nodes {
+		if n := &def.Nodes[i]; s.o.Triggers.StartsByItself(n.Kind()) && gjson.GetBytes(n.Configurations, "access").String() != string(trigger.AccessUsers) {
+			reached[n.ID] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, c := range def.Connections {
+			if reached[c.FromNode] && !reached[c.ToNode] {
+				reached[c.ToNode], grown = true, true
+			}
+		}
+	}
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		if kind, ok := s.o.Registry.Get(n.Kind()); !ok || !reached[n.ID] || !slices.ContainsFunc(kind.Fields(), func(f node.Field) bool { return f.Name == approversField }) {
+			continue
+		}
+		named := gjson.GetManyBytes(n.Configurations, approversField, "access", "recipient_emails")
+		somebody := slices.ContainsFunc(named, func(v gjson.Result) bool { return v.String() != "" && v.Raw != "[]" && v.String() != "users" })
+		if !somebody {
+			found = append(found, workflow.Problem{Code: problemUnknownApprover, Path: fmt.Sprintf("nodes[%d].configurations.%s", i, approversField)}.Saying(
+				text.Of("nobody is asked: what a trigger starts, nobody has started; name who is to answer")))
+		}
+	}
+	return found
+}
 
 // startsAgain says whether a workflow is there, and whether a node of it starts another one.
 func (s *Server) startsAgain(ctx context.Context, p identity.Principal, id, other string) (there, again bool, err error) {
@@ -131,7 +175,7 @@ func (s *Server) startsAgain(ctx context.Context, p identity.Principal, id, othe
 	}
 	def, _ := s.o.Check(revision.Definition)
 	return true, def != nil && slices.ContainsFunc(def.Nodes, func(n workflow.Node) bool {
-		return n.Kind() == subWorkflow && gjson.GetBytes(n.Configurations, "workflow_id").Str == other
+		return slices.ContainsFunc(s.namedIn(node.NamesWorkflow)(&n, ""), func(one named) bool { return one.text == other })
 	}), nil
 }
 
@@ -144,9 +188,13 @@ func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def
 		if !ok {
 			continue
 		}
-		types := credentialTypes(&kind, n)
-		for _, one := range namedIn(n, fmt.Sprintf("nodes[%d].configurations.", i), "credential_id") {
-			if len(types) == 0 {
+		types := kind.About.Needs.Credential
+		if of := kind.About.Needs.CredentialOf; of != nil {
+			types = of(n.Configurations)
+		}
+		at := fmt.Sprintf("nodes[%d].configurations.", i)
+		for _, one := range credentialsIn(n, at) {
+			if len(types) == 0 || one.path != at+"credential_id" {
 				continue
 			}
 			if list == nil {
@@ -155,28 +203,12 @@ func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def
 					return err
 				}
 			}
-			at := slices.IndexFunc(list, func(c store.Credential) bool { return c.ID == one.text || c.Name == one.text })
-			if at < 0 || slices.Contains(types, list[at].Type) {
+			which := slices.IndexFunc(list, func(c store.Credential) bool { return c.ID == one.text || c.Name == one.text })
+			if which < 0 || slices.Contains(types, list[which].Type) {
 				continue // that it is not there is told already
 			}
-			warn(problemUnfitCredential, one.path, "the credential %q is of the type %s, and the node needs %s; name another one", one.text, list[at].Type, strings.Join(types, " or "))
+			warn(problemUnfitCredential, one.path, "the credential %q is of the type %s, and the node needs %s; name another one", one.text, list[which].Type, strings.Join(types, " / "))
 		}
-	}
-	return nil
-}
-
-// credentialTypes are the types of credentials that a node can use; none: any, or nobody knows.
-func credentialTypes(kind *node.Kind, n *workflow.Node) []string {
-	if n.Kind() != "FLOW.WAIT" {
-		return kind.About.Needs.Credential
-	}
-	switch gjson.GetBytes(n.Configurations, "wait_type").Str {
-	case "api_response":
-		return []string{"http_auth", "oauth2"}
-	case "database_change":
-		return []string{"sql"}
-	case "webhook":
-		return []string{signingType}
 	}
 	return nil
 }

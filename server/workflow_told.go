@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -14,7 +13,6 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // tellWorkflow tells what is known about a workflow beside its definition.
@@ -47,6 +45,8 @@ type storedDefinition struct {
 	Nodes       []json.RawMessage `json:"nodes"`
 	Connections []json.RawMessage `json:"connections"`
 	Triggers    []string          `json:"triggers"`
+	Notes       []json.RawMessage `json:"notes"`
+	Tests       []json.RawMessage `json:"tests"`
 }
 
 // tellDefinition tells a workflow with one of its revisions: what the author wrote is the revision's.
@@ -61,27 +61,7 @@ func tellDefinition(w *store.Workflow, r *store.Revision) (*api.Workflow, error)
 		m.Tags = []string{}
 	}
 	m.Revision, m.RevisionHash = r.Number, r.Hash
-	return &api.Workflow{Metadata: m, Nodes: d.Nodes, Connections: d.Connections, Triggers: d.Triggers}, nil
-}
-
-// tellProblems tells what is wrong with a definition; the definition, if there is one, says which nodes it is about.
-func tellProblems(problems []workflow.Problem, def *workflow.Definition) []api.Problem {
-	list := make([]api.Problem, len(problems))
-	for i, p := range problems {
-		list[i] = api.Problem{Code: p.Code, Severity: string(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column}
-		if n, ok := nodeIndex(p.Path); ok && def != nil && n < len(def.Nodes) {
-			list[i].Node = def.Nodes[n].ID
-		}
-	}
-	return list
-}
-
-// nodeIndex is the node that a path leads into: 12 for "nodes[12].name".
-func nodeIndex(path string) (int, bool) {
-	rest, ok := strings.CutPrefix(path, "nodes[")
-	text, _, closed := strings.Cut(rest, "]")
-	n, err := strconv.Atoi(text)
-	return n, ok && closed && err == nil && n >= 0
+	return &api.Workflow{Metadata: m, Nodes: d.Nodes, Connections: d.Connections, Triggers: d.Triggers, Notes: d.Notes, Tests: d.Tests}, nil
 }
 
 // checkWorkflowID refuses what no workflow can be called: ids are part of addresses.

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,10 +15,10 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -45,6 +47,7 @@ func (s *Server) workflows() {
 	route.Handle(s.Router, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), route.Readers(), noAgent(s.listRevisions))
 	route.Handle(s.Router, deployed, route.Editors(), noAgent(s.deployWorkflow))
 	route.Handle(s.Router, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), route.Editors(), noAgent(s.undeployWorkflow))
+	route.Handle(s.Router, testOperation(), route.Editors(), s.testWorkflow)
 	execute := noAgent(s.executeWorkflow)
 	route.Handle(s.Router, executeOperation(s.executePlainly(execute)), route.Operators(), execute)
 	for _, item := range []*huma.Operation{
@@ -64,12 +67,15 @@ func definitionSchema() *huma.Schema {
 			"nodes":       {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
 			"connections": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
 			"triggers":    {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+			"notes":       {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
+			"tests":       {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
 		},
 	}
 }
 
 // DefinitionBody is a request whose body is a definition.
 type DefinitionBody struct {
+	Language    string `query:"language" enum:"en,zh" doc:"of what is said about the definition; left out, that of Accept-Language"`
 	ContentType string `header:"Content-Type" hidden:"true"`
 	RawBody     []byte `contentType:"application/yaml"`
 }
@@ -96,25 +102,6 @@ func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workfl
 	}
 	def, problems := check(b.RawBody)
 	return def, problems, nil
-}
-
-// wrongDefinition refuses a definition with everything that is wrong with it.
-func wrongDefinition(problems []workflow.Problem) error {
-	failures := make([]workflow.Problem, 0, len(problems))
-	for _, p := range problems {
-		if p.Severity != workflow.SeverityWarning {
-			failures = append(failures, p)
-		}
-	}
-	detail := "the definition has errors"
-	switch len(failures) {
-	case 0:
-	case 1:
-		detail = strings.TrimPrefix(failures[0].Path+": "+failures[0].Message, ": ")
-	default:
-		detail = "the definition has " + strconv.Itoa(len(failures)) + " errors; the first: " + failures[0].Message
-	}
-	return fault.New(fault.Invalid, detail).With("problems", problems)
 }
 
 type listWorkflowsInput struct {
@@ -147,41 +134,58 @@ type savedOutput struct {
 	Body api.Saved
 }
 
-func (s *Server) createWorkflow(ctx context.Context, p identity.Principal, in *DefinitionBody) (*savedOutput, error) {
-	def, problems, err := s.readAll(ctx, p, in)
+type createWorkflowInput struct {
+	DefinitionBody
+	WorkflowID string `query:"id" maxLength:"128" doc:"the id of the workflow, if the definition says none"`
+}
+
+func (s *Server) createWorkflow(ctx context.Context, p identity.Principal, in *createWorkflowInput) (*savedOutput, error) {
+	def, problems, err := s.readAll(ctx, p, &in.DefinitionBody)
 	if err != nil {
 		return nil, err
 	}
 	if def == nil || workflow.HasErrors(problems) {
-		return nil, wrongDefinition(problems)
+		return nil, validation.Refusal(problems)
 	}
-	return s.saveNew(ctx, p, def, problems)
+	if def.Metadata.ID == "" {
+		def.Metadata.ID = in.WorkflowID
+	}
+	return s.saveNew(ctx, p, def, problems, store.SourceOf(in.RawBody))
 }
 
 // saveNew keeps a definition under an id that is not taken: its own, or one that is made from its name.
-func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) (*savedOutput, error) {
+func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, source store.Source) (*savedOutput, error) {
 	if id := def.Metadata.ID; id != "" {
 		if err := checkWorkflowID(id); err != nil {
 			return nil, err
 		}
-		return s.save(ctx, p, def, problems, -1)
+		return s.save(ctx, p, def, problems, source, -1)
 	}
 	id := route.MadeID(def.Metadata.Name, "workflow")
 	for n := 1; n <= route.MaxMadeIDs; n++ {
 		if def.Metadata.ID = id; n > 1 {
 			def.Metadata.ID += "-" + strconv.Itoa(n)
 		}
-		out, err := s.save(ctx, p, def, problems, -1)
+		out, err := s.save(ctx, p, def, problems, source, -1)
 		if err == nil || !errors.Is(err, store.ErrConflict) {
 			return out, err
 		}
 	}
 	def.Metadata.ID = id + "-" + route.RandomText()
-	return s.save(ctx, p, def, problems, -1)
+	return s.save(ctx, p, def, problems, source, -1)
+}
+
+// ownWords is the text of a definition if its author has put anything into it that the definition does not have: an order of their own, comments. What Tandem
+// itself has written out has nothing of that, and applying it changes nothing.
+func ownWords(source store.Source, def *workflow.Definition) store.Source {
+	if written, err := workflow.ToYAML(workflow.Encode(def)); err == nil && bytes.Equal(written, source.Text) {
+		return store.Source{}
+	}
+	return source
 }
 
 // save keeps a definition and says what else is of interest then.
-func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, expect int64) (*savedOutput, error) {
+func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, source store.Source, expect int64) (*savedOutput, error) {
 	m := &def.Metadata
 	hash, action := workflow.Hash(def), "workflow.update"
 	if expect < 0 {
@@ -194,7 +198,7 @@ func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.D
 	audited := route.Audited(ctx, action, m.ID, before, map[string]any{"name": m.Name, "revision_hash": hash})
 	w, created, err := s.o.Stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: m.ID, Name: m.Name, Description: m.Description, IconURL: m.IconURL, Tags: m.Tags, Version: m.Version, Parent: m.ParentWorkflow,
-		Hash: hash, Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
+		Hash: hash, Definition: workflow.Encode(def), Source: ownWords(source, def), Time: s.NowMS(), Expect: expect,
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.D
 	if err != nil {
 		return nil, err
 	}
-	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created, Problems: tellProblems(problems, def), WaitingOnOlder: older.Total}}
+	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created, Problems: validation.Tell(route.LanguageOf(ctx), problems, def), WaitingOnOlder: older.Total}}
 	out.Body.Workflow.Settings, err = json.Marshal(m.Settings)
 	return out, err
 }
@@ -228,7 +232,7 @@ func (s *Server) validateWorkflow(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return &validationOutput{api.Validation{Valid: def != nil && !workflow.HasErrors(problems), Problems: tellProblems(problems, def)}}, nil
+	return &validationOutput{api.Validation{Valid: def != nil && !workflow.HasErrors(problems), Problems: validation.Tell(route.LanguageOf(ctx), problems, def)}}, nil
 }
 
 // WorkflowPath names a workflow.
@@ -240,7 +244,8 @@ func (w WorkflowPath) named() string { return w.ID }
 
 type getWorkflowInput struct {
 	WorkflowPath
-	Revision int64 `query:"revision" minimum:"1" doc:"left out, it is the newest"`
+	Revision int64    `query:"revision" minimum:"1" doc:"left out, it is the newest"`
+	Include  []string `query:"include,explode" enum:"source" doc:"source: the text as its author wrote it, with its comments"`
 }
 
 type workflowOutput struct {
@@ -265,6 +270,13 @@ func (s *Server) getWorkflow(ctx context.Context, p identity.Principal, in *getW
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(in.Include, "source") {
+		source, err := s.o.Stores.Workflows.Source(ctx, p, in.ID, revision.Number)
+		if err != nil {
+			return nil, err
+		}
+		out.Source, out.SourceFormat = string(source.Text), source.Format
+	}
 	return &workflowOutput{ETag: etag(revision.Number), Body: *out}, nil
 }
 
@@ -287,13 +299,13 @@ func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *u
 		return nil, err
 	}
 	if def == nil || workflow.HasErrors(problems) {
-		return nil, wrongDefinition(problems)
+		return nil, validation.Refusal(problems)
 	}
 	if id := def.Metadata.ID; id != "" && id != in.ID {
 		return nil, api.WrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
 	}
 	def.Metadata.ID = in.ID
-	return s.save(ctx, p, def, problems, expect)
+	return s.save(ctx, p, def, problems, store.SourceOf(in.RawBody), expect)
 }
 
 // expectedRevision is the revision that the author has seen, 0 for any.
@@ -337,7 +349,7 @@ func (s *Server) copyWorkflow(ctx context.Context, p identity.Principal, in *cop
 	}
 	def, problems := s.o.Check(revision.Definition)
 	if def == nil || workflow.HasErrors(problems) {
-		return nil, wrongDefinition(problems)
+		return nil, validation.Refusal(problems)
 	}
 	if problems, err = s.checkAll(ctx, p, revision.Definition, def, problems); err != nil {
 		return nil, err
@@ -351,7 +363,7 @@ func (s *Server) copyWorkflow(ctx context.Context, p identity.Principal, in *cop
 	if m.Name += " (copy)"; want.Name != "" {
 		m.Name = want.Name
 	}
-	return s.saveNew(ctx, p, def, problems)
+	return s.saveNew(ctx, p, def, problems, store.Source{})
 }
 
 type listRevisionsInput struct {

@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/route"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -50,14 +51,14 @@ func TestExpected(t *testing.T) {
 func TestTellProblems(t *testing.T) {
 	t.Parallel()
 	def := &workflow.Definition{Nodes: []workflow.Node{{ID: "a"}, {ID: "b"}}}
-	got := tellProblems([]workflow.Problem{
+	got := validation.Tell("en", []workflow.Problem{
 		{Severity: workflow.SeverityError, Code: "c", Path: "nodes[1].name", Message: "m", Line: 4, Column: 2}, {Severity: workflow.SeverityWarning, Path: "nodes[7]"}, {Path: "metadata"},
 	}, def)
 	want := []api.Problem{{Code: "c", Severity: "error", Message: "m", Path: "nodes[1].name", Node: "b", Line: 4, Column: 2}, {Severity: "warning", Path: "nodes[7]"}, {Path: "metadata"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if list := tellProblems(nil, nil); list == nil {
+	if list := validation.Tell("en", nil, nil); list == nil {
 		t.Error("no problems are null, not an empty list")
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"net/url"
 
 	"tandem/api"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
+	"tandem/store"
 	"tandem/text"
 )
 
-// Accounts lets people authorize credentials with a browser.
+// Accounts lets people authorize credentials with a browser, and tries them.
 type Accounts interface {
 	// Authorize begins an authorization and returns the address that the user who asks has to open.
 	Authorize(ctx context.Context, p identity.Principal, id string) (address string, err error)
@@ -21,6 +23,28 @@ type Accounts interface {
 	Begin(ctx context.Context, state string) (to, browser string, secure bool, err error)
 	// Authorized is told what the browser came back with, and returns the name of the credential.
 	Authorized(ctx context.Context, back url.Values, browser string) (name string, err error)
+	// Try shows a credential to its service, which changes nothing there.
+	Try(ctx context.Context, p identity.Principal, id string) (credential.Trial, error)
+}
+
+// testCredential tries a credential. That the service does not take it is what the answer says, and no error of the call.
+func (s *settings) testCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialTestOutput, error) {
+	if s.o.Accounts == nil {
+		return nil, fault.New(fault.Unsupported, "this server opens no credentials")
+	}
+	c, err := s.credential(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	// A token that is renewed on the way is no change that somebody has asked for.
+	got, err := s.o.Accounts.Try(store.WithoutEntries(ctx), p, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if d := store.AuditDraftOf(ctx); d != nil {
+		d.ObjectID, d.Detail = c.ID, store.AuditDetail(map[string]any{"name": c.Name, "type": c.Type, "ok": got.OK, "error_code": got.Code})
+	}
+	return &credentialTestOutput{api.CredentialTest{OK: got.OK, Testable: got.Tried, Detail: got.Detail, ErrorCode: string(got.Code), CheckedTime: s.NowMS()}}, nil
 }
 
 // Where browsers go that authorize a credential, and where they come back to. They stand outside of the prefix: other sites lead there.
@@ -74,7 +98,7 @@ func (s *settings) authorizedAccount(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(browserCookie); err == nil {
 		browser = cookie.Value
 	}
-	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
+	ctx, stop := context.WithTimeout(s.WithOrigin(r.Context()), toolPatience)
 	defer stop()
 	name, err := s.o.Accounts.Authorized(ctx, r.URL.Query(), browser)
 	if err != nil {

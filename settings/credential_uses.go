@@ -25,6 +25,7 @@ const (
 	useProfile  = "profile"
 	useServer   = "mcp_server"
 	useChannel  = "channel"
+	useContact  = "contact_channel"
 )
 
 func (s *settings) listCredentialUses(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialUsesOutput, error) {
@@ -53,6 +54,22 @@ func (s *settings) usesOf(ctx context.Context, p identity.Principal, c store.Cre
 	for _, find := range []func(context.Context, identity.Principal, func(api.CredentialUse, json.RawMessage)) error{s.workflowUses, s.recordUses} {
 		if err := find(ctx, p, add); err != nil {
 			return nil, err
+		}
+	}
+	contacts, err := s.o.Stores.Contacts.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range contacts {
+		u := api.CredentialUse{Kind: useContact, ID: one.Name, Name: one.Name, Paths: []string{}}
+		for path, id := range map[string]string{"credential_id": one.Credential, "in_credential_id": one.InCredential} { // order does not matter: it is sorted
+			if id == c.ID {
+				u.Paths = append(u.Paths, path)
+			}
+		}
+		if len(u.Paths) > 0 {
+			slices.Sort(u.Paths)
+			uses = append(uses, u)
 		}
 	}
 	accounts, err := s.o.Stores.Interactions.Accounts(ctx, identity.System(p.Workspace))
@@ -148,7 +165,7 @@ func unused(c store.Credential, uses []api.CredentialUse, remedy string) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	lists, order := map[string][]string{}, []string{useWorkflow, useTemplate, useProfile, useServer, useChannel}
+	lists, order := map[string][]string{}, []string{useWorkflow, useTemplate, useProfile, useServer, useContact, useChannel}
 	for _, u := range uses {
 		if !slices.Contains(lists[u.Kind], u.ID) {
 			lists[u.Kind] = append(lists[u.Kind], u.ID)

@@ -34,6 +34,7 @@ type (
 		Force bool   `query:"force" doc:"also when something uses it"`
 	}
 	credentialUsesOutput  struct{ Body api.CredentialUses }
+	credentialTestOutput  struct{ Body api.CredentialTest }
 	credentialOutput      struct{ Body api.Credential }
 	credentialsOutput     struct{ Body api.Credentials }
 	credentialTypesOutput struct{ Body api.CredentialTypes }
@@ -65,6 +66,9 @@ func (s *settings) credentials() {
 	authorize := op(http.MethodPost, "/credentials/{id}/authorize", "authorize-credential", "Begin to authorize a credential with a browser")
 	authorize.Description = "For types with accounts of OAuth 2 (google_oauth, microsoft_oauth, oauth2). The answer says what the user has to open with a browser, within 15 minutes; the first browser that opens it is the only one that can come back."
 	route.Handle(s.Router, authorize, route.Admins(), s.authorizeCredential)
+	test := op(http.MethodPost, "/credentials/{id}/test", "test-credential", "Try a credential")
+	test.Description = "The service that it is for is asked something that changes nothing: whose token it is, to let a mailbox be opened, for a token. The answer says whether it takes the credential, and if not what to do. Types that cannot be tried say why."
+	route.Handle(s.Router, test, route.Editors(), s.testCredential)
 	s.Public("GET "+AccountBeginPath, s.beginAccount)
 	s.Public("GET "+AccountAuthorizedPath, s.authorizedAccount)
 }

@@ -19,6 +19,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/llm"
 	"tandem/route"
 	"tandem/store"
 )
@@ -135,7 +136,14 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 		refuse("id", "an id has letters, digits, _, - and dots, at most 128 of them")
 	}
 	body.Name = strings.TrimSpace(body.Name)
-	known := s.o.Models.Providers()
+	var known []string
+	var provider llm.About
+	for _, one := range s.o.Models.Providers() {
+		known = append(known, one.Name)
+		if one.Name == body.Provider {
+			provider = one
+		}
+	}
 	switch {
 	case body.Provider == "":
 		refuse("provider", "is missing; there are %s", strings.Join(known, ", "))
@@ -146,7 +154,7 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 			refuse("provider", "there is no provider %q; there are %s, and openai is for everything that speaks its API", body.Provider, strings.Join(known, ", "))
 		}
 	}
-	if strings.TrimSpace(body.Model) == "" && body.Provider != scriptedProvider {
+	if strings.TrimSpace(body.Model) == "" && !provider.Scripted {
 		refuse("model", "is missing; name the model as the service does")
 	}
 	if problem := checkBaseURL(body.BaseURL); problem != "" {
@@ -154,7 +162,7 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 	} else if found := inlineFields("", map[string]string{"base_url": body.BaseURL}, "create a credential with it, and name it in credential_id"); len(found) > 0 {
 		refuse("base_url", "%s", found[0].Message)
 	}
-	if err := s.checkProfileCredential(ctx, p, body, refuse); err != nil {
+	if err := s.checkProfileCredential(ctx, p, body, provider, refuse); err != nil {
 		return nil, err
 	}
 	if err := s.checkFallbacks(ctx, p, body, refuse); err != nil {
@@ -172,12 +180,9 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 		refuse("parameters.safety", "must be an object of category to threshold")
 	}
 	checkBudgets(body, refuse)
-	checkScript(body, refuse)
+	checkScript(body, provider, refuse)
 	return wrong, nil
 }
-
-// scriptedProvider is the provider that has no model and no service.
-const scriptedProvider = "scripted"
 
 var profileID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) // read-only
 
@@ -200,7 +205,7 @@ func checkBaseURL(text string) string {
 
 // checkProfileCredential finds the credential that a profile names, by id or by name. What was sent is not repeated: people
 // put keys there.
-func (s *settings) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, refuse func(string, string, ...any)) error {
+func (s *settings) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, provider llm.About, refuse func(string, string, ...any)) error {
 	if body.CredentialID == "" {
 		return nil
 	}
@@ -229,7 +234,7 @@ func (s *settings) checkProfileCredential(ctx context.Context, p identity.Princi
 		}
 		return nil
 	}
-	if c := all[at]; c.Type != body.Provider && body.Provider != scriptedProvider {
+	if c := all[at]; c.Type != body.Provider && !provider.Scripted {
 		refuse("credential_id", "credential %q is of type %s, and the provider is %q", c.Name, c.Type, body.Provider)
 	}
 	body.CredentialID = all[at].ID
@@ -309,9 +314,9 @@ func checkBudgets(body *api.Profile, refuse func(string, string, ...any)) {
 	}
 }
 
-func checkScript(body *api.Profile, refuse func(string, string, ...any)) {
-	if body.Provider != scriptedProvider && (len(body.Script.Rules) > 0 || len(body.Script.Recorded) > 0) {
-		refuse("script", "is for the provider %q only", scriptedProvider)
+func checkScript(body *api.Profile, provider llm.About, refuse func(string, string, ...any)) {
+	if !provider.Scripted && (len(body.Script.Rules) > 0 || len(body.Script.Recorded) > 0) {
+		refuse("script", "is for a provider that answers from a script only; %q asks a service", body.Provider)
 	}
 	for i, r := range body.Script.Rules {
 		path := fmt.Sprintf("script.rules[%d]", i)

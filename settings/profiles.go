@@ -25,8 +25,8 @@ import (
 
 // Models is what the server needs of the language models of an instance.
 type Models interface {
-	// Providers are the names that profiles may have for their provider.
-	Providers() []string
+	// Providers are those that profiles may name, in order of their names.
+	Providers() []llm.About
 	// Profiles are those of the workspace by id, with those that are built in, which have no times.
 	Profiles(ctx context.Context, p identity.Principal) ([]store.Profile, error)
 	// SaveProfile makes a profile or replaces it, and lets who waits for its budgets look again.

@@ -7,6 +7,7 @@ import (
 	"tandem/credential"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/limits"
 	"tandem/route"
 	"tandem/store"
 	"tandem/text"
@@ -30,6 +31,9 @@ type Options struct {
 	Accounts Accounts
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
+	// Limits are those of workspaces, and Workspace the one whose admins look after the installation.
+	Limits    *limits.Service
+	Workspace string
 	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
 	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }
@@ -51,5 +55,7 @@ func Register(o Options) {
 	s.budgets()
 	s.memories()
 	s.users()
+	s.reach()
 	s.audit()
+	s.limits()
 }

@@ -100,7 +100,7 @@ func tellPolicy(p *store.MCPPolicy, lapsed bool) *api.MCPToolPolicy {
 	if p == nil {
 		return nil
 	}
-	out := &api.MCPToolPolicy{Policy: p.Policy, Hash: p.Hash, SetBy: p.SetBy, SetTime: p.Set, Lapsed: lapsed}
+	out := &api.MCPToolPolicy{Policy: p.Policy, Hash: p.Hash, SetBy: p.SetBy, TokenMadeBy: p.TokenMadeBy, SetTime: p.Set, Lapsed: lapsed}
 	for _, r := range p.Rules {
 		out.Rules = append(out.Rules, api.MCPRule{Argument: r.Argument, Equals: r.Equals, Pattern: r.Pattern, Under: r.Under, Absent: r.Absent, Policy: r.Policy})
 	}
@@ -192,7 +192,7 @@ func (s *settings) listAcceptances(ctx context.Context, p identity.Principal, in
 			scope = "workspace"
 		}
 		out.Body.Acceptances[i] = api.MCPAcceptance{Tool: a.Tool, Kind: a.Kind, Summary: a.Summary, Difference: mcp.Difference(a.Before, a.After), Before: a.Before, After: a.After,
-			Scope: scope, User: a.User, AcceptedBy: a.By, ExecutionID: a.Execution, Time: a.Accepted}
+			Scope: scope, User: a.User, AcceptedBy: a.By, TokenMadeBy: a.TokenMadeBy, ExecutionID: a.Execution, Time: a.Accepted}
 	}
 	return out, nil
 }

@@ -560,7 +560,7 @@ func (s *settings) acceptTools(ctx context.Context, p identity.Principal, in *to
 	for i, c := range accepted {
 		tools[i] = c.Tool
 	}
-	a, err := s.o.Tools.Accept(route.Audited(bounded, "mcp_server.accept", in.ID, nil, map[string]any{"tools": tools, "for_everyone": everyone}), p, in.ID, mcp.Acceptance{By: p.User, Everyone: everyone}, accepted)
+	a, err := s.o.Tools.Accept(route.Audited(bounded, "mcp_server.accept", in.ID, nil, map[string]any{"tools": tools, "for_everyone": everyone}), p, in.ID, mcp.Acceptance{By: p.User, TokenMadeBy: p.TokenMadeBy(), Everyone: everyone}, accepted)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 

@@ -29,7 +29,7 @@ func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 		s.nothingHere(w, r)
 		return
 	}
-	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
+	ctx, stop := context.WithTimeout(s.WithOrigin(r.Context()), toolPatience)
 	defer stop()
 	server, err := s.o.Tools.Authorized(ctx, back)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -302,15 +303,49 @@ func (s *settings) createToken(ctx context.Context, p identity.Principal, in *to
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(scopes, identity.ScopeLogin) {
+		life := int64(identity.LoginLife / time.Second)
+		switch {
+		case len(scopes) > 1:
+			return nil, api.WrongField("scopes", "login stands alone: the code of a link is good for nothing else")
+		case in.Body.ExpiresIn > life:
+			return nil, api.WrongField("expires_in", "the code of a login link is good for at most %d seconds", life)
+		case in.Body.ExpiresIn == 0:
+			in.Body.ExpiresIn = life
+		}
+	}
 	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Scopes: scopes, Created: s.NowMS()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
+	}
+	if err := s.noLonger(ctx, p, &t); err != nil {
+		return nil, err
 	}
 	secret := identity.NewSecret()
 	if err := s.o.Stores.Tokens.Create(route.Audited(ctx, "token.create", t.ID, nil, auditedToken(t)), p, t, identity.HashSecret(secret)); err != nil {
 		return nil, err
 	}
 	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
+}
+
+// noLonger lets a token end with the one that it is made with: otherwise whoever finds a token that ends could make one that does not.
+func (s *settings) noLonger(ctx context.Context, p identity.Principal, t *identity.Token) error {
+	if p.Means.Token == "" {
+		return nil
+	}
+	own, err := s.o.Stores.Tokens.List(ctx, p, p.User)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(own, func(o identity.Token) bool { return o.ID == p.Means.Token })
+	switch {
+	case at < 0 || own[at].Expires == 0:
+	case t.Expires == 0:
+		t.Expires = own[at].Expires
+	case t.Expires > own[at].Expires:
+		return api.WrongField("expires_in", "your own token ends at %s, so a token that is made with it can last until then; leave it out for that", time.UnixMilli(own[at].Expires).UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // readScopes reads what a token is to be used for. Whoever makes it with a token of some scopes cannot give it others.
@@ -493,6 +528,9 @@ func auditedUser(u identity.User) any {
 	}
 	if list := addressesOf(u); len(list) > 0 {
 		out["addresses"] = list
+	}
+	if list := u.Contacts(); len(list) > 0 {
+		out["contacts"] = list
 	}
 	if u.Disabled {
 		out["disabled"] = true

@@ -48,6 +48,9 @@ type Execution struct {
 	Updated int64
 }
 
+// TriggerTest is the trigger type of tests. They count in no statistics of their workflow.
+const TriggerTest = "TEST"
+
 // Change is what an append changes of a summary. Every field is set to what is given: the owner knows them all.
 type Change struct {
 	Status     engine.Status
@@ -56,6 +59,9 @@ type Change struct {
 	DurationMS int64
 	Credits    float64
 	Error      string
+	// ErrorCode and ErrorNode say what failed; executions that failed with the same ones failed alike.
+	ErrorCode string
+	ErrorNode string
 }
 
 // Unfinished is an execution that has to be looked after.
@@ -65,6 +71,8 @@ type Unfinished struct {
 	Status     engine.Status
 	Priority   int
 	Created    int64
+	// User is who started it.
+	User string
 }
 
 // ExecutionQuery narrows a listing. Empty fields do not.
@@ -75,9 +83,14 @@ type ExecutionQuery struct {
 	// User is who started them, Conversation what they have in common.
 	User         string
 	Conversation string
+	// ForkedFrom is the execution that they were forked from.
+	ForkedFrom string
 	// BelowRevision keeps those pinned to an older revision.
 	BelowRevision int64
-	Page          Page
+	// Since and Until bound when they were started, in Unix milliseconds; zero does not. Executions are in the order of their start, so the
+	// bounds are as exact as the clock of those who have started them.
+	Since, Until int64
+	Page         Page
 }
 
 // ExecutionPage is a part of a listing, newest first, and the size of the whole.
@@ -150,6 +163,9 @@ const (
 
 // MaxLogLines is how many lines an activation keeps; more are counted only.
 const MaxLogLines = 1000
+
+// LogInnerStep is the field of the context of a line that names the step inside the node which the line is about.
+const LogInnerStep = "inner_step"
 
 // LogLine is a line that a node wrote.
 type LogLine struct {

@@ -232,6 +232,8 @@ type InteractionChange struct {
 	UseLink *identity.SecretHash
 	// Deliveries are to be sent. One that is there already, by id, stays as it is.
 	Deliveries []Delivery
+	// Accounts are further ones that replies come in by, for as long as the question is pending. Those of other workspaces are none.
+	Accounts []Account
 	// Resume ends the pause of the question; it need not name it.
 	Resume *PauseEnd
 	// Deliver is for the inbox of the execution that asks; it need not name it.
@@ -277,6 +279,8 @@ type InteractionQuery struct {
 	Approvers []string
 	// NotOf leaves out those that exclude their requester, if it is this user.
 	NotOf string
+	// NotAnsweredBy leaves out those that this user has answered already while others still have to.
+	NotAnsweredBy string
 	// Execution keeps those of an execution; with Family also those of the executions that came of it. Of an execution that was
 	// itself started by another one, those below it that nobody waits for are left out.
 	Execution string

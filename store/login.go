@@ -7,12 +7,13 @@ import (
 )
 
 // Sessions keeps the browsers that users have logged in with, by the hash of their secret. One ends when it is ended, when it was not
-// used for some time, when it expires, and with its user.
+// used for some time, when it expires, with its user, and with the token that it began with.
 type Sessions interface {
 	// Create keeps a session of an existing user who is not disabled.
 	Create(ctx context.Context, p identity.Principal, s identity.Session, hash identity.SecretHash) error
 	// Resolve finds out whose session a secret is of, at a time. Only Tandem itself may ask, without a workspace. Idle is the time before
-	// which it was seen last that has ended. [ErrNotFound] for one that has ended and for a disabled user.
+	// which it was seen last that has ended. [ErrNotFound] for one that has ended, for a disabled user and for a
+	// token that was deleted or has expired.
 	Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now, idle int64) (identity.Session, identity.User, error)
 	// Seen notes that a session was used.
 	Seen(ctx context.Context, p identity.Principal, id string, at int64) error

@@ -188,7 +188,9 @@ type MCPActivation struct {
 	// Activated is when the user began; AcceptedBy is who accepted the tools as they are pinned now, at Accepted.
 	Activated  int64
 	AcceptedBy string
-	Accepted   int64
+	// TokenMadeBy is who made the token that they were accepted with, if it was somebody else than AcceptedBy.
+	TokenMadeBy string
+	Accepted    int64
 }
 
 // MCPRepin changes what is pinned, and leaves the other tools as they are.
@@ -198,9 +200,10 @@ type MCPRepin struct {
 	User     string
 	Everyone bool
 	// Tools are the new pins; one that is nil is taken out.
-	Tools      map[string]*MCPPin
-	AcceptedBy string
-	Accepted   int64
+	Tools       map[string]*MCPPin
+	AcceptedBy  string
+	TokenMadeBy string
+	Accepted    int64
 	// Decided is kept with it. Of the records, those of tools whose pins change.
 	Decided MCPDecided
 }

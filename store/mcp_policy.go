@@ -35,7 +35,9 @@ type MCPPolicy struct {
 	// Hash is that of the definition of the tool that the person has decided about. Of another definition nothing is granted.
 	Hash  string
 	SetBy string
-	Set   int64
+	// TokenMadeBy is who made the token that it was set with, if it was somebody else than SetBy.
+	TokenMadeBy string
+	Set         int64
 }
 
 // MCPRule decides by an argument. Exactly one of Equals, Pattern, Under and Absent is set.
@@ -140,7 +142,10 @@ type MCPAcceptance struct {
 	// By is the person, Execution the one whose question they answered, if it was one.
 	By        string
 	Execution string
-	Accepted  int64
+	// TokenMadeBy is who made the token that it was accepted with, if it was somebody else than By. Of an answer to a question, the journal of
+	// the execution says by which means it was given.
+	TokenMadeBy string
+	Accepted    int64
 }
 
 // MCPDecided is what a person decides with an acceptance.

@@ -41,6 +41,7 @@ type Stores struct {
 	Inbox        Inbox
 	Timers       Timers
 	Executions   Executions
+	Overviews    Overviews
 	Logs         Logs
 	Ledger       Ledger
 	Keys         IdempotencyKeys
@@ -61,6 +62,10 @@ type Stores struct {
 	Invitations  Invitations
 	Logins       Logins
 	Triggers     Triggers
+	Contacts     ContactChannels
+	Proofs       AddressProofs
+	Limits       Limits
+	Upkeep       Upkeep
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

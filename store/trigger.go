@@ -52,6 +52,8 @@ type Deployment struct {
 	Hash     string
 	Triggers []Trigger
 	Time     int64
+	// By is the user who deploys it; empty: Tandem itself. It is told by DeployedBy only.
+	By string
 }
 
 // TriggerQuery narrows a listing. Empty fields do not.
@@ -104,6 +106,8 @@ type TriggerDelivery struct {
 	Payload     json.RawMessage
 	PayloadBlob string
 	PayloadSize int64
+	// Conversation is the one that it is a message of; empty: none.
+	Conversation string
 	// Answer is what a node of the execution has answered the sender, AnsweredBy the activation that did.
 	Answer     json.RawMessage
 	AnsweredBy string
@@ -117,6 +121,8 @@ type DeliveryQuery struct {
 	Decisions  []Decision
 	Execution  string
 	Key        string
+	// Conversation keeps the messages of one.
+	Conversation string
 	// Since and Until bound when they were received: from Since on, before Until.
 	Since, Until int64
 	Page         Page
@@ -133,7 +139,8 @@ type Arrival struct {
 	Delivery TriggerDelivery
 	// Stored says that the delivery is on disk as accepted; it becomes started.
 	Stored bool
-	// Cursor, unless it is nil, is how far the trigger's source has come with this delivery.
+	// Cursor, unless it is nil, is how far the trigger's source has come with this delivery. It is kept with it, and only while the trigger is in force
+	// with the revision of the delivery; otherwise nothing is written, and the error is a *[SupersededError].
 	Cursor []byte
 }
 
@@ -150,6 +157,21 @@ func (e *DeliveryKnownError) Error() string {
 
 // Unwrap makes it a conflict.
 func (e *DeliveryKnownError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+
+// SupersededError says that a delivery with a cursor comes from a trigger that is no longer in force: the workflow was undeployed, or another revision
+// of it was deployed. The source of the trigger in force begins at the cursor that is stored, so the event is not lost.
+type SupersededError struct {
+	Node     string
+	Revision int64
+}
+
+// Error names the trigger.
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("the trigger %q of revision %d is no longer in force", e.Node, e.Revision)
+}
+
+// Unwrap makes it a conflict.
+func (e *SupersededError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
 
 // AnsweredError says that the sender of a delivery has been answered before, by another activation.
 type AnsweredError struct{ By string }
@@ -180,6 +202,8 @@ type Triggers interface {
 	Preparing(ctx context.Context, p identity.Principal) ([]Deployment, error)
 
 	List(ctx context.Context, p identity.Principal, q TriggerQuery) (TriggerPage, error)
+	// DeployedBy lists the users who have deployed a revision of a workflow, whether it is still deployed or not, by id.
+	DeployedBy(ctx context.Context, p identity.Principal, workflow string, revision int64) ([]string, error)
 	// InForce lists the triggers of a workflow that start executions, by node.
 	InForce(ctx context.Context, p identity.Principal, workflow string) ([]Trigger, error)
 	// OfKind lists the triggers in force of a kind. Tandem itself may ask for all workspaces.
@@ -191,7 +215,7 @@ type Triggers interface {
 	Move(ctx context.Context, p identity.Principal, t Trigger) error
 
 	// Record keeps a delivery that starts nothing now: an accepted one, to be started later, or one that was ignored or refused. Cursor is that of an
-	// [Arrival]. A *[DeliveryKnownError] if the trigger has taken one with its key; the cursor is kept then as well.
+	// [Arrival], with the same *[SupersededError]. A *[DeliveryKnownError] if the trigger has taken one with its key; the cursor is kept then as well.
 	Record(ctx context.Context, p identity.Principal, d TriggerDelivery, cursor []byte) error
 	// Settle changes the decision, reason, attempts and next time of an accepted delivery. [ErrConflict] if it is not accepted any more.
 	Settle(ctx context.Context, p identity.Principal, d TriggerDelivery) error

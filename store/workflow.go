@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 
 	"tandem/engine"
 	"tandem/identity"
+	"tandem/workflow"
 )
 
 // DeploymentStatus is where a workflow's triggers stand.
@@ -72,6 +74,33 @@ type Revision struct {
 	Created     int64
 }
 
+// Source is the text of a revision as its author wrote it, with comments and the order of its fields. The zero value: none was kept.
+type Source struct {
+	// Format is yaml or json.
+	Format string
+	Text   []byte
+}
+
+// SourceOf is a text as it is kept beside the definition that was read from it. JSON on one line was written by a program and says nothing
+// more than the definition: it is not kept.
+func SourceOf(text []byte) Source {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	format := workflow.FormatOf(string(text))
+	if format == workflow.JSON && !bytes.ContainsRune(bytes.TrimSpace(text), '\n') {
+		return Source{}
+	}
+	return Source{Format: string(format), Text: text}
+}
+
+// Draft is a definition that no revision has, kept for the execution that tests it and as long as that.
+type Draft struct {
+	WorkflowID string
+	Execution  string
+	Hash       string
+	Definition []byte
+	Time       int64
+}
+
 // WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and which one is deployed.
 type WorkflowHeading struct {
 	Name             string
@@ -97,7 +126,9 @@ type SaveWorkflow struct {
 	// Hash tells whether the content is new. The store does not look into the definition.
 	Hash       string
 	Definition []byte
-	Time       int64
+	// Source is the text that the definition was read from.
+	Source Source
+	Time   int64
 	// Expect, when not zero, is the revision the author has seen: [ErrConflict] if there is a newer one. -1: there must be
 	// no such workflow yet.
 	Expect int64
@@ -133,7 +164,8 @@ type RevisionPage struct {
 
 // Workflows keeps definitions. A revision, once made, never changes and never goes: executions are pinned to it.
 type Workflows interface {
-	// Save makes a new revision, or none when the content is that of the newest one.
+	// Save makes a new revision, or none when the content is that of the newest one. Another YAML text of the same content, which may
+	// have other comments, is a new revision too, unless the newest one has no text yet: then it takes this one.
 	Save(ctx context.Context, p identity.Principal, w SaveWorkflow) (w2 Workflow, created bool, err error)
 	Get(ctx context.Context, p identity.Principal, id string) (Workflow, error)
 	// Heading reads what a start has to know; it is cheaper than Get.
@@ -141,8 +173,15 @@ type Workflows interface {
 	List(ctx context.Context, p identity.Principal, q WorkflowQuery) (WorkflowPage, error)
 	// Revision reads one by number; zero is the newest. Those of a deleted workflow can still be read by number and hash.
 	Revision(ctx context.Context, p identity.Principal, id string, number int64) (Revision, error)
+	// RevisionByHash reads one by its content, or else a draft, whose number is zero.
 	RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (Revision, error)
+	// KeepDraft keeps a definition for an execution that is about to be started.
+	KeepDraft(ctx context.Context, p identity.Principal, d Draft) error
+	// DropDraft removes it again, if the execution was not started.
+	DropDraft(ctx context.Context, p identity.Principal, execution string) error
 	Revisions(ctx context.Context, p identity.Principal, id string, page Page) (RevisionPage, error)
+	// Source reads the text of a revision; the zero value if none was kept.
+	Source(ctx context.Context, p identity.Principal, id string, number int64) (Source, error)
 	// Delete takes a workflow out of sight and removes its triggers. [ErrConflict] while executions of it are unfinished. Saving it again brings it
 	// back, with its revisions, not deployed.
 	Delete(ctx context.Context, p identity.Principal, id string, at int64) error

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -63,11 +65,11 @@ func toolDetails(details, output json.RawMessage) json.RawMessage {
 }
 
 // fullAnswer is the text for the user: what the nodes with to_user have said in attempts that were completed, in the order in which they
-// began.
-func (r *Reading) fullAnswer(all map[string]api.NodeExecution) string {
+// began. What is larger than [MaxWhole] is left out.
+func (r *Reading) fullAnswer(ctx context.Context, all map[string]api.NodeExecution) (string, error) {
 	toUser := r.Ready.ToUser()
 	if len(toUser) == 0 {
-		return ""
+		return "", nil
 	}
 	var said []string
 	seen := map[string]bool{}
@@ -77,29 +79,16 @@ func (r *Reading) fullAnswer(all map[string]api.NodeExecution) string {
 			continue
 		}
 		seen[id] = true
-		if text := spokenIn(n.OutputData["result"]); text != "" {
+		result, err := r.wholeResult(ctx, id, n.OutputData["result"])
+		if err != nil {
+			return "", err
+		}
+		if text := node.Spoken(result); text != "" {
 			said = append(said, text)
 		}
 	}
 	slices.Reverse(said)
-	return strings.Join(said, "\n")
-}
-
-// spokenIn is the text of an output: the output itself, or the field of it that has what was said.
-func spokenIn(output json.RawMessage) string {
-	value := gjson.ParseBytes(output)
-	if value.Type == gjson.String {
-		return value.Str
-	}
-	for _, name := range []string{"response", "text", "content", "summary", "message"} {
-		if field := value.Get(name); field.Type == gjson.String && field.Str != "" {
-			return field.Str
-		}
-	}
-	if result := value.Get("result"); result.Exists() { // of a tool, or of code
-		return spokenIn(json.RawMessage(result.Raw))
-	}
-	return ""
+	return strings.Join(said, "\n"), nil
 }
 
 // metadata is what the execution was started with, by name.

@@ -107,6 +107,10 @@ func (w *jsonWriter) execution(e *api.Execution) {
 		w.name(`"task":`)
 		w.other(e.Task)
 	}
+	if e.Test != nil {
+		w.name(`"test":`)
+		w.other(e.Test)
+	}
 	if len(e.Acts) > 0 {
 		w.name(`"acts":`)
 		w.other(e.Acts)
@@ -193,6 +197,10 @@ func (w *jsonWriter) node(n *api.NodeExecution) {
 	w.name(`"attempt":`)
 	w.int(int64(n.Attempt))
 	w.textIfAny(`"effect":`, n.Effect)
+	if n.Pinned {
+		w.name(`"pinned":`)
+		w.other(true)
+	}
 	w.intIfAny(`"activation_count":`, n.ActivationCount)
 	if len(n.Activations) > 0 {
 		w.name(`"activations":`)

@@ -315,6 +315,10 @@ func (s *subject) step(id engine.ActivationID, status string) *api.FlowStep {
 	if i, ok := s.journal.Graph.Node(node); ok {
 		step.StepName, step.StepType = s.journal.Graph.Nodes[i].Name, s.journal.Graph.Nodes[i].Kind
 	}
-	step.NodeID, step.InnerStep = host.Shown(s.journal.Graph, id)
+	if step.NodeID, step.InnerStep = host.Shown(s.journal.Graph, id); step.InnerStep != "" {
+		if i, ok := s.journal.Graph.Node(step.NodeID); ok {
+			step.StepType = s.journal.Graph.Nodes[i].Kind
+		}
+	}
 	return step
 }

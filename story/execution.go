@@ -158,90 +158,6 @@ func readRows(stored []store.Row) iter.Seq2[host.Row, error] {
 // maxTold is how many values are gathered while an execution is read, in the hope that they are wanted.
 const maxTold = 100
 
-// farApart is how many rows may lie between two that are wanted before they are read one by one.
-const farApart = 100
-
-// values reads values by their references; large ones as what they are called. Rows that are near to each other are read in
-// one go.
-func (r *Reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref]json.RawMessage, error) {
-	values := make(map[engine.Ref]json.RawMessage, len(refs))
-	if len(refs) == 0 {
-		return values, nil
-	}
-	if r.View == nil && r.Summary.ForkedFrom != "" { // a fork's values may be in the rows of others
-		var err error
-		if r.View, r.Start, err = r.Journal.View(ctx); err != nil {
-			return nil, err
-		}
-	}
-	wanted := make([]host.Place, 0, len(refs))
-	for _, ref := range refs {
-		if r.known != nil {
-			if value, ok := r.known.Value(ref); ok {
-				values[ref] = value
-				continue
-			}
-		}
-		place, err := host.ParseRef(ref)
-		if err != nil {
-			return nil, err
-		}
-		wanted = append(wanted, place)
-	}
-	slices.SortFunc(wanted, func(a, b host.Place) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.N, b.N))
-	})
-	wanted = slices.Compact(wanted)
-	if finished, ok := r.known.(*host.Finished); ok && len(wanted) > 0 {
-		defer func() { finished.Add(values) }() // as far as they were read
-	}
-	for len(wanted) > 0 {
-		n := 1
-		for n < len(wanted) && wanted[n].Level == wanted[0].Level && wanted[n].Seq-wanted[n-1].Seq <= farApart {
-			n++
-		}
-		if err := r.readValues(ctx, wanted[:n], values); err != nil {
-			return nil, err
-		}
-		wanted = wanted[n:]
-	}
-	return values, nil
-}
-
-// readValues reads values of one journal, in the order of their places.
-func (r *Reading) readValues(ctx context.Context, wanted []host.Place, values map[engine.Ref]json.RawMessage) error {
-	execution := r.Journal.Execution
-	if level := wanted[0].Level; level < r.Start.Level() {
-		execution = r.Start.Ancestors[level]
-	}
-	for row, err := range r.lib.Source.Rows(ctx, r.p, execution, wanted[0].Seq-1) {
-		if err != nil {
-			return err
-		}
-		for len(wanted) > 0 && wanted[0].Seq == row.Seq {
-			place := wanted[0]
-			wanted = wanted[1:]
-			if row.Unreadable != nil {
-				continue // shown without it
-			}
-			if place.N >= len(row.Values) {
-				return fault.Newf(fault.Internal, "row %d of execution %q has no value %d", row.Seq, execution, place.N)
-			}
-			value := row.Values[place.N]
-			if blob, large := row.Large[place.N]; large {
-				if value, err = blobJSON(blob); err != nil {
-					return err
-				}
-			}
-			values[place.Ref()] = value
-		}
-		if len(wanted) == 0 {
-			return nil
-		}
-	}
-	return fault.Newf(fault.Internal, "execution %q has no row %d", execution, wanted[0].Seq)
-}
-
 // outputRefs are the references of all outputs.
 func outputRefs(list []host.ActivationView) []engine.Ref {
 	var refs []engine.Ref
@@ -278,7 +194,7 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 	}
 	if i, ok := graph.Node(a.Node); ok { // otherwise it is a step that a program made
 		n := &graph.Nodes[i]
-		e.NodeName, e.Effect, e.MaxRetries = n.Name, string(n.Plan.Effect), n.Plan.MaxRetries
+		e.NodeName, e.Effect, e.MaxRetries, e.Pinned = n.Name, string(n.Plan.Effect), n.Plan.MaxRetries, n.Pinned
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
 	} else if host.Filling(graph, a.ID) {
 		e.NodeName, e.Effect = node.FillingTitle().In(language), string(workflow.Idempotent)
@@ -333,20 +249,6 @@ func (r *Reading) Failure() *api.ExecutionError {
 	return &e
 }
 
-// Outputs are those of an execution that has ended, by node id, as far as the nodes have succeeded.
-func (r *Reading) Outputs(ctx context.Context) (map[string]json.RawMessage, error) {
-	var refs []engine.Ref
-	names := r.outputNodes()
-	for _, id := range names {
-		refs = append(refs, outputRefs([]host.ActivationView{r.View.Nodes[id].ActivationView})...)
-	}
-	values, err := r.values(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	return r.outputsOf(names, values)
-}
-
 func (r *Reading) outputsOf(names []string, values map[engine.Ref]json.RawMessage) (map[string]json.RawMessage, error) {
 	outputs := make(map[string]json.RawMessage, len(names))
 	for _, id := range names {
@@ -388,6 +290,9 @@ func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
 		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.Failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
 		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.Start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
+	if t := r.Start.Test; t != nil {
+		e.Test = &api.TestRun{Name: t.Name, Node: t.Node, From: t.From, Pinned: append([]string{}, t.Pinned...), By: t.By}
+	}
 	e.CurrentNodeIDs, e.NextNodes = r.current(), r.next()
 	if !v.Status.Final() {
 		e.CurrentNodeID = r.shown(v.Last)
@@ -396,7 +301,7 @@ func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.tellNodes(e, values); err != nil {
+	if err := r.tellNodes(ctx, e, values); err != nil {
 		return nil, err
 	}
 	if v.Status.Final() {
@@ -440,7 +345,7 @@ func (r *Reading) told() []engine.Ref {
 }
 
 // tellNodes tells the nodes of an execution: those that were visited, with the steps inside them, and those that may still be.
-func (r *Reading) tellNodes(e *api.Execution, values map[engine.Ref]json.RawMessage) error {
+func (r *Reading) tellNodes(ctx context.Context, e *api.Execution, values map[engine.Ref]json.RawMessage) (err error) {
 	all := make(map[string]api.NodeExecution, max(len(r.View.Nodes), len(r.Graph.Nodes))) // with the steps inside nodes
 	inside := false
 	for id, n := range r.View.Nodes { // order does not matter: one entry per node
@@ -450,8 +355,12 @@ func (r *Reading) tellNodes(e *api.Execution, values map[engine.Ref]json.RawMess
 		}
 		all[id], inside = told, inside || told.InnerStep != "" || strings.Contains(told.ActivationID, "[")
 	}
-	e.Conversation = conversationOf(all)
-	e.FullAnswer = r.fullAnswer(all)
+	if e.Conversation, err = r.conversation(ctx, all); err != nil {
+		return err
+	}
+	if e.FullAnswer, err = r.fullAnswer(ctx, all); err != nil {
+		return err
+	}
 	if e.NodeExecutions = all; inside {
 		e.NodeExecutions = make(map[string]api.NodeExecution, len(r.Graph.Nodes))
 		for id, n := range all { // order does not matter: one entry per node
@@ -533,12 +442,4 @@ func (r *Reading) inOrder(nodes []string) {
 		j, _ := r.Graph.Node(b)
 		return cmp.Or(cmp.Compare(i, j), cmp.Compare(a, b))
 	})
-}
-
-// blobJSON is how a large value is shown.
-func blobJSON(b host.Blob) (json.RawMessage, error) {
-	return json.Marshal(struct {
-		Hash string `json:"$blob"`
-		Size int64  `json:"size"`
-	}{b.Hash, b.Size})
 }

@@ -12,6 +12,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // How much is told of the executions below one.
@@ -24,6 +25,23 @@ const (
 func (l *Library) History(ctx context.Context, p identity.Principal, id string, after, limit int) (*api.History, error) {
 	children := maxHistoryChildren
 	return l.history(ctx, p, id, after, limit, 1, &children)
+}
+
+// maxForks is how many forks of an execution are told.
+const maxForks = 100
+
+// forksOf are the executions that were forked from one.
+func (l *Library) forksOf(ctx context.Context, p identity.Principal, e *store.Execution) ([]api.HistoryFork, error) {
+	page, err := l.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: e.WorkflowID, ForkedFrom: e.ID, Page: store.Page{Size: maxForks}})
+	if err != nil {
+		return nil, err
+	}
+	var list []api.HistoryFork
+	for i := range page.Executions {
+		f := &page.Executions[i]
+		list = append(list, api.HistoryFork{ExecutionID: f.ID, By: f.User, TokenMadeBy: f.TokenMadeBy, At: f.Created, Status: string(f.Status)})
+	}
+	return list, nil
 }
 
 // history tells a part of the history of an execution. Depth counts the executions above it, children how many may still be told.
@@ -41,6 +59,11 @@ func (l *Library) history(ctx context.Context, p identity.Principal, id string, 
 		ExecutionID: r.Summary.ID, WorkflowID: r.Summary.WorkflowID, WorkflowName: r.Summary.WorkflowName, Status: string(v.Status), ExecutorStatus: executorStatus(v.Status),
 		TriggerInfo: r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(l.now()), Error: r.Failure(), CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
 		Fork: human.ForkOf(r.Start.Told()), History: make([]api.HistoryRecord, len(items)),
+	}
+	if after == 0 {
+		if h.Forks, err = l.forksOf(ctx, p, &r.Summary); err != nil {
+			return nil, err
+		}
 	}
 	if more {
 		h.Next = strconv.Itoa(after + len(items))
@@ -148,7 +171,7 @@ func (r *Reading) historyStep(ctx context.Context, item *host.HistoryItem, value
 // historyQuestion tells a question with all that became of it.
 func (r *Reading) historyQuestion(ctx context.Context, execution string, ask host.Asking) (*api.HistoryQuestion, error) {
 	q := &api.HistoryQuestion{InteractionID: host.InteractionID(r.p.Workspace, execution, ask.Ask), Purpose: ask.Purpose, AskedAt: ask.Time}
-	d, err := r.lib.InteractionDetail(ctx, r.p, q.InteractionID)
+	d, err := r.lib.InteractionDetail(ctx, r.p, q.InteractionID, text.English)
 	if errors.Is(err, store.ErrNotFound) {
 		return q, nil // it is no longer kept
 	}

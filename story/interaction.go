@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"tandem/api"
+	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
 )
 
-// InteractionDetail tells a question with everything that was replied and sent.
-func (l *Library) InteractionDetail(ctx context.Context, p identity.Principal, id string) (*api.InteractionDetail, error) {
+// InteractionDetail tells a question with everything that was replied and sent, to a reader of a language.
+func (l *Library) InteractionDetail(ctx context.Context, p identity.Principal, id, language string) (*api.InteractionDetail, error) {
 	i, err := l.Interactions.Get(ctx, p, id)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,10 @@ func (l *Library) InteractionDetail(ctx context.Context, p identity.Principal, i
 		return nil, err
 	}
 	out := api.InteractionDetail{Interaction: TellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
-	out.MayRespond, out.WhyNot = l.Desk.May(ctx, p, i)
+	var why *fault.Error
+	if out.MayRespond, why = l.Desk.May(ctx, p, i); why != nil {
+		out.WhyNot = human.InLanguage(language, why)
+	}
 	switch e, err := l.Executions.Get(ctx, p, i.Execution); {
 	case err == nil && e.User == i.User:
 		out.TokenMadeBy = e.TokenMadeBy

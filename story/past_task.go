@@ -12,7 +12,26 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/identity"
+	"tandem/text"
 )
+
+// TaskName is what a task was called when it began; empty: it has no name yet, is no longer kept, or its record cannot be read.
+func (l *Library) TaskName(ctx context.Context, p identity.Principal, execution string) (string, error) {
+	r, err := l.OpenExecution(ctx, p, execution)
+	if code := fault.CodeOf(err); err != nil && (code == fault.NotFound || code == fault.Unreadable) {
+		return "", nil // it stays in the listing, without a name
+	}
+	if err != nil {
+		return "", err
+	}
+	t, ok, err := r.readTrail(ctx)
+	if err != nil || !ok {
+		return "", err
+	}
+	named, err := r.resultOf(ctx, t.flow[agent.KindFlowName])
+	return gjson.GetBytes(named, "flow_name").String(), err
+}
 
 // PastTask is what a task that has ended well has done.
 func (r *Reading) PastTask(ctx context.Context) (agent.Past, error) {
@@ -22,9 +41,9 @@ func (r *Reading) PastTask(ctx context.Context) (agent.Past, error) {
 	case err != nil:
 		return agent.Past{}, err
 	case !ok:
-		return agent.Past{}, fault.Newf(fault.Invalid, "execution %q is no task of an agent; what it ran is a workflow already: copy that", id)
+		return agent.Past{}, fault.Say(fault.Invalid, text.Of("execution %q is no task of an agent; what it ran is a workflow already: copy that", id))
 	case r.View.Status != engine.StatusSuccess:
-		return agent.Past{}, fault.Newf(fault.Conflict, "task %q is %s; only one that has ended with %s can become a workflow", id, r.View.Status, engine.StatusSuccess)
+		return agent.Past{}, fault.Say(fault.Conflict, text.Of("task %q is %s; only one that has ended with %s can become a workflow", id, r.View.Status, engine.StatusSuccess))
 	}
 	past := agent.Past{Execution: id, Workflow: r.Summary.WorkflowID, Initial: r.Start.Initial, Question: gjson.GetBytes(r.Start.Initial, "question").String()}
 	name, err := r.resultOf(ctx, t.flow[agent.KindFlowName])

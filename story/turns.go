@@ -2,6 +2,7 @@ package story
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -92,22 +93,30 @@ func attachedExecutions(node string, all map[string]api.NodeExecution) map[strin
 	return attached
 }
 
-// conversationOf is what was said in an execution: as the turn that ended last has left it.
-func conversationOf(all map[string]api.NodeExecution) json.RawMessage {
-	var last api.NodeExecution
-	var said json.RawMessage
-	for _, e := range all { // order does not matter: the one that ended last is looked for
-		if e.NodeType != "AI_AGENT" || e.EndTime < last.EndTime || e.EndTime == last.EndTime && e.ActivationID < last.ActivationID {
-			continue
+// conversation is what was said in an execution: as the turn that ended last has left it. One that is larger than [MaxWhole] is left out.
+func (r *Reading) conversation(ctx context.Context, all map[string]api.NodeExecution) (json.RawMessage, error) {
+	var turns []string
+	for id, e := range all { // order does not matter: sorted below
+		if e.NodeType == "AI_AGENT" && len(e.OutputData["result"]) > 0 {
+			turns = append(turns, id)
+		}
+	}
+	slices.SortFunc(turns, func(a, b string) int {
+		return cmp.Or(cmp.Compare(all[b].EndTime, all[a].EndTime), cmp.Compare(all[b].ActivationID, all[a].ActivationID))
+	})
+	for _, id := range turns {
+		whole, err := r.wholeResult(ctx, id, all[id].OutputData["result"])
+		if err != nil {
+			return nil, err
 		}
 		var result struct {
 			Context struct {
 				Conversation json.RawMessage `json:"conversation"`
 			} `json:"context"`
 		}
-		if json.Unmarshal(e.OutputData["result"], &result) == nil && len(result.Context.Conversation) > 0 { // large ones are told by their name only
-			last, said = e, result.Context.Conversation
+		if json.Unmarshal(whole, &result) == nil && len(result.Context.Conversation) > 0 {
+			return result.Context.Conversation, nil
 		}
 	}
-	return said
+	return nil, nil
 }

@@ -18,9 +18,10 @@ import (
 // waitKind is the kind whose activations may wait for a call.
 const waitKind = "FLOW.WAIT"
 
-// mayEndWaits says that somebody may see the addresses that end waits: those who may send signals.
+// mayEndWaits says that somebody may see the addresses that end waits: those who may send signals, with a token that may be used for it. Whoever has an address
+// may be able to end the wait without a token.
 func mayEndWaits(p identity.Principal) bool {
-	return p.Has(identity.Admin, identity.Editor, identity.Operator)
+	return p.MayUse(identity.ScopeExecute) && p.Narrowed().Has(identity.Admin, identity.Editor, identity.Operator)
 }
 
 // AwaitedCall is the call that an activation waits for; not ok when it waits for none.

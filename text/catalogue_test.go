@@ -43,7 +43,8 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 // inTemplate is a text that a template says.
 var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
 
-// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, and where it is said.
+// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a problem of
+// a definition is reported, and where it is said.
 // Templates say theirs with .Say.
 func said(t *testing.T) map[string]string {
 	t.Helper()
@@ -73,6 +74,15 @@ func said(t *testing.T) map[string]string {
 			if !ok {
 				return true
 			}
+			if at, reports := reporter(name, call); reports {
+				if format, ok := literal(call.Args[at]); ok && format != "%s" {
+					if n := len(verbs(format)); call.Ellipsis == token.NoPos && n != len(call.Args)-at-1 {
+						t.Errorf("%s: %q has %d holes and is given %d values", fset.Position(call.Pos()), format, n, len(call.Args)-at-1)
+					}
+					found[format] = fset.Position(call.Pos()).String()
+				}
+				return true
+			}
 			fun, ok := call.Fun.(*ast.SelectorExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
@@ -99,6 +109,36 @@ func said(t *testing.T) map[string]string {
 		})
 	})
 	return found
+}
+
+// reporter says that a call reports a problem of a definition in a format, and which of its arguments that is.
+func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
+	places, called := map[string]int{}, ""
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		called = fun.Name
+		switch {
+		case strings.HasPrefix(file, "workflow/"):
+			places = map[string]int{"errorAt": 2, "warningAt": 2}
+		case strings.HasPrefix(file, "server/workflow_"):
+			places = map[string]int{"warn": 2}
+		}
+	case *ast.SelectorExpr:
+		called = fun.Sel.Name
+		on := ""
+		switch x := fun.X.(type) {
+		case *ast.Ident:
+			on = x.Name
+		case *ast.SelectorExpr:
+			on = x.Sel.Name
+		}
+		planning := strings.HasPrefix(file, "node/plan") || strings.HasPrefix(file, "builtin/") || strings.HasPrefix(file, "integration/")
+		if planning && on == "p" {
+			places = map[string]int{"Invalid": 1, "Refuse": 2, "Warn": 2, "Idle": 1, "Require": 1}
+		}
+	}
+	at, reports = places[called]
+	return at, reports && len(call.Args) > at
 }
 
 // literal is the value of a text in quotes, or of several that are added up.

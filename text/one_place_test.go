@@ -30,7 +30,7 @@ var readers = map[string]string{ // read-only
 	"memory/rules_find.go":           "names, places and statements",
 	"builtin/toolset/approval.go":    "refusals of tools",
 	"integration/mail/reply_auth.go": "subjects of automatic replies",
-	"app/kinds_reference.go":         "the reference of kinds has both languages side by side",
+	"reference/pages.go":             "the reference of kinds has both languages side by side",
 }
 
 // TestOnePlace: what people read is said in English, and the words of other languages are in the catalogues; only descriptions bring

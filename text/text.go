@@ -87,6 +87,12 @@ type Text struct {
 // they are, so english must be a constant. A value may be a Text, which is told in the same language.
 func Of(english string, args ...any) Text { return Text{english: english, args: args} }
 
+// Formatted is [Of] for a format that a function was handed, as those are that report problems of a definition. The test of the catalogues
+// knows these functions by their names and reads the formats where they are called.
+func Formatted(english string, args ...any) Text {
+	return Text{english: english, args: args, plain: english == "%s"}
+}
+
 // InTemplate is a text without values that a template of a page says. The test of the catalogues reads it there.
 func InTemplate(english string) Text { return Text{english: english} }
 

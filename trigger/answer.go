@@ -35,33 +35,105 @@ func (s *Service) AwaitAnswer(ref store.Ref) (answered <-chan struct{}, stop fun
 	}
 }
 
+// Why a node has answered nobody.
+const (
+	// NoRequest: no request has started the execution.
+	NoRequest = "no_request"
+	// NotAwaited: whoever sent the request is answered in another way, as the trigger says.
+	NotAwaited = "not_awaited"
+	// Replayed: the execution was started by a replay, for which nobody waits.
+	Replayed = "replay"
+)
+
 // Respond records what a node answers the sender of the delivery that started its execution, or one that its execution came of, and then tells who waits
-// for it. False: no request has started it, and nobody is answered. A second answer is refused with an *[store.AnsweredError].
-func (s *Service) Respond(ctx context.Context, workspace, execution string, activation engine.ActivationID, a Answer) (bool, error) {
+// for it. The reason, unless it is empty, says why nobody is answered. A second answer is refused with an *[store.AnsweredError], a file that is not there with [fault.NotFound].
+func (s *Service) Respond(ctx context.Context, workspace, execution string, activation engine.ActivationID, a Answer) (reason string, err error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
-		return false, fault.Newf(fault.Internal, "an answer cannot be written: %w", err)
+		return "", fault.Newf(fault.Internal, "an answer cannot be written: %w", err)
 	}
 	p, by := identity.System(workspace), execution+" "+string(activation)
+	if err := s.hasFile(ctx, p, a.Blob); err != nil {
+		return "", err
+	}
 	for range engine.MaxDepth + 1 {
-		err := s.o.Triggers.Answer(ctx, p, execution, by, raw)
+		d, err := s.o.Triggers.DeliveryOf(ctx, p, execution)
 		if err == nil {
-			s.answered(store.Ref{Workspace: workspace, Execution: execution})
-			return true, nil
+			if reason, err = s.notAwaited(ctx, p, d); err != nil || reason != "" {
+				return reason, err
+			}
+			if err = s.o.Triggers.Answer(ctx, p, execution, by, raw); err == nil {
+				s.answered(store.Ref{Workspace: workspace, Execution: execution})
+			}
+			return "", err
 		}
 		if !errors.Is(err, store.ErrNotFound) {
-			return false, err
+			return "", err
 		}
 		e, err := s.o.Executions.Get(ctx, p, execution)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if e.Parent == "" {
-			return false, nil
+			return NoRequest, nil
 		}
 		execution = e.Parent
 	}
-	return false, nil
+	return NoRequest, nil
+}
+
+// hasFile refuses an answer with a file that is not there. An answer without one has none.
+func (s *Service) hasFile(ctx context.Context, p identity.Principal, hash string) error {
+	if hash == "" {
+		return nil
+	}
+	content, _, err := s.o.Blobs.Get(ctx, p, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.Newf(fault.NotFound, "file: there is no stored file %q; answer with one that another node has stored", hash)
+	}
+	if err != nil {
+		return err
+	}
+	return content.Close()
+}
+
+// notAwaited says why the sender of a delivery does not wait for a node's answer; empty: it does.
+func (s *Service) notAwaited(ctx context.Context, p identity.Principal, d store.TriggerDelivery) (string, error) {
+	if d.ReplayOf != "" {
+		return Replayed, nil
+	}
+	r, err := s.o.Revision(ctx, p, d.WorkflowID, d.Revision)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil // the workflow was deleted; somebody may wait all the same
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, n := range r.Nodes {
+		if n.ID != d.Node {
+			continue
+		}
+		reply, err := s.replyOf(store.Trigger{Workspace: d.Workspace, WorkflowID: d.WorkflowID, Node: n.ID, Kind: n.Kind, Revision: d.Revision, Config: n.Config})
+		if err == nil && reply != ReplyNode {
+			return NotAwaited, nil
+		}
+		return "", err
+	}
+	return "", nil
+}
+
+// replyOf is how the senders of a trigger are answered.
+func (s *Service) replyOf(t store.Trigger) (reply Reply, err error) {
+	defer recovered(t.Kind, &err)
+	switch source := s.sources[t.Kind].(type) {
+	case Receiver:
+		route, err := source.Route(s.trigger(t))
+		return route.Reply, err
+	case Presenter:
+		page, err := source.Page(s.trigger(t))
+		return page.Reply, err
+	}
+	return ReplyAtOnce, nil
 }
 
 func (s *Service) answered(ref store.Ref) {

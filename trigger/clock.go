@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"strings"
@@ -137,11 +138,9 @@ func (c *clock) due(t *store.Trigger, s Schedule, after, at time.Time) (run []ti
 	newest := newestOf(s, after, at, come, max(most, 1))
 	last = newest[len(newest)-1]
 	switch s.Missed {
-	case MissedSkip:
-		for _, tick := range newest {
-			if at.Sub(tick) <= onTime+s.Jitter {
-				run = append(run, tick)
-			}
+	case MissedSkip: // of those that have just come, the newest is on time; the others came while nothing was running
+		if at.Sub(last) <= onTime+s.Jitter {
+			run = newest[len(newest)-1:]
 		}
 	case MissedRunAll:
 		run = newest[max(0, len(newest)-most):]
@@ -213,18 +212,29 @@ func (s *Service) NextRuns(t store.Trigger, count int) (runs []time.Time, err er
 	return runs, nil
 }
 
-// RouteOf is where a trigger takes requests, with the address in front of its path; false: it takes none.
-func (s *Service) RouteOf(t store.Trigger) (r Route, ok bool, err error) {
-	receiver, is := s.sources[t.Kind].(Receiver)
-	if !is {
-		return Route{}, false, nil
+// RouteOf is where a trigger takes requests, with the address in front of its path; false: it takes none. That of a trigger which shares an account is the address of
+// the account, which is the same for all of them.
+func (s *Service) RouteOf(ctx context.Context, t store.Trigger) (r Route, ok bool, err error) {
+	if source, is := s.sources[t.Kind].(Presenter); is {
+		r, err := s.pageRoute(t, source)
+		return r, err == nil, err
 	}
 	defer recovered(t.Kind, &err)
-	whole := s.trigger(t)
-	r, err = receiver.Route(whole)
-	if whole.Address == "" {
-		whole.Address = HooksPath + Slug(t.Workspace, t.WorkflowID)
+	r, source, ok, err := s.routeOf(t)
+	if !ok || err != nil {
+		return r, false, err
 	}
-	r.Path = whole.Address + "/" + strings.Trim(r.Path, "/")
-	return r, err == nil, err
+	if source == nil && s.o.Callback != nil {
+		account, known, err := s.AccountOf(ctx, t)
+		if err != nil {
+			return r, false, err
+		}
+		if address := s.o.Callback(account); known && address != "" {
+			r.Path = address
+			return r, true, nil
+		}
+	}
+	address := cmp.Or(s.Address(t.Workspace, t.WorkflowID), HooksPath+Slug(t.Workspace, t.WorkflowID))
+	r.Path = address + "/" + strings.Trim(r.Path, "/")
+	return r, true, nil
 }

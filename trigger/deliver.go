@@ -41,11 +41,12 @@ func boundedKey(key string) string {
 }
 
 // deliver records an event and starts its execution, both in one step. It returns without an error when the delivery is on disk: started, ignored, taken
-// before, or accepted, to be started as soon as that is possible. Cursor, unless it is nil, is kept with it.
+// before, or accepted, to be started as soon as that is possible. Cursor, unless it is nil, is kept with it. What can never be started is an error, and the
+// outcome has the refusal that was recorded.
 func (s *Service) deliver(ctx context.Context, t store.Trigger, e Event, cursor []byte, replayOf string, follow func(execution string)) (Outcome, error) {
 	p, at := identity.System(t.Workspace), now()
 	d := newDelivery(t, at.UnixMilli())
-	d.Key, d.ReplayOf = boundedKey(e.Key), replayOf
+	d.Key, d.ReplayOf, d.Conversation = boundedKey(e.Key), replayOf, e.Conversation
 	if err := s.keepPayload(ctx, p, &d, e.Payload); err != nil {
 		return Outcome{}, err
 	}
@@ -58,6 +59,9 @@ func (s *Service) deliver(ctx context.Context, t store.Trigger, e Event, cursor 
 		d.Decision, d.Execution = store.DeliveryStarted, started.Execution
 		return Outcome{Delivery: d, Started: started}, nil
 	}
+	if _, late := errors.AsType[*store.SupersededError](err); late {
+		return Outcome{}, err
+	}
 	if was, is := known(err); is {
 		if cursor != nil { // the source has come past it
 			return s.record(ctx, p, accepted(d, at), cursor)
@@ -69,10 +73,11 @@ func (s *Service) deliver(ctx context.Context, t store.Trigger, e Event, cursor 
 	}
 	if permanent(err) {
 		d.Decision, d.Reason = store.DeliveryRefused, reasonOf(err)
-		if _, rerr := s.record(ctx, p, d, cursor); rerr != nil {
-			err = errors.Join(err, rerr)
+		out, rerr := s.record(ctx, p, d, cursor)
+		if rerr != nil {
+			return Outcome{}, errors.Join(err, rerr)
 		}
-		return Outcome{}, err
+		return out, err
 	}
 	s.o.Log.Warn("a delivery is kept and not started yet; trying again", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "delivery", d.ID, "error", err)
 	d.Reason, d.Attempts = reasonOf(err), 1
@@ -158,8 +163,11 @@ func (s *Service) Replay(ctx context.Context, p identity.Principal, id, key stri
 	if err != nil {
 		return Outcome{}, err
 	}
-	if d.Decision == store.DeliveryRefused && d.PayloadSize == 0 {
-		return Outcome{}, fault.Newf(fault.Conflict, "delivery %q was refused, and nothing of it was kept; let its sender send it again", id)
+	if d.PayloadSize == 0 && (d.Decision == store.DeliveryRefused || d.Decision == store.DeliveryIgnored) {
+		return Outcome{}, fault.Newf(fault.Conflict, "delivery %q was %s, and nothing of it was kept; let its sender send it again", id, d.Decision)
+	}
+	if d.Decision == store.DeliveryStarted && d.PayloadSize == 0 {
+		return Outcome{}, fault.Newf(fault.Conflict, "what delivery %q has brought was deleted with its execution %q; let its sender send it again", id, d.Execution)
 	}
 	triggers, err := s.o.Triggers.InForce(ctx, p, d.WorkflowID)
 	if err != nil {

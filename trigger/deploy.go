@@ -28,6 +28,9 @@ func (s *Service) Deploy(ctx context.Context, p identity.Principal, workflow str
 	mu.Lock()
 	defer mu.Unlock()
 	d := deployment(p.Workspace, workflow, r)
+	if !p.IsSystem() {
+		d.By = p.User
+	}
 	if err := s.o.Triggers.Prepare(ctx, p, d); err != nil {
 		return err
 	}
@@ -47,9 +50,13 @@ func now() time.Time { return time.Now() }
 
 // register brings a pending deployment to its end, good or bad.
 func (s *Service) register(ctx context.Context, p identity.Principal, d store.Deployment) error {
-	problems := s.registerAll(ctx, p, d)
+	former, err := s.o.Triggers.InForce(ctx, p, d.WorkflowID)
+	if err != nil {
+		return s.failed(ctx, p, d, err)
+	}
+	problems := s.registerAll(ctx, p, d, former)
 	if len(problems) == 0 {
-		problems = s.conflicts(d.Triggers)
+		problems = append(s.conflicts(d.Triggers), s.pageConflicts(d.Triggers)...)
 	}
 	if len(problems) > 0 {
 		refusal := refusalOf(problems)
@@ -58,8 +65,7 @@ func (s *Service) register(ctx context.Context, p identity.Principal, d store.De
 		}
 		return refusal
 	}
-	former, err := s.o.Triggers.InForce(ctx, p, d.WorkflowID)
-	if err != nil {
+	if former, err = s.o.Triggers.InForce(ctx, p, d.WorkflowID); err != nil { // as they are now
 		return s.failed(ctx, p, d, err)
 	}
 	// What is due until this moment is of the former revision, and all after it of the new one.
@@ -72,7 +78,7 @@ func (s *Service) register(ctx context.Context, p identity.Principal, d store.De
 		}
 	}
 	for i := range d.Triggers {
-		if err := s.scheduleFrom(&d.Triggers[i], at); err != nil {
+		if err := errors.Join(s.scheduleFrom(&d.Triggers[i], at), s.standFrom(&d.Triggers[i], former, at)); err != nil {
 			return s.failed(ctx, p, d, err)
 		}
 	}
@@ -110,13 +116,20 @@ func refusalOf(problems []problem) *fault.Error {
 	return e
 }
 
-// registerAll lets each source register its triggers, at the same time, and notes how far that is.
-func (s *Service) registerAll(ctx context.Context, p identity.Principal, d store.Deployment) (problems []problem) {
+// registerAll lets each source register its triggers, at the same time, and notes how far that is. Triggers get the cursors that their sources begin with.
+func (s *Service) registerAll(ctx context.Context, p identity.Principal, d store.Deployment, former []store.Trigger) (problems []problem) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, t := range d.Triggers {
+	for i := range d.Triggers {
 		all.Go(func() {
-			err := s.registerOne(ctx, t)
+			t := &d.Triggers[i]
+			var before []byte
+			for _, one := range former {
+				if one.Node == t.Node && one.Kind == t.Kind {
+					before = one.Cursor
+				}
+			}
+			err := s.registerOne(ctx, t, before)
 			state, reason := store.TriggerActive, ""
 			if err != nil {
 				state, reason = store.TriggerFailed, fault.From(err).Message
@@ -135,7 +148,8 @@ func (s *Service) registerAll(ctx context.Context, p identity.Principal, d store
 	return problems
 }
 
-func (s *Service) registerOne(ctx context.Context, t store.Trigger) (err error) {
+// registerOne registers a trigger. Before is the cursor of the trigger whose place it takes.
+func (s *Service) registerOne(ctx context.Context, t *store.Trigger, before []byte) (err error) {
 	source, err := s.source(t.Kind)
 	if err != nil {
 		return err
@@ -143,16 +157,34 @@ func (s *Service) registerOne(ctx context.Context, t store.Trigger) (err error) 
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
 	defer recovered(t.Kind, &err)
-	whole := s.trigger(t)
+	whole := s.trigger(*t)
+	if account, ok, err := s.AccountOf(ctx, *t); err != nil {
+		return err
+	} else if ok && s.o.Callback != nil {
+		whole.Callback = s.o.Callback(account)
+	}
 	if err := source.Register(ctx, whole); err != nil {
 		return err
+	}
+	if listener, ok := source.(Positioner); ok {
+		from := whole
+		from.Cursor = before
+		if t.Cursor, err = listener.Position(ctx, from); err != nil {
+			return err
+		}
 	}
 	if r, ok := source.(Receiver); ok {
 		if _, err := r.Route(whole); err != nil {
 			return err
 		}
 	}
-	return s.scheduleFrom(&t, now())
+	if p, ok := source.(Presenter); ok {
+		if _, err := p.Page(whole); err != nil {
+			return err
+		}
+	}
+	probe := *t // it is scheduled when it is put in force
+	return s.scheduleFrom(&probe, now())
 }
 
 // recovered makes an error of a defect of a source.
@@ -185,11 +217,10 @@ func (s *Service) scheduleFrom(t *store.Trigger, at time.Time) (err error) {
 func (s *Service) conflicts(list []store.Trigger) (problems []problem) {
 	taken := map[string]string{}
 	for _, t := range list {
-		r, ok := s.sources[t.Kind].(Receiver)
+		route, _, ok, err := s.routeOf(t)
 		if !ok {
 			continue
 		}
-		route, err := r.Route(s.trigger(t))
 		if err != nil {
 			problems = append(problems, problem{t.Node, fault.From(err)})
 			continue
@@ -228,6 +259,9 @@ func (s *Service) changed(workspace, workflow string) {
 	s.routes.forget(workflowKey{workspace, workflow})
 	nudge(s.clock.wake)
 	nudge(s.ears.wake)
+	if s.o.Changed != nil {
+		s.o.Changed()
+	}
 }
 
 // unregister lets sources undo what they have made outside for triggers that are no longer in force.
@@ -263,7 +297,9 @@ func (s *Service) resume(ctx context.Context) {
 		}
 		if err := s.resumeOne(ctx, d); err != nil {
 			s.o.Log.Warn("a deployment that was not finished has failed", "workspace", d.Workspace, "workflow", d.WorkflowID, "error", err)
+			continue
 		}
+		s.o.Log.Info("a deployment that was not finished is in force now", "workspace", d.Workspace, "workflow", d.WorkflowID, "revision", d.Revision)
 	}
 }
 

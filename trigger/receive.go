@@ -3,7 +3,6 @@ package trigger
 import (
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // routes keeps the routes of workflows that were asked for lately, until their triggers change.
 type routes struct {
 	mu    sync.Mutex
-	known map[workflowKey][]routed
+	known map[workflowKey]doors
 	// changes counts, so that what was read before a change is not kept after it.
 	changes uint64
 }
@@ -26,7 +25,13 @@ type routes struct {
 // maxRoutes is how many workflows are kept.
 const maxRoutes = 4096
 
-// routed is a trigger that takes requests.
+// doors are the triggers of a workflow that take requests, and those that have a page.
+type doors struct {
+	routes []routed
+	pages  []presented
+}
+
+// routed is a trigger that takes requests. Without a source the channel of its account takes them.
 type routed struct {
 	trigger  store.Trigger
 	source   Receiver
@@ -85,8 +90,8 @@ func (r *routed) match(parts []string) (params map[string]string, ok bool) {
 	return params, true
 }
 
-// load returns the routes of a workflow.
-func (s *Service) load(ctx context.Context, k workflowKey) ([]routed, error) {
+// load returns the triggers of a workflow that take requests or have a page.
+func (s *Service) load(ctx context.Context, k workflowKey) (doors, error) {
 	r := &s.routes
 	r.mu.Lock()
 	list, known := r.known[k]
@@ -97,22 +102,15 @@ func (s *Service) load(ctx context.Context, k workflowKey) ([]routed, error) {
 	}
 	stored, err := s.o.Triggers.InForce(ctx, identity.System(k.workspace), k.workflow)
 	if err != nil {
-		return nil, err
+		return doors{}, err
 	}
 	for _, t := range stored {
-		source, ok := s.sources[t.Kind].(Receiver)
-		if !ok {
-			continue
-		}
-		route, err := source.Route(s.trigger(t))
-		if err != nil {
+		if err := s.open(&list, t); err != nil {
 			s.o.Log.Error("a trigger that was deployed takes no requests", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
-			continue
 		}
-		list = append(list, routed{t, source, segments(route.Path), route.Methods})
 	}
 	// Of two that fit, the one whose path says more comes first.
-	slices.SortStableFunc(list, func(a, b routed) int { return slices.CompareFunc(a.segments, b.segments, comparePart) })
+	slices.SortStableFunc(list.routes, func(a, b routed) int { return slices.CompareFunc(a.segments, b.segments, comparePart) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.changes == changes && len(stored) > 0 { // who has none is not worth a place
@@ -122,6 +120,36 @@ func (s *Service) load(ctx context.Context, k workflowKey) ([]routed, error) {
 		r.known[k] = list
 	}
 	return list, nil
+}
+
+// routeOf is where a trigger takes requests, and what takes them; false: it takes none.
+func (s *Service) routeOf(t store.Trigger) (r Route, source Receiver, ok bool, err error) {
+	switch source := s.sources[t.Kind].(type) {
+	case Receiver:
+		r, err = source.Route(s.trigger(t))
+		return r, source, true, err
+	case Shared:
+		return sharedRoute(source, &t), nil, true, nil
+	}
+	return r, nil, false, nil
+}
+
+// open adds a trigger, if it takes requests or has a page.
+func (s *Service) open(list *doors, t store.Trigger) (err error) {
+	defer recovered(t.Kind, &err)
+	if source, ok := s.sources[t.Kind].(Presenter); ok {
+		page, err := source.Page(s.trigger(t))
+		if err != nil {
+			return err
+		}
+		list.pages = append(list.pages, presented{t, source, page})
+		return nil
+	}
+	route, source, ok, err := s.routeOf(t)
+	if ok && err == nil {
+		list.routes = append(list.routes, routed{t, source, segments(route.Path), route.Methods})
+	}
+	return err
 }
 
 func comparePart(a, b string) int {
@@ -172,8 +200,8 @@ func (s *Service) Find(ctx context.Context, workspace, workflow, path, method st
 	if err != nil {
 		return nil, Unknown()
 	}
-	for i := range list {
-		r := &list[i]
+	for i := range list.routes {
+		r := &list.routes[i]
 		params, ok := r.match(parts)
 		if !ok {
 			continue
@@ -212,9 +240,7 @@ type Door struct {
 func (d *Door) Receive(ctx context.Context, r *Request, follow func(execution string)) (Outcome, error) {
 	s, t := d.s, d.trigger
 	r.Path, r.PathParams, r.Received = d.path, d.params, now()
-	r.KeepFile = func(ctx context.Context, content io.Reader) (store.Blob, error) {
-		return s.o.Blobs.Put(ctx, identity.System(t.Workspace), content)
-	}
+	r.KeepFile = s.trigger(t).KeepFile
 	verdict, err := d.ask(ctx, r)
 	if err != nil {
 		s.refuse(ctx, t, err)
@@ -260,15 +286,34 @@ func (r *refusals) room(k workflowKey, at int64) bool {
 	return room
 }
 
-// refuse records that a request was refused, without anything that it has brought.
+// RecordedError is a refusal with what is recorded of it. Its sender is told the whole, which may repeat what was sent.
+type RecordedError struct {
+	error
+	reason string
+}
+
+// Recorded says what is recorded of a refusal. The reason must not hold anything that was sent.
+func Recorded(err error, reason string) error { return &RecordedError{err, reason} }
+
+// Unwrap is the refusal as the sender is told it.
+func (e *RecordedError) Unwrap() error { return e.error }
+
+// refuse records that a request was refused, without anything that it has brought: what is wrong with it is told to its sender, and recorded as far as
+// the source says by [Recorded] that it repeats nothing of it.
 func (s *Service) refuse(ctx context.Context, t store.Trigger, cause error) {
 	reason := fault.From(cause)
 	at := now().UnixMilli()
 	if reason.Code.Class() == fault.ClassInternal || !s.refused.room(workflowKey{t.Workspace, t.WorkflowID + "/" + t.Node}, at) {
 		return
 	}
+	told := reason.Message
+	if e, ok := errors.AsType[*RecordedError](cause); ok {
+		told = e.reason
+	} else if reason.Code.Class() == fault.ClassInvalid {
+		told = "it cannot be taken as it was sent; its sender was told why"
+	}
 	d := newDelivery(t, at)
-	d.Decision, d.Reason = store.DeliveryRefused, string(reason.Code)+": "+reason.Message
+	d.Decision, d.Reason = store.DeliveryRefused, string(reason.Code)+": "+told
 	if err := s.o.Triggers.Record(context.WithoutCancel(ctx), identity.System(t.Workspace), d, nil); err != nil {
 		s.o.Log.Warn("a refused request could not be recorded", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
 	}

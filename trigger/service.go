@@ -3,6 +3,7 @@ package trigger
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -27,6 +28,12 @@ type Options struct {
 	Revision func(ctx context.Context, p identity.Principal, workflow string, revision int64) (Revision, error)
 	// Start starts an execution and records the delivery together with it.
 	Start func(ctx context.Context, p identity.Principal, s Start) (host.Started, error)
+	// CredentialID is the id of the credential that a name or an id stands for; [store.ErrNotFound] if there is none. Nil: no trigger shares an account.
+	CredentialID func(ctx context.Context, workspace, name string) (string, error)
+	// Callback is the address of an account; empty: it has none. May be nil.
+	Callback func(a store.Account) string
+	// Changed is called when the triggers in force have changed. May be nil.
+	Changed func()
 	// PublicURL is where requests reach this instance; empty: nowhere.
 	PublicURL string
 	// LongestNap is how long the time is not looked at, 10 s when zero: the clock may be set, and the machine may sleep, which waiting does not see.
@@ -104,10 +111,11 @@ func New(o Options) *Service {
 		}
 		s.sources[source.Kind()] = source
 	}
-	s.routes.known, s.waiters.of, s.refused.of = map[workflowKey][]routed{}, map[store.Ref][]chan struct{}{}, map[workflowKey][]int64{}
+	s.routes.known, s.waiters.of, s.refused.of = map[workflowKey]doors{}, map[store.Ref][]chan struct{}{}, map[workflowKey][]int64{}
 	s.clock, s.sweep, s.ears = newClock(s), newSweep(s), newListeners(s)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.working, s.rest = context.WithCancel(s.ctx)
+	s.join()
 	return s
 }
 
@@ -143,7 +151,12 @@ func (s *Service) Close() {
 
 // trigger is a stored trigger as its source sees it.
 func (s *Service) trigger(t store.Trigger) Trigger {
-	return Trigger{Trigger: t, Open: s.o.Credentials(t.Workspace), Address: s.Address(t.Workspace, t.WorkflowID)}
+	return Trigger{
+		Trigger: t, Open: s.o.Credentials(t.Workspace), Address: s.Address(t.Workspace, t.WorkflowID),
+		KeepFile: func(ctx context.Context, content io.Reader) (store.Blob, error) {
+			return s.o.Blobs.Put(ctx, identity.System(t.Workspace), content)
+		},
+	}
 }
 
 // DefaultWorkspace is the one that the addresses of triggers need not name.
@@ -189,6 +202,15 @@ func (s *Service) source(kind string) (Source, error) {
 
 // Registers says whether triggers of a kind can be registered.
 func (s *Service) Registers(kind string) bool { return s.sources[kind] != nil }
+
+// StartsByItself says whether triggers of a kind start executions without a user who wants them: a request, a time, a message or a visitor does.
+func (s *Service) StartsByItself(kind string) bool {
+	switch s.sources[kind].(type) {
+	case Receiver, Scheduler, Listener, Presenter, Shared:
+		return true
+	}
+	return false
+}
 
 func (s *Service) lock(k workflowKey) *sync.Mutex {
 	mu, _ := s.locks.LoadOrStore(k, &sync.Mutex{})

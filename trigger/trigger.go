@@ -21,8 +21,8 @@ import (
 	"tandem/store"
 )
 
-// Source is what starts executions for one kind of trigger. It is at least one of [Receiver], [Scheduler] and [Listener], unless people start what it
-// stands for. It is used by several goroutines at once.
+// Source is what starts executions for one kind of trigger. It is at least one of [Receiver], [Scheduler], [Listener], [Shared] and [Presenter], unless people start
+// what it stands for. It is used by several goroutines at once.
 type Source interface {
 	// Kind is the kind of node that it is the source of, such as TRIGGER.WEBHOOK.
 	Kind() string
@@ -59,12 +59,23 @@ type Scheduler interface {
 type Listener interface {
 	Source
 	// Listen hands over what arrives until the context ends. It begins where the cursor of the trigger says, and returns early only with an error; then it
-	// is begun again after a pause.
+	// is begun again after a pause, from the cursor that is stored by then. It calls [Trigger.Ready] once it hears what arrives. Of one trigger one Listen
+	// runs at a time, also while the workflow is deployed anew.
 	Listen(ctx context.Context, t Trigger, deliver Deliver) error
 }
 
+// Positioner is a [Listener] whose triggers begin at the moment of their deployment, even if nobody is able to listen then.
+type Positioner interface {
+	Listener
+	// Position returns the cursor that a trigger begins with. It is called while the trigger is deployed, after Register. The cursor of t is that of the
+	// trigger of the same node which is in force so far, nil if there is none; if Position returns nil, the new trigger goes on from where that one is when
+	// it is replaced. An error keeps the trigger from being deployed.
+	Position(ctx context.Context, t Trigger) ([]byte, error)
+}
+
 // Deliver takes an event of a [Listener]. It returns without an error once the event and the cursor are on disk; one whose key is known changes the
-// cursor alone. After an error the same event has to be delivered again.
+// cursor alone. After an error the same event has to be delivered again. Once another revision is in force, an event with a cursor is refused with a
+// *[store.SupersededError]: the listener of that revision delivers it.
 type Deliver func(ctx context.Context, e Event, cursor []byte) error
 
 // Trigger is a trigger of a deployed workflow, or of one that is being deployed, as its source sees it.
@@ -74,6 +85,15 @@ type Trigger struct {
 	Open credential.Opener
 	// Address is where the requests of the workflow come to, without the trigger's own path; empty: this instance has no address.
 	Address string
+	// Callback is the address of the account that a [Shared] source's trigger is registered for; empty: it has none.
+	Callback string
+	// KeepFile keeps the content of a file and returns the hash of it. It returns when the content is on disk.
+	KeepFile func(ctx context.Context, r io.Reader) (store.Blob, error)
+
+	// Ready and Move are there for a [Listener] while it listens. Ready says that it hears what arrives from now on, which people are told; it may be called
+	// again. Move keeps how far the listener has come without an event.
+	Ready func()
+	Move  func(ctx context.Context, cursor []byte) error
 }
 
 // Event is something that starts an execution.
@@ -82,8 +102,12 @@ type Event struct {
 	Key string
 	// Payload is what the trigger brings, a JSON object. It is kept, so it must not hold secrets.
 	Payload json.RawMessage
+	// Conversation is the one that it is part of; empty: none.
+	Conversation string
 	// Ignored is why nothing is started; the event is kept in the history all the same. Empty: an execution is.
 	Ignored string
+	// Time is when it happened, as its sender says. Triggers that share an account leave out what happened before they were deployed. Zero: nobody knows.
+	Time time.Time
 }
 
 // Route is where a trigger takes requests.
@@ -91,6 +115,8 @@ type Route struct {
 	// Path is below the address of the workflow. A part in braces, as in "/orders/{id}", stands for any one part.
 	Path    string
 	Methods []string
+	// Reply is how senders are answered; empty: at once. What a FLOW.RESPOND node says reaches a sender only where this is [ReplyNode].
+	Reply Reply
 }
 
 // Request is a request that has come to a trigger.

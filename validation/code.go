@@ -12,6 +12,7 @@ import (
 
 	"tandem/fault"
 	"tandem/sandbox"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -29,7 +30,9 @@ def main(source):
     for mode in ("exec", "eval"):
         try:
             compile(text, "<conversion>", mode)
-            return None
+            if any(word in text for word in ("def ", "lambda", "class ", "import ", "main")) or text.replace(".", "").isidentifier():
+                return None
+            return {"line": None, "message": "it defines no function; write def main(data): ..."}
         except SyntaxError as e:
             problem = {"line": e.lineno, "message": e.msg}
         except ValueError as e:
@@ -44,7 +47,8 @@ function main(source) {
   for (const text of ["return (" + source + "\n)", source]) {
     try {
       new Function(text)
-      return null
+      if (/\bfunction\b|=>|\bclass\b|\)\s*\{|[\w$]\s*\.\s*[\w$]+\s*;?\s*$|\bmain\b/.test(source)) return null
+      return {line: null, message: "it defines no function; write function main(data) { ... }"}
     } catch (e) {
       problem = {line: null, message: String(e.message)}
     }
@@ -133,10 +137,8 @@ func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflo
 				continue
 			}
 			if err := s.check(language, source.Str); err != nil {
-				problems = append(problems, workflow.Problem{
-					Severity: workflow.SeverityError, Code: ProblemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path),
-					Message: fmt.Sprintf("the %s code does not parse: %s", language, err.Error()),
-				})
+				problem := workflow.Problem{Severity: workflow.SeverityError, Code: ProblemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path)}
+				problems = append(problems, problem.Saying(text.Of("the %s code cannot be run: %s", language, err.Error())))
 			}
 		}
 	}

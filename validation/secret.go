@@ -2,12 +2,12 @@ package validation
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"tandem/credential"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -24,16 +24,16 @@ func InlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflo
 			continue
 		}
 		p := workflow.Problem{Severity: workflow.SeverityError, Code: node.ProblemInlineSecret, Path: found.Path}
-		remedy := "create a credential with it (POST /api/v1/credentials), set credential_id to its name and remove it here"
+		remedy := text.Of("create a credential with it (POST /api/v1/credentials), set credential_id to its name and remove it here")
 		if !strings.Contains(found.Path, ".configurations.") {
-			remedy = "keep it in a credential of the node that needs it, or hand it over as an input when an execution is started"
+			remedy = text.Of("keep it in a credential of the node that needs it, or hand it over as an input when an execution is started")
 		}
-		p.Message = fmt.Sprintf("%s is a secret, which a workflow must not hold: everybody who may read the workflow could read it; %s", found.What, remedy)
+		words := text.Of("%s is a secret, which a workflow must not hold: everybody who may read the workflow could read it; %s", found.What, remedy)
 		if !found.Certain {
 			p.Severity = workflow.SeverityWarning
-			p.Message = fmt.Sprintf("%s may be a secret, which a workflow must not hold; if it is, %s", found.What, remedy)
+			words = text.Of("%s may be a secret, which a workflow must not hold; if it is, %s", found.What, remedy)
 		}
-		problems = append(problems, p)
+		problems = append(problems, p.Saying(words))
 	}
 	return problems
 }

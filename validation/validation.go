@@ -20,6 +20,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -90,9 +91,11 @@ func (c Checker) problems(source *workflow.Source) []workflow.Problem {
 		n := &source.Definition.Nodes[i]
 		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
 		if _, known := c.Kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
-			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
+			p.Code = workflow.ProblemUnknownKind
+			p = p.Saying(text.Of("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind))
 		} else if known && !c.runnable(n.Kind()) {
-			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
+			p.Code = node.ProblemUnsupported
+			p = p.Saying(text.Of("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind()))
 		} else {
 			continue
 		}
@@ -124,7 +127,7 @@ func (c Checker) idleFillings(def *workflow.Definition, known []workflow.Problem
 			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
 			continue
 		}
-		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at, Message: node.NothingToFill})
+		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at}.Saying(node.NothingToFill()))
 	}
 	return found
 }

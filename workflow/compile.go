@@ -43,7 +43,7 @@ func assemble(b *bodies) *Graph {
 		g.Nodes[i] = GraphNode{
 			ID: node.ID, Name: node.Name, Kind: node.Kind(), Segment: segment(node.ID),
 			Body: b.of[i], Local: -1, Opens: b.opens[i], Feeds: -1,
-			Attached: l.attached[i], Uses: l.uses[i], Plan: l.plans[i],
+			Attached: l.attached[i], Uses: l.uses[i], Pinned: len(node.Pinned) > 0, Plan: l.plans[i],
 		}
 		if g.Nodes[i].Name == "" {
 			g.Nodes[i].Name = node.ID
@@ -106,7 +106,7 @@ func triggersOf(l *linked) []int {
 	}
 	var triggers []int
 	for i := range l.def.Nodes {
-		if l.def.Nodes[i].Type == typeTrigger && !l.plans[i].Disabled && (named[i] || len(l.def.Triggers) == 0) {
+		if l.def.Nodes[i].Type == typeTrigger && !l.plans[i].Disabled && len(l.def.Nodes[i].Pinned) == 0 && (named[i] || len(l.def.Triggers) == 0) {
 			triggers = append(triggers, i)
 		}
 	}

@@ -10,6 +10,20 @@ type Definition struct {
 	Connections []Connection `json:"connections"`
 	// Triggers names the TRIGGER nodes that can start the workflow. Empty means all enabled ones.
 	Triggers []string `json:"triggers"`
+	// Notes are what authors write beside the nodes. They change nothing in a run and are part of a revision.
+	Notes []Note `json:"notes,omitempty"`
+	// Tests are those that stand in the file ("tandem test"). They change nothing in a run and are part of a revision.
+	Tests []Test `json:"tests,omitempty"`
+}
+
+// Note is a remark on the canvas of an editor.
+type Note struct {
+	ID       string    `json:"id"`
+	Text     string    `json:"text"`
+	Position *Position `json:"position,omitempty"`
+	// Width and Height are those of its frame; zero leaves them to the editor.
+	Width  float64 `json:"width,omitempty"`
+	Height float64 `json:"height,omitempty"`
 }
 
 // Metadata describes a workflow. The fields that the server owns are read from files and ignored on write; they are
@@ -53,6 +67,9 @@ type Node struct {
 	OutputParams   json.RawMessage `json:"output_params"`
 	AttachedNodes  []string        `json:"attached_nodes,omitempty"`
 	Position       *Position       `json:"position,omitempty"`
+	// Pinned, in the definition of a test, are outputs by key that the node has instead of running; an empty object says that it may not run, and
+	// fails if it is reached. No other definition can have it.
+	Pinned json.RawMessage `json:"pinned,omitempty"`
 }
 
 // Position is where an editor draws a node.

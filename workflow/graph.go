@@ -45,7 +45,9 @@ type GraphNode struct {
 	Attached bool
 	// Uses are the attached nodes of an AI_AGENT node, in the order it names them.
 	Uses []int
-	Plan Plan
+	// Pinned nodes do not run and have outputs that somebody gave, in a test.
+	Pinned bool
+	Plan   Plan
 }
 
 // Edge is a connection of a compiled graph.

@@ -56,6 +56,22 @@ func Encode(def *Definition) []byte {
 	}
 	e.close(']')
 	e.texts("triggers", def.Triggers)
+	if len(def.Notes) > 0 {
+		e.key("notes")
+		e.out = append(e.out, '[')
+		for i := range def.Notes {
+			e.note(&def.Notes[i])
+		}
+		e.close(']')
+	}
+	if len(def.Tests) > 0 {
+		e.key("tests")
+		e.out = append(e.out, '[')
+		for i := range def.Tests {
+			e.test(&def.Tests[i])
+		}
+		e.close(']')
+	}
 	e.close('}')
 	return e.out[:len(e.out)-1]
 }
@@ -131,12 +147,34 @@ func (e *encoder) node(n *Node) {
 	if len(n.AttachedNodes) > 0 {
 		e.texts("attached_nodes", n.AttachedNodes)
 	}
-	if n.Position != nil {
-		e.open("position")
-		e.number("x", n.Position.X)
-		e.number("y", n.Position.Y)
-		e.close('}')
+	e.position(n.Position)
+	if len(n.Pinned) > 0 {
+		e.raw("pinned", n.Pinned)
 	}
+	e.close('}')
+}
+
+func (e *encoder) note(n *Note) {
+	e.out = append(e.out, '{')
+	e.text("id", n.ID)
+	e.text("text", n.Text)
+	e.position(n.Position)
+	if n.Width != 0 {
+		e.number("width", n.Width)
+	}
+	if n.Height != 0 {
+		e.number("height", n.Height)
+	}
+	e.close('}')
+}
+
+func (e *encoder) position(p *Position) {
+	if p == nil {
+		return
+	}
+	e.open("position")
+	e.number("x", p.X)
+	e.number("y", p.Y)
 	e.close('}')
 }
 

@@ -74,6 +74,10 @@ type Plan struct {
 	Keys []string
 	// KeyAliases maps accepted spellings of output keys to the key: "main" to "result".
 	KeyAliases map[string]string
+	// Instead are the keys that the node produces in the place of its main key, such as "timeout".
+	Instead []string
+	// StandIn are the keys that default_output has payloads for, where it has to name keys and what it names is known.
+	StandIn    []string
 	Effect     Effect
 	MaxRetries int
 	// TimeoutMS limits one attempt.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // linked is a definition whose names were looked up: nodes by index, their kinds and plans, connections with both ends.
@@ -92,6 +94,10 @@ func (l *linked) linkNode(i int, kinds Kinds) {
 		return
 	}
 	l.known[i] = true
+	if len(node.Pinned) > 0 {
+		l.plans[i] = pinnedPlan(kind, node)
+		return
+	}
 	plan, problems := kind.Plan(node)
 	l.plans[i] = plan
 	for _, p := range problems {
@@ -128,14 +134,14 @@ func (l *linked) unknownKind(i int, node *Node, kinds Kinds) Problem {
 			return errorAt(ProblemUnknownKind, nodePath(i)+".type", "the node has no type; use one of: %s", listed(types))
 		}
 		return errorAt(ProblemUnknownKind, nodePath(i)+".type", "no type is called %q%s", node.Type,
-			l.suggest(node.Type, types, "use one of: "+listed(types)))
+			l.suggest(node.Type, types, text.Of("use one of: %s", listed(types))))
 	}
 	if node.Subtype == "" {
 		return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "the node has no subtype; of the type %s there is: %s", node.Type,
 			listed(subtypes))
 	}
 	return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "%s has no subtype %q%s", node.Type, node.Subtype,
-		l.suggest(node.Subtype, subtypes, "use one of: "+listed(subtypes)))
+		l.suggest(node.Subtype, subtypes, text.Of("use one of: %s", listed(subtypes))))
 }
 
 func (l *linked) linkAttached() {
@@ -229,26 +235,42 @@ func (l *linked) end(id string, connection int, field string) (int, bool) {
 }
 
 // suggestID offers the id of the node that has the name, else the nearest id.
-func (l *linked) suggestID(id string) string {
-	const otherwise = "add the node, or give the id of one that is there"
+func (l *linked) suggestID(id string) text.Text {
+	otherwise := text.Of("add the node, or give the id of one that is there")
 	if l.hints == 0 {
-		return "; " + otherwise
+		return text.Of("; %s", otherwise)
 	}
 	for i := range min(len(l.def.Nodes), 4096) {
 		if node := &l.def.Nodes[i]; node.Name == id && node.ID != "" {
-			return "; use the id of the node with this name, \"" + node.ID + "\""
+			return text.Of("; use the id of the node with this name, %q", node.ID)
 		}
 	}
 	return l.suggest(id, l.ids, otherwise)
 }
 
 // suggest is suggestion, as long as there are hints to be had.
-func (l *linked) suggest(name string, candidates []string, otherwise string) string {
+func (l *linked) suggest(name string, candidates []string, otherwise text.Text) text.Text {
 	if l.hints == 0 {
-		return "; " + otherwise
+		return text.Of("; %s", otherwise)
 	}
 	l.hints--
 	return suggestion(name, candidates, otherwise)
+}
+
+// suggestKey is the tail of a message about a key that a node does not produce: the nearest one, if there are hints to be had, and all of them.
+func (l *linked) suggestKey(key string, keys []string) text.Text {
+	if len(keys) == 0 {
+		return text.Of("; it produces none, so remove the connection")
+	}
+	near := ""
+	if l.hints > 0 {
+		l.hints--
+		near = fault.Nearest(key, keys)
+	}
+	if near == "" {
+		return text.Of("; it produces %s", listed(keys))
+	}
+	return text.Of("; did you mean %q? It produces %s", near, listed(keys))
 }
 
 // checkKey brings an output key to its proper spelling and reports one that the node cannot produce.
@@ -276,17 +298,8 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 				}
 			}
 		}
-		remedy := l.suggest(key, keys, "")
-		switch {
-		case len(keys) == 0:
-			remedy = "; it produces none, so remove the connection"
-		case remedy == "; ":
-			remedy = "; it produces " + listed(keys)
-		default:
-			remedy += " It produces " + listed(keys)
-		}
 		l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key", "%q (%s) does not produce the key %q%s",
-			l.def.Nodes[from].ID, l.def.Nodes[from].Kind(), key, remedy))
+			l.def.Nodes[from].ID, l.def.Nodes[from].Kind(), key, l.suggestKey(key, keys)))
 		return key
 	}
 	main, one := plan.MainKey()

@@ -1,11 +1,14 @@
 package workflow
 
-import "tandem/fault"
+import (
+	"tandem/fault"
+	"tandem/text"
+)
 
 // suggestion is the tail of a message that offers the nearest name, or else another remedy.
-func suggestion(name string, candidates []string, otherwise string) string {
+func suggestion(name string, candidates []string, otherwise text.Text) text.Text {
 	if n := fault.Nearest(name, candidates); n != "" {
-		return "; did you mean \"" + n + "\"?"
+		return text.Of("; did you mean %q?", n)
 	}
-	return "; " + otherwise
+	return text.Of("; %s", otherwise)
 }

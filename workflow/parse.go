@@ -7,12 +7,15 @@ import (
 	"unicode/utf8"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Options say how a definition is read. The zero value is useful, except that older spellings of kinds need Kinds.
 type Options struct {
 	// Kinds resolves older spellings of kinds. Without it they stay as written.
 	Kinds Kinds
+	// Pinned lets nodes have pinned outputs, which only the definitions of tests have.
+	Pinned bool
 	// MaxBytes limits the file and MaxYAMLBytes a file in YAML, which takes several times the memory to read; MaxValues
 	// the values in it, MaxDepth how deep they nest; MaxNodes the nodes and MaxConnections the connections. Zero is the
 	// default.
@@ -72,7 +75,7 @@ func Parse(data []byte, opts Options) (*Source, []Problem) {
 	if fault != nil {
 		return nil, []Problem{fault.problem()}
 	}
-	s := &Source{Format: formatOf(text)}
+	s := &Source{Format: FormatOf(text)}
 	limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
 	var repeated []flaw
 	if s.Format == JSON {
@@ -87,7 +90,7 @@ func Parse(data []byte, opts Options) (*Source, []Problem) {
 	if fault != nil {
 		return nil, []Problem{fault.problem()}
 	}
-	d := &decoder{kinds: opts.Kinds, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections, repeated: make(map[string]bool, len(repeated))}
+	d := &decoder{kinds: opts.Kinds, pinned: opts.Pinned, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections, repeated: make(map[string]bool, len(repeated))}
 	for i := range repeated {
 		d.report(repeated[i].problem())
 		d.repeated[repeated[i].path] = true
@@ -131,8 +134,8 @@ func plainText(data []byte) (string, *flaw) {
 		int32(utf8.RuneCountInString(text[start:bad]) + 1)}
 }
 
-// formatOf tells JSON from YAML: a JSON object begins with a key in double quotes.
-func formatOf(text string) Format {
+// FormatOf tells JSON from YAML: a JSON object begins with a key in double quotes.
+func FormatOf(text string) Format {
 	text = strings.TrimLeft(text, " \t\r\n")
 	if strings.HasPrefix(text, "[") {
 		return JSON
@@ -199,6 +202,8 @@ func parentPath(path string) string {
 type decoder struct {
 	kinds                    Kinds
 	maxNodes, maxConnections int
+	// pinned says that nodes may have pinned outputs.
+	pinned bool
 	problemList
 	// repeated are the paths of keys that stand twice, which were noted when they were read.
 	repeated map[string]bool
@@ -216,15 +221,15 @@ func (s spot) String() string {
 	return payload.JoinKey(s.path, s.field)
 }
 
-func (d *decoder) wrongType(at spot, v *value, want string) {
+func (d *decoder) wrongType(at spot, v *value, want text.Text) {
 	if !d.full(ProblemWrongType) {
-		d.report(errorAt(ProblemWrongType, at.String(), "%s was expected, not %s; write one, or leave it out", want, v.kind))
+		d.report(errorAt(ProblemWrongType, at.String(), "%s was expected, not %s; write one, or leave it out", want, v.kind.words()))
 	}
 }
 
 // fields are the fields that an object of the format can have, in its order, and those it is known to have had.
 type fields struct {
-	what    string
+	what    text.Text
 	known   []string
 	ignored func(folded string) bool
 	old     []string // read or dropped with a warning
@@ -242,7 +247,7 @@ func (d *decoder) each(path string, v *value, f *fields, read func(field string,
 		if !ok {
 			if (f.ignored == nil || !f.ignored(fold(n.text))) && !d.full(ProblemUnknownField) {
 				p := errorAt(ProblemUnknownField, payload.JoinKey(path, n.text), "%s has no field %s%s", f.what, shortened(n.text),
-					suggestion(n.text, f.known, "remove it or use one of: "+strings.Join(f.known, ", ")))
+					suggestion(n.text, f.known, text.Of("remove it or use one of: %s", strings.Join(f.known, ", "))))
 				p.Line, p.Column = int(n.line), int(n.col)
 				d.report(p)
 			}
@@ -276,7 +281,7 @@ func match(text string, known []string) (string, bool) {
 	return "", false
 }
 
-func (d *decoder) object(at spot, v *value, what string) bool {
+func (d *decoder) object(at spot, v *value, what text.Text) bool {
 	if v.kind != kindObject {
 		d.wrongType(at, v, what)
 		return false
@@ -294,9 +299,9 @@ func (d *decoder) text(to *string, at spot, v *value) {
 		if d.full(ProblemWrongType) {
 			return
 		}
-		d.report(errorAt(ProblemWrongType, at.String(), "a string was expected, not %s; put it in quotes: \"%s\"", v.kind, v.text))
+		d.report(errorAt(ProblemWrongType, at.String(), "a string was expected, not %s; put it in quotes: \"%s\"", v.kind.words(), v.text))
 	default:
-		d.wrongType(at, v, "a string")
+		d.wrongType(at, v, text.Of("a string"))
 	}
 }
 
@@ -307,19 +312,19 @@ func (d *decoder) texts(to *[]string, at spot, v *value) {
 		list := make([]string, 0, len(v.items()))
 		for i := range v.items() {
 			item := &v.items()[i]
-			text := item.text
+			word := item.text
 			if item.kind != kindString {
-				text = ""
+				word = ""
 				here := spot{path: payload.JoinIndex(at.String(), i)}
 				if item.kind == kindNull {
-					d.wrongType(here, item, "a string")
+					d.wrongType(here, item, text.Of("a string"))
 				}
-				d.text(&text, here, item)
+				d.text(&word, here, item)
 			}
-			list = append(list, text)
+			list = append(list, word)
 		}
 		*to = list
 	default:
-		d.wrongType(at, v, "a list of strings")
+		d.wrongType(at, v, text.Of("a list of strings"))
 	}
 }

@@ -4,17 +4,22 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"tandem/text"
 )
 
 // The fields of the format. What the server owns is passed over in files; what older files carry is read or dropped
 // with a warning.
 func definitionFields() *fields {
-	return &fields{what: "a workflow", known: []string{"metadata", "nodes", "connections", "triggers"}}
+	return &fields{
+		what: text.Of("a workflow"), known: []string{"metadata", "nodes", "connections", "triggers", "notes", "tests"},
+		ignored: func(folded string) bool { return folded == "source" || folded == "sourceformat" }, // a server tells them
+	}
 }
 
 func metadataFields() *fields {
 	return &fields{
-		what: "metadata",
+		what: text.Of("metadata"),
 		known: []string{
 			"id", "name", "icon_url", "description", "tags", "version", "parent_workflow", "settings",
 		},
@@ -30,37 +35,45 @@ func metadataFields() *fields {
 }
 
 func settingsFields() *fields {
-	return &fields{what: "settings", known: []string{
+	return &fields{what: text.Of("settings"), known: []string{
 		"timeout_seconds", "error_workflow", "max_concurrent_activations", "on_unresolved", "language",
 	}}
 }
 
-func nodeFields() *fields {
-	return &fields{
-		what: "a node",
+func nodeFields(pinned bool) *fields {
+	f := &fields{
+		what: text.Of("a node"),
 		known: []string{
 			"id", "name", "description", "type", "subtype", "configurations", "input_params", "output_params",
 			"attached_nodes", "position",
 		},
 		old: []string{"input_ports", "output_ports"},
 	}
+	if pinned {
+		f.known = append(f.known, "pinned")
+	}
+	return f
 }
 
 func connectionFields() *fields {
 	return &fields{
-		what:  "a connection",
+		what:  text.Of("a connection"),
 		known: []string{"id", "from_node", "to_node", "output_key", "conversion_function"},
 		old:   []string{"from_port", "to_port"},
 	}
 }
 
-func positionFields() *fields { return &fields{what: "a position", known: []string{"x", "y"}} }
+func noteFields() *fields {
+	return &fields{what: text.Of("a note"), known: []string{"id", "text", "position", "width", "height"}}
+}
+
+func positionFields() *fields { return &fields{what: text.Of("a position"), known: []string{"x", "y"}} }
 
 // definition reads the whole. It is nil when there is too much of it.
 func (d *decoder) definition(root *value) *Definition {
 	def := &Definition{Metadata: Metadata{Version: "1.0"}}
 	if root.kind != kindObject {
-		p := errorAt(ProblemWrongType, "", "a workflow is an object with metadata, nodes and connections, not %s; begin the file with one of these keys", root.kind)
+		p := errorAt(ProblemWrongType, "", "a workflow is an object with metadata, nodes and connections, not %s; begin the file with one of these keys", root.kind.words())
 		p.Line, p.Column = int(root.line), int(root.col)
 		d.report(p)
 		return nil
@@ -69,7 +82,7 @@ func (d *decoder) definition(root *value) *Definition {
 	d.each("", root, definitionFields(), func(field string, at spot, v *value) {
 		switch field {
 		case "metadata":
-			if v.kind != kindNull && d.object(at, v, "an object") {
+			if v.kind != kindNull && d.object(at, v, text.Of("an object")) {
 				d.metadata(&def.Metadata, at.String(), v)
 			}
 		case "nodes":
@@ -78,6 +91,10 @@ func (d *decoder) definition(root *value) *Definition {
 			connections = d.list(at, v)
 		case "triggers":
 			d.texts(&def.Triggers, at, v)
+		case "notes":
+			d.notes(def, at, v)
+		case "tests":
+			d.tests(def, at, v)
 		}
 	})
 	if nodes != nil {
@@ -90,7 +107,7 @@ func (d *decoder) definition(root *value) *Definition {
 			return nil
 		}
 		def.Nodes = make([]Node, len(nodes.items()))
-		f := nodeFields()
+		f := nodeFields(d.pinned)
 		for i := range nodes.items() {
 			d.node(&def.Nodes[i], nodePath(i), &nodes.items()[i], f)
 		}
@@ -122,9 +139,74 @@ func (d *decoder) list(at spot, v *value) *value {
 		return v
 	case kindNull:
 	default:
-		d.wrongType(at, v, "a list")
+		d.wrongType(at, v, text.Of("a list"))
 	}
 	return nil
+}
+
+// notes reads what the author wrote beside the nodes. A note without an id is given one by its place.
+func (d *decoder) notes(def *Definition, at spot, v *value) {
+	list := d.list(at, v)
+	if list == nil {
+		return
+	}
+	def.Notes = make([]Note, len(list.items()))
+	taken := make(map[string]bool, len(def.Notes))
+	f := noteFields()
+	for i := range list.items() {
+		n, path := &def.Notes[i], "notes["+strconv.Itoa(i)+"]"
+		if !d.object(spot{path: path}, &list.items()[i], text.Of("a note, which is an object,")) {
+			continue
+		}
+		d.each(path, &list.items()[i], f, func(field string, at spot, v *value) {
+			switch field {
+			case "id":
+				d.text(&n.ID, at, v)
+			case "text":
+				d.text(&n.Text, at, v)
+			case "position":
+				n.Position = d.position(at, v)
+			case "width":
+				d.length(&n.Width, at, v)
+			case "height":
+				d.length(&n.Height, at, v)
+			}
+		})
+		if n.ID != "" && taken[n.ID] {
+			d.report(errorAt(ProblemDuplicateID, path+".id", "another note has the id %q; give each note an id of its own, or leave it out", n.ID))
+		}
+		taken[n.ID] = true
+	}
+	for i, next := 0, 1; i < len(def.Notes); i++ {
+		for n := &def.Notes[i]; n.ID == ""; next++ {
+			if id := "note-" + strconv.Itoa(next); !taken[id] {
+				n.ID = id
+			}
+		}
+	}
+}
+
+// length reads a number that must not be negative.
+func (d *decoder) length(to *float64, at spot, v *value) {
+	if d.number(to, at, v); *to < 0 {
+		d.report(errorAt(ProblemWrongType, at.String(), "a length cannot be negative; write one such as 240, or leave the field out"))
+	}
+}
+
+// position reads where an editor draws something.
+func (d *decoder) position(at spot, v *value) *Position {
+	if v.kind == kindNull || !d.object(at, v, text.Of("an object with x and y")) {
+		return nil
+	}
+	p := &Position{}
+	d.each(at.String(), v, positionFields(), func(field string, at spot, v *value) {
+		if field == "x" {
+			d.number(&p.X, at, v)
+		} else {
+			d.number(&p.Y, at, v)
+		}
+	})
+	return p
 }
 
 func (d *decoder) metadata(m *Metadata, path string, v *value) {
@@ -149,7 +231,7 @@ func (d *decoder) metadata(m *Metadata, path string, v *value) {
 		case "parent_workflow":
 			d.text(&m.ParentWorkflow, at, v)
 		case "settings":
-			if v.kind != kindNull && d.object(at, v, "an object") {
+			if v.kind != kindNull && d.object(at, v, text.Of("an object")) {
 				d.settings(&m.Settings, at.String(), v)
 			}
 		}
@@ -168,6 +250,9 @@ func (d *decoder) settings(s *Settings, path string, v *value) {
 			d.text(&s.ErrorWorkflow, at, v)
 		case "max_concurrent_activations":
 			d.integer(&s.MaxConcurrentActivations, at, v)
+			if v.kind == kindNumber && v.text == "0" {
+				d.report(errorAt(ProblemSettings, at.String(), "max_concurrent_activations must be from 1 to %d, or absent for the default, not 0", maxConcurrentActivations))
+			}
 		case "on_unresolved":
 			if v.kind == kindNull { // a client's empty field, or an author who forgot the quotes
 				d.report(warningAt(ProblemAlias, at.String(),
@@ -192,7 +277,7 @@ func (d *decoder) number(to *float64, at spot, v *value) {
 		*to = n
 	case kindNull:
 	default:
-		d.wrongType(at, v, "a number")
+		d.wrongType(at, v, text.Of("a number"))
 	}
 }
 
@@ -206,14 +291,14 @@ func (d *decoder) integer(to *int, at spot, v *value) {
 		*to = int(n)
 	case kindNull:
 	default:
-		d.wrongType(at, v, "a whole number")
+		d.wrongType(at, v, text.Of("a whole number"))
 	}
 }
 
 func (d *decoder) node(n *Node, path string, v *value, f *fields) {
 	empty := json.RawMessage("{}")
 	n.Configurations, n.InputParams, n.OutputParams = empty, empty, empty
-	if !d.object(spot{path: path}, v, "a node, which is an object,") {
+	if !d.object(spot{path: path}, v, text.Of("a node, which is an object,")) {
 		return
 	}
 	d.each(path, v, f, func(field string, at spot, v *value) {
@@ -237,15 +322,10 @@ func (d *decoder) node(n *Node, path string, v *value, f *fields) {
 		case "attached_nodes":
 			d.texts(&n.AttachedNodes, at, v)
 		case "position":
-			if v.kind != kindNull && d.object(at, v, "an object with x and y") {
-				n.Position = &Position{}
-				d.each(at.String(), v, positionFields(), func(field string, at spot, v *value) {
-					if field == "x" {
-						d.number(&n.Position.X, at, v)
-					} else {
-						d.number(&n.Position.Y, at, v)
-					}
-				})
+			n.Position = d.position(at, v)
+		case "pinned":
+			if d.parameters(&n.Pinned, at, v); len(n.Pinned) == 0 {
+				n.Pinned = empty // it may not run
 			}
 		default:
 			d.report(warningAt(ProblemOldField, at.String(),
@@ -262,7 +342,7 @@ func (d *decoder) node(n *Node, path string, v *value, f *fields) {
 // parameters reads one of a node's raw objects, in canonical text.
 func (d *decoder) parameters(to *json.RawMessage, at spot, v *value) {
 	if v.kind != kindObject {
-		d.report(errorAt(ProblemWrongType, at.String(), "an object was expected, not %s; write {} or leave the field out", v.kind))
+		d.report(errorAt(ProblemWrongType, at.String(), "an object was expected, not %s; write {} or leave the field out", v.kind.words()))
 		return
 	}
 	if len(v.items()) > 0 {
@@ -317,7 +397,7 @@ func handingOn(config json.RawMessage) json.RawMessage {
 }
 
 func (d *decoder) connection(c *Connection, path string, v *value, f *fields) {
-	if !d.object(spot{path: path}, v, "a connection, which is an object,") {
+	if !d.object(spot{path: path}, v, text.Of("a connection, which is an object,")) {
 		return
 	}
 	port := ""

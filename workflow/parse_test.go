@@ -121,6 +121,58 @@ func TestParse(t *testing.T) {
 			t.Error("raw objects are not written compactly")
 		}
 	})
+	t.Run("Notes", func(t *testing.T) {
+		t.Parallel()
+		const yaml = "notes:\n- text: |\n    Ask *first*.\n  position: {x: 1, y: 2.5}\n  width: 240\n- {id: note-1, text: b, height: 9}\n" +
+			"source: what a server told\nsource_format: yaml\n"
+		s, problems := Parse([]byte(yaml), Options{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		encoded := string(Encode(s.Definition))
+		want := `"triggers":[],"notes":[{"id":"note-2","text":"Ask *first*.\n","position":{"x":1,"y":2.5},"width":240},{"id":"note-1","text":"b","height":9}]}`
+		if !strings.HasSuffix(encoded, want) {
+			t.Errorf("notes are written as %s", encoded)
+		}
+		again, problems := Parse([]byte(encoded), Options{})
+		if diff := cmp.Diff(s.Definition.Notes, again.Definition.Notes); diff != "" || len(problems) > 0 {
+			t.Error(diff, problems)
+		}
+		before := Hash(s.Definition)
+		if s.Definition.Notes[0].Text = "other"; Hash(s.Definition) == before {
+			t.Error("a note is no part of the revision")
+		}
+	})
+	t.Run("Tests", func(t *testing.T) {
+		t.Parallel()
+		const yaml = "tests:\n- name: big\n  node: a\n  inputs: {n: 1.50}\n  pinned: {z: {result: {b: 1, a: 2}}, c: {\"true\": 1}}\n" +
+			"  expect: {status: error, error_code: timeout, outputs: {a: {result: []}}}\n- name: whole\n"
+		s, problems := Parse([]byte(yaml), Options{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		encoded := string(Encode(s.Definition))
+		want := `"triggers":[],"tests":[{"name":"big","node":"a","inputs":{"n":1.50},"pinned":{"z":{"result":{"b":1,"a":2}},"c":{"true":1}},` +
+			`"expect":{"status":"ERROR","outputs":{"a":{"result":[]}},"error_code":"timeout"}},{"name":"whole"}]}`
+		if !strings.HasSuffix(encoded, want) {
+			t.Errorf("tests are written as %s", encoded)
+		}
+		again, problems := Parse([]byte(encoded), Options{})
+		if diff := cmp.Diff(s.Definition.Tests, again.Definition.Tests); diff != "" || len(problems) > 0 {
+			t.Error(diff, problems)
+		}
+		before := Hash(s.Definition)
+		if s.Definition.Tests[1].Name = "other"; Hash(s.Definition) == before {
+			t.Error("a test is no part of the revision")
+		}
+	})
+	t.Run("NodeThatMayNotRun", func(t *testing.T) {
+		t.Parallel()
+		s, problems := Parse([]byte(`{"nodes":[{"id":"a","type":"A","subtype":"B","pinned":{}}]}`), Options{Pinned: true})
+		if len(problems) > 0 || string(s.Definition.Nodes[0].Pinned) != "{}" || !strings.Contains(string(Encode(s.Definition)), `"pinned":{}`) {
+			t.Errorf("%v, %s", problems, Encode(s.Definition))
+		}
+	})
 	t.Run("MostNodesFit", func(t *testing.T) {
 		t.Parallel()
 		s, problems := Parse(Encode(largeDefinition(DefaultMaxNodes)), Options{})
@@ -203,9 +255,21 @@ func TestParseFieldProblems(t *testing.T) {
 		{"TriggersNoList", `{"triggers":{"a":1}}`, "1:13 wrong_type triggers"},
 		{"TimeoutNoNumber", `{"metadata":{"settings":{"timeout_seconds":"5"}}}`, "1:44 wrong_type metadata.settings.timeout_seconds"},
 		{"ManyDigits", `{"metadata":{"settings":{"max_concurrent_activations":` + strings.Repeat("9", 200) + `}}}`, "1:55 wrong_type metadata.settings.max_concurrent_activations"},
+		{"NoActivations", `{"metadata":{"settings":{"max_concurrent_activations":0}}}`, "1:55 invalid_settings metadata.settings.max_concurrent_activations"},
 		{"FractionForInteger", `{"metadata":{"settings":{"max_concurrent_activations":1.5}}}`, "1:55 wrong_type metadata.settings.max_concurrent_activations"},
 		{"UnquotedNull", "metadata: {settings: {on_unresolved: null}}", "1:38 ambiguous_spelling metadata.settings.on_unresolved"},
 		{"PositionNoObject", `{"nodes":[{"position":[1,2]}]}`, "1:23 wrong_type nodes[0].position"},
+		{"TestsNoList", `{"tests":"x"}`, "1:10 wrong_type tests"},
+		{"TestNoObject", `{"tests":["x"]}`, "1:11 wrong_type tests[0]"},
+		{"UnknownTestField", "tests:\n- name: a\n  pins: {}\n", "3:3 unknown_field tests[0].pins"},
+		{"UnknownExpectation", "tests:\n- expect: {state: ERROR}\n", "2:12 unknown_field tests[0].expect.state"},
+		{"PinWithoutKey", "tests:\n- pinned: {a: 1}\n", "2:15 wrong_type tests[0].pinned.a"},
+		{"OutputWithoutKey", "tests:\n- expect: {outputs: {a: [1]}}\n", "2:25 wrong_type tests[0].expect.outputs.a"},
+		{"NotesNoList", `{"notes":"x"}`, "1:10 wrong_type notes"},
+		{"NoteNoObject", `{"notes":["x"]}`, "1:11 wrong_type notes[0]"},
+		{"UnknownNoteField", "notes:\n- colour: red\n", "2:3 unknown_field notes[0].colour"},
+		{"NoteTwice", `{"notes":[{"id":"a"},{"id":"a"}]}`, "1:28 duplicate_id notes[1].id"},
+		{"NegativeWidth", `{"notes":[{"width":-1}]}`, "1:20 wrong_type notes[0].width"},
 		{"BranchTwice", `{"nodes":[{"id":"p","type":"CHOICE"}],"connections":[{"from_node":"p.a","to_node":"p","output_key":"b"}]}`,
 			"1:100 ambiguous_spelling connections[0].output_key"},
 	}

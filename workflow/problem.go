@@ -1,6 +1,10 @@
 package workflow
 
-import "fmt"
+import (
+	"fmt"
+
+	"tandem/text"
+)
 
 // Severity tells an error, which a workflow must not have to be saved, from a warning.
 type Severity string
@@ -23,6 +27,30 @@ type Problem struct {
 	// Line and Column are where the path stands in the file, counted from 1; 0 when unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
+	// Words are the message in the languages of readers; a problem without them has its message only. Set both with [Problem.Saying].
+	Words text.Text `json:"-"`
+}
+
+// Saying is the problem with a message for readers of every language.
+func (p Problem) Saying(words text.Text) Problem {
+	p.Words, p.Message = words, words.In(text.English)
+	return p
+}
+
+// In is the message for a reader of a language.
+func (p Problem) In(language string) string {
+	if p.Words.IsZero() {
+		return p.Message
+	}
+	return p.Words.In(language)
+}
+
+// Says are the words of the message, in English only where it has no others.
+func (p Problem) Says() text.Text {
+	if p.Words.IsZero() {
+		return text.As(p.Message)
+	}
+	return p.Words
 }
 
 // Error makes a problem usable as an error.

@@ -2,12 +2,12 @@ package workflow
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The codes of problems. They are sent to programs, so a released one never changes its meaning. A kind's Plan may use
@@ -36,8 +36,10 @@ const (
 	ProblemAttachedKind  = "attached_kind"
 	ProblemAttachedEdge  = "attached_connected"
 	ProblemDeadKey       = "key_not_produced"
+	ProblemErrorUnused   = "error_not_connected"
 	ProblemNotTrigger    = "not_a_trigger"
 	ProblemSettings      = "invalid_settings"
+	ProblemInvalidTest   = "invalid_test"
 
 	// The shape of the graph.
 	ProblemCycle         = "cycle"
@@ -60,11 +62,11 @@ const (
 const problemsPerCode = 1000
 
 func errorAt(code, path, format string, args ...any) Problem {
-	return Problem{Severity: SeverityError, Code: code, Path: path, Message: fmt.Sprintf(format, args...)}
+	return Problem{Severity: SeverityError, Code: code, Path: path}.Saying(text.Formatted(format, args...))
 }
 
 func warningAt(code, path, format string, args ...any) Problem {
-	return Problem{Severity: SeverityWarning, Code: code, Path: path, Message: fmt.Sprintf(format, args...)}
+	return Problem{Severity: SeverityWarning, Code: code, Path: path}.Saying(text.Formatted(format, args...))
 }
 
 // HasErrors tells whether any of the problems is more than a warning.
@@ -125,7 +127,7 @@ func (l *problemList) ordered() []Problem {
 		sort := problemSort{r.Severity, r.Code}
 		seen[sort]++
 		if more := l.count[sort] - seen[sort]; seen[sort] == problemsPerCode+1 && more > 0 {
-			r.Message = fmt.Sprintf("%s (and %d more problems of this sort, which are not listed)", r.Message, more)
+			r.Problem = r.Saying(text.Of("%s (and %d more problems of this sort, which are not listed)", r.Says(), more))
 		}
 		sorted[i] = r.Problem
 	}

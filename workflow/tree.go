@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // value is a JSON value with its place in the file. Both formats are read into it, so everything after that (known
@@ -43,8 +44,13 @@ const (
 	kindObject
 )
 
-func (k valueKind) String() string {
-	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[k]
+func (k valueKind) String() string { return k.words().String() }
+
+// words say what sort of value it is.
+func (k valueKind) words() text.Text {
+	return [...]text.Text{
+		kindNull: text.As("null"), kindBool: text.Of("a boolean"), kindNumber: text.Of("a number"), kindString: text.Of("a string"), kindList: text.Of("a list"), kindObject: text.Of("an object"),
+	}[k]
 }
 
 func (v *value) items() []value {

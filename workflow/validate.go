@@ -2,12 +2,12 @@ package workflow
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"unicode"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Rules are what validation asks of others. Kinds must be set; a check whose function is nil is left out.
@@ -52,8 +52,10 @@ func Validate(def *Definition, rules Rules) []Problem {
 	}
 	l.checkSettings()
 	l.checkNames()
+	l.checkTests()
 	l.checkSources(rules)
 	l.checkReachable(b)
+	l.checkHandling(b)
 	var o *order
 	if !HasErrors(shape) {
 		o = newOrder(b)
@@ -80,12 +82,12 @@ func (l *linked) checkSettings() {
 	case "", "error", "keep", "null":
 	default:
 		l.report(errorAt(ProblemSettings, at+"on_unresolved", "on_unresolved cannot be %q%s", s.OnUnresolved,
-			suggestion(s.OnUnresolved, []string{"error", "keep", "null"}, "use one of: error, keep, null")))
+			suggestion(s.OnUnresolved, []string{"error", "keep", "null"}, text.Of("use one of: %s", "error, keep, null"))))
 	}
 	switch s.Language {
 	case "", "zh", "en":
 	default:
-		l.report(errorAt(ProblemSettings, at+"language", "language cannot be %q%s", s.Language, suggestion(s.Language, []string{"zh", "en"}, "use one of: zh, en")))
+		l.report(errorAt(ProblemSettings, at+"language", "language cannot be %q%s", s.Language, suggestion(s.Language, []string{"zh", "en"}, text.Of("use one of: %s", "zh, en"))))
 	}
 }
 
@@ -193,12 +195,12 @@ func (l *linked) checkReachable(b *bodies) {
 	}
 	for i := range l.def.Nodes {
 		if !reached[i] && !l.attached[i] {
-			remedy := "connect it, or remove it"
+			remedy := text.Of("connect it, or remove it")
 			switch l.def.Nodes[i].Type {
 			case typeTrigger:
-				remedy = "name it in triggers, or remove it"
+				remedy = text.Of("name it in triggers, or remove it")
 			case typeTool, typeMemory:
-				remedy = "connect it, name it in the attached_nodes of an AI_AGENT node, or remove it"
+				remedy = text.Of("connect it, name it in the attached_nodes of an AI_AGENT node, or remove it")
 			}
 			l.report(warningAt(ProblemUnreachable, nodePath(i), "no trigger leads to %q, so it never runs; %s",
 				l.def.Nodes[i].ID, remedy))
@@ -235,9 +237,8 @@ func (l *linked) checkOverwrites(o *order) {
 			if fixed, sure := o.ordered(first, second); sure && !fixed {
 				first, second = min(first, second), max(first, second)
 				l.report(warningAt(ProblemAmbiguousName, payload.JoinKey(nodePath(second)+".output_params", bare),
-					"%q and %q both write %q and nothing orders them, so {{%s}} may be either; rename one, or read %s",
-					l.def.Nodes[first].ID, l.def.Nodes[second].ID, bare, bare,
-					fmt.Sprintf("{{%s.%s}} or {{%s.%s}}", l.def.Nodes[first].ID, bare, l.def.Nodes[second].ID, bare)))
+					"%q and %q both write %q and nothing orders them, so {{%s}} may be either; rename one, or read {{%s.%s}} or {{%s.%s}}",
+					l.def.Nodes[first].ID, l.def.Nodes[second].ID, bare, bare, l.def.Nodes[first].ID, bare, l.def.Nodes[second].ID, bare))
 			}
 		}
 	}
@@ -290,7 +291,7 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 				target, ok := named[ref.Head]
 				if !ok && ref.Certain {
 					l.report(warningAt(ProblemUnknownReference, path, "%s names the node %q, which does not exist%s",
-						shortened(ref.Raw), ref.Head, l.suggest(ref.Head, candidates, "name a node that is there, or add this one")))
+						shortened(ref.Raw), ref.Head, l.suggest(ref.Head, candidates, text.Of("name a node that is there, or add this one"))))
 				}
 				if !ok || o == nil || !ref.Certain && ref.Rest == "" {
 					continue

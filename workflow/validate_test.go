@@ -57,6 +57,20 @@ func TestValidate(t *testing.T) {
 		{"AttachedSource", with(def("a: AI_AGENT.LLM", "b: TOOL.MCP_TOOL", "b --> a"), func(d *Definition) { d.Nodes[0].AttachedNodes = []string{"b"} }), []string{"attached_connected connections[0].from_node"}, ""},
 		{"MissingTrigger", with(def("start: TRIGGER.MANUAL"), func(d *Definition) { d.Triggers = []string{"strat"} }), []string{"unknown_node triggers[0]"}, `"start"`},
 		{"NoTrigger", with(def("a: CALL.EMPTY"), func(d *Definition) { d.Triggers = []string{"a"} }), []string{"not_a_trigger triggers[0]"}, ""},
+		{"TestsAreSound", with(def("a --> b"), func(d *Definition) {
+			d.Tests = []Test{{Name: "x", Node: "b", Pinned: json.RawMessage(`{"a":{"result":1}}`), Expect: Expectation{Outputs: json.RawMessage(`{"b":{"result":1}}`)}}, {Name: "y", Expect: Expectation{Status: "ERROR", ErrorCode: "timeout"}}}
+		}), []string{}, ""},
+		{"TestOfNoNode", with(def("first --> second"), func(d *Definition) {
+			d.Tests = []Test{{Name: "x", From: "secnd", Pinned: json.RawMessage(`{"frist":{"result":1}}`), Expect: Expectation{Outputs: json.RawMessage(`{"third":{}}`)}}}
+		}), []string{"unknown_node tests[0].from", "unknown_node tests[0].pinned.frist", "unknown_node tests[0].expect.outputs.third"}, `"second"`},
+		{"TestWithoutName", with(def("a --> b"), func(d *Definition) { d.Tests = []Test{{}, {Name: "x"}, {Name: "x"}} }), []string{"invalid_name tests[0].name", "duplicate_name tests[2].name"}, "in a few words"},
+		{"TestOfBoth", with(def("a --> b"), func(d *Definition) { d.Tests = []Test{{Name: "x", Node: "a", From: "b"}} }), []string{"invalid_test tests[0].from"}, "leave one out"},
+		{"TestPinsWhatRuns", with(def("a --> b"), func(d *Definition) {
+			d.Tests = []Test{{Name: "x", Node: "b", Pinned: json.RawMessage(`{"a":{},"b":{"result":1}}`)}}
+		}), []string{"invalid_test tests[0].pinned.a", "invalid_test tests[0].pinned.b"}, "at least one output"},
+		{"TestEndsOddly", with(def("a --> b"), func(d *Definition) {
+			d.Tests = []Test{{Name: "x", Expect: Expectation{Status: "SUCESS"}}, {Name: "y", Expect: Expectation{Status: "SUCCESS", ErrorCode: "timeout"}}}
+		}), []string{"invalid_test tests[0].expect.status", "invalid_test tests[1].expect.error_code"}, `"SUCCESS"`},
 		{"KindConfiguration", def(`a: CALL.EMPTY {"bad":true}`), []string{"invalid_config nodes[0].configurations.bad"}, ""},
 		{"RawNoObject", with(def("a --> b"), func(d *Definition) { d.Nodes[0].OutputParams = json.RawMessage(`[1`) }), []string{"wrong_type nodes[0].output_params"}, ""},
 		{"Expression", def(`a: FLOW.IF {"condition_expression":"((("}`), []string{"invalid_expression nodes[0].configurations.condition_expression"}, "bad source"},

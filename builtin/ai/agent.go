@@ -140,8 +140,10 @@ type turn struct {
 	Before       []llm.Message   `json:"before,omitempty"`
 	Snapshot     json.RawMessage `json:"snapshot,omitempty"`
 	FirstTokenMS int64           `json:"first_token_ms"`
-	TotalMS      int64           `json:"total_ms"`
-	Language     string          `json:"language,omitempty"`
+	// ToUser says that what is answered is for the user.
+	ToUser   bool   `json:"to_user,omitempty"`
+	TotalMS  int64  `json:"total_ms"`
+	Language string `json:"language,omitempty"`
 }
 
 // turnProfile is a model of a turn. What a stored profile says is read for each completion, so that one that was mended is
@@ -204,7 +206,7 @@ func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
 const toolTimeoutMS = 60_000
 
 func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in agentInput) (node.Led, error) {
-	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000)}
+	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000), ToUser: gjson.GetBytes(call.Config, "to_user").Bool()}
 	if gjson.GetBytes(call.Config, "timeout").Exists() {
 		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
 	}

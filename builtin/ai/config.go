@@ -20,7 +20,7 @@ type agentConfig struct {
 	_ struct{} `dropped:"provider_config,model_config,openai_config,anthropic_config,gemini_config,claude_config"`
 
 	Model        string     `json:"model" doc:"The model, by the name that the provider has for it." zh:"模型名称（以服务商为准）。"`
-	ProfileID    string     `json:"profile_id" older:"llm_profile" doc:"The model profile: provider, model, credential and limits." zh:"模型配置档：服务商、模型、凭据和限额。"`
+	ProfileID    string     `json:"profile_id" names:"profile" older:"llm_profile" doc:"The model profile: provider, model, credential and limits." zh:"模型配置档：服务商、模型、凭据和限额。"`
 	SystemPrompt node.Words `json:"system_prompt" older:"system" prompt:"true" doc:"What the model is told about its part." zh:"系统提示词。"`
 	UserPrompt   node.Words `json:"user_prompt" older:"user" prompt:"true" doc:"What the model is asked." zh:"用户提示词。"`
 	Prompt       node.Words `json:"prompt" prompt:"true" doc:"What the model is asked, if user_prompt is not set." zh:"未设置 user_prompt 时的提示词。"`
@@ -35,7 +35,7 @@ type agentConfig struct {
 	Stream         bool            `json:"stream" doc:"Whether the answer is handed out while it is written." zh:"是否流式输出。"`
 	FirstToken     float64         `json:"first_token_timeout_seconds" range:"1.." doc:"How long to wait for the beginning of an answer, in seconds." zh:"等待首个令牌的时间（秒）。"`
 	Total          float64         `json:"llm_timeout_seconds" range:"1.." doc:"How long to wait for a whole answer, in seconds." zh:"等待完整回答的时间（秒）。"`
-	Fallbacks      []string        `json:"fallback_profiles" doc:"The profiles that are tried when the first fails." zh:"首选失败时依次尝试的配置档。"`
+	Fallbacks      []string        `json:"fallback_profiles" names:"profile" doc:"The profiles that are tried when the first fails." zh:"首选失败时依次尝试的配置档。"`
 
 	// What older files have.
 	GenerationConfig node.Of[generationConfig] `json:"generation_config" open:"true" doc:"Parameters as older files have them." zh:"旧文件中的参数。"`
@@ -118,7 +118,7 @@ type llmConfig struct {
 	Temperature *float64        `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
 	TopP        *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
 	Messages    json.RawMessage `json:"messages" prompt:"true" takes:"list" doc:"A whole conversation, in the place of the prompts." zh:"代替提示词的完整对话。"`
-	Tools       json.RawMessage `json:"tools" takes:"list" doc:"Tools besides those attached: server/tool, or functions that end the turn." zh:"附加节点之外的工具：server/tool，或结束回合的函数。"`
+	Tools       json.RawMessage `json:"tools" names:"tool" takes:"list" doc:"Tools besides those attached: server/tool, or functions that end the turn." zh:"附加节点之外的工具：server/tool，或结束回合的函数。"`
 	Parameters  llmParameters   `json:"parameters" doc:"Parameters of the completion, together." zh:"集中书写的生成参数。"`
 }
 

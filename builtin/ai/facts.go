@@ -14,7 +14,7 @@ import (
 )
 
 type factsConfig struct {
-	ProfileID string `json:"profile_id" older:"llm_profile" doc:"The model profile that finds the facts; without one rules do." zh:"提取事实的模型配置档；省略时按规则提取。"`
+	ProfileID string `json:"profile_id" names:"profile" older:"llm_profile" doc:"The model profile that finds the facts; without one rules do." zh:"提取事实的模型配置档；省略时按规则提取。"`
 	MaxFacts  int    `json:"max_facts" range:"1.." doc:"The most facts that are returned." zh:"最多返回的事实数。"`
 }
 

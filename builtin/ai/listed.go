@@ -87,6 +87,7 @@ func (t *turns) equipListed(ctx context.Context, call *node.Call, a approval, li
 	var servers []string
 	for _, l := range listed {
 		if l.Server == "" {
+			a.of(l.Name) // a call of it ends the turn: there is nothing to approve
 			if err := state.add(turnTool{Name: l.Name}, l.Description, l.Parameters); err != nil {
 				return nil, err
 			}

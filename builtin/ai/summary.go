@@ -17,7 +17,7 @@ import (
 )
 
 type summaryConfig struct {
-	ProfileID   string `json:"profile_id" older:"llm_profile" doc:"The model profile that writes the summary; without one the messages are shortened by rules." zh:"生成摘要的模型配置档；省略时按规则缩短。"`
+	ProfileID   string `json:"profile_id" names:"profile" older:"llm_profile" doc:"The model profile that writes the summary; without one the messages are shortened by rules." zh:"生成摘要的模型配置档；省略时按规则缩短。"`
 	MaxChars    int    `json:"max_chars" range:"1.." doc:"The most characters of the summary." zh:"摘要的最多字符数。"`
 	HistorySize int    `json:"history_size" range:"0.." doc:"How many past steps of the execution are looked at when no messages are given." zh:"未提供消息时回看多少个步骤。"`
 	Language    string `json:"language" enum:"zh|en" doc:"The language of the summary." zh:"摘要的语言。"`

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, sta
 	if err != nil {
 		return nil, err
 	}
+	approval.found = make([]bool, len(approval.names))
 	for _, a := range call.Uses() {
 		if strings.HasPrefix(a.Kind, "MEMORY.") {
 			state.Memories = append(state.Memories, a.ID)
@@ -55,18 +57,21 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, sta
 	if wait, err := t.equipListed(ctx, call, approval, listed, state); err != nil || wait != nil {
 		return wait, err
 	}
-	for _, name := range approval.names {
-		if !slices.ContainsFunc(state.Tools, func(t turnTool) bool { return t.Tool == name || t.Name == name }) {
-			call.Log(node.Warn, "tool_approval names a tool that no attached node offers", map[string]any{"tool": name})
-		}
-	}
-	return nil, nil
+	return nil, approval.allFound(state.Tools)
 }
 
 // offer adds a tool that somebody offers.
 func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
+	names := append([]string{o.Name, toolName(o.Name)}, o.Also...)
+	for _, name := range names {
+		names = append(names, by.Node+"/"+name)
+	}
+	approve := a.of(names...)
+	if o.Withheld {
+		return nil
+	}
 	tool := turnTool{
-		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: a.of(o.Name, toolName(o.Name)),
+		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: approve,
 		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS,
 	}
 	if o.Approval == toolset.ApproveNever || o.Approval == toolset.ApproveAlways {
@@ -122,6 +127,8 @@ func toolName(name string) string {
 type approval struct {
 	mode  string
 	names []string
+	// found says which of the names stand for a tool that is offered.
+	found []bool
 	// said is false where the node leaves it open.
 	said bool
 }
@@ -145,12 +152,43 @@ func readApproval(raw json.RawMessage) (approval, error) {
 	return approval{mode: strings.ToLower(mode), said: true}, nil
 }
 
-// of is the rule for a tool, which may be named as its node does or as the model sees it.
-func (a approval) of(tool, seen string) string {
-	if slices.Contains(a.names, tool) || slices.Contains(a.names, seen) {
-		return toolset.ApproveAlways
+// of is the rule for a tool, which may be called by several names: its server's or node's, or as the model sees it.
+func (a approval) of(names ...string) string {
+	mode := a.mode
+	for i, wanted := range a.names {
+		if slices.ContainsFunc(names, func(name string) bool { return meansTool(wanted, name) }) {
+			mode, a.found[i] = toolset.ApproveAlways, true
+		}
 	}
-	return a.mode
+	return mode
+}
+
+// meansTool says that a name, or a pattern with * and ?, means a tool of a name.
+func meansTool(wanted, name string) bool {
+	plain := strings.NewReplacer("/", "\x00") // to a pattern, a name is one piece
+	ok, err := path.Match(plain.Replace(wanted), plain.Replace(name))
+	return wanted == name || ok && err == nil
+}
+
+// allFound refuses to go on where a name stands for no tool: whoever wrote it wants to be asked, and would not be.
+func (a approval) allFound(offered []turnTool) error {
+	for i, name := range a.names {
+		if a.found[i] {
+			continue
+		}
+		var known []string
+		for _, t := range offered {
+			known = append(known, t.Name)
+		}
+		hint := "; no tool is offered"
+		if near := fault.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		} else if len(known) > 0 {
+			hint = "; there are " + strings.Join(known, ", ")
+		}
+		return fault.Newf(fault.InvalidConfig, `"tool_approval" names %q, and no attached node offers such a tool%s`, name, hint).With("path", fmt.Sprintf("configurations.tool_approval[%d]", i))
+	}
+	return nil
 }
 
 // arguments are those of a call, which must be an object.
@@ -162,7 +200,7 @@ func arguments(c llm.ToolCall) (json.RawMessage, error) {
 	if !json.Valid(raw) || !values.IsObject(raw) {
 		return nil, fault.Newf(fault.ToolError, "the arguments of %q are not a JSON object; write them again", c.Name).With("path", "function_args")
 	}
-	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Limits{Unique: true})); ok { // a person would be asked about one of two values
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Door())); ok { // a person would be asked about one of two values
 		return nil, fault.Newf(fault.ToolError, "the arguments of %q cannot be used: %s: %s; write them again", c.Name, wrong.Field("arguments"), wrong.Reason).With("path", "function_args")
 	}
 	return raw, nil

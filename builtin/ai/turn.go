@@ -340,6 +340,9 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 	if err != nil {
 		return models.WaitOrFail(err)
 	}
+	if text := done.Message.Content; text != "" && !request.Stream && p.ToUser {
+		call.Emit(text) // nobody has seen it come, and it is for the user
+	}
 	a := answer{Completion: done.Completion, Profile: profile.ID, Cost: done.Cost}
 	told := p.plan(&a)
 	raw, err := payload.Encode(a)

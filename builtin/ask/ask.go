@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/builtin/values"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
@@ -50,7 +49,7 @@ type Config struct {
 	AllowMultiple    bool                   `json:"allow_multiple" with:"interaction_type=selection" doc:"Whether several options can be chosen." zh:"是否可多选。"`
 	Criteria         []string               `json:"review_criteria" with:"interaction_type=review" doc:"What a review judges by." zh:"评审标准。"`
 
-	Approvers        []node.Scalar    `json:"approvers" doc:"Who is asked: users, roles such as role:approver, or addresses." zh:"询问的对象：用户、角色（如 role:approver）或地址。"`
+	Approvers        []node.Scalar    `json:"approvers" names:"person" doc:"Who is asked: users, roles such as role:approver, or addresses." zh:"询问的对象：用户、角色（如 role:approver）或地址。"`
 	MinApprovals     int64            `json:"min_approvals" range:"1.." doc:"How many must approve." zh:"需要几人同意。"`
 	MinRejections    int64            `json:"min_rejections" range:"1.." doc:"How many must reject." zh:"需要几人拒绝。"`
 	ExcludeRequester bool             `json:"exclude_requester" doc:"Whether who has started the execution may not answer." zh:"是否排除发起人。"`
@@ -61,7 +60,7 @@ type Config struct {
 	Risk             string           `json:"risk" enum:"low|medium|high" doc:"How much depends on the answer." zh:"风险级别。"`
 	Priority         int64            `json:"priority" range:"1..5" doc:"How urgent it is, from 1 to 5." zh:"紧急程度（1 到 5）。"`
 
-	AnalysisModel   string     `json:"ai_analysis_model" doc:"The model profile that reads answers in prose." zh:"解读文字答复的模型配置档。"`
+	AnalysisModel   string     `json:"ai_analysis_model" names:"profile" doc:"The model profile that reads answers in prose." zh:"解读文字答复的模型配置档。"`
 	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true" doc:"What that model is told besides." zh:"给该模型的补充说明。"`
 	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route" doc:"What becomes of answers that are about something else." zh:"无关答复的处理。"`
 
@@ -89,7 +88,7 @@ func (f *humanField) Defaults() { f.Type = "text" }
 
 type humanEscalation struct {
 	AfterSeconds float64 `json:"after_seconds" range:"1.." required:"true" doc:"After how many seconds." zh:"多少秒后。"`
-	To           any     `json:"to" required:"true" doc:"Who is asked: one, or a list." zh:"询问的对象：一个或列表。"`
+	To           any     `json:"to" names:"person" required:"true" doc:"Who is asked: one, or a list." zh:"询问的对象：一个或列表。"`
 }
 
 // asks finds the configuration inside that of a kind, which embeds it.
@@ -121,8 +120,8 @@ type humanAsking struct {
 func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, error) {
 	content := a.content(in)
 	shown := content
-	if !a.shows() && !gjson.GetBytes(in, "content").Exists() {
-		shown = chosenContent(call, in)
+	if !a.shows() {
+		shown = chosenContent(call, content)
 	}
 	request, err := a.request(call, shown)
 	if err != nil {
@@ -176,52 +175,6 @@ func (d humanDetail) note(call *node.Call, status string, response any) {
 	call.Detail(fields)
 }
 
-// content is what the question is about: what the configuration says, else what the input calls so, else the input.
-func (a *humanAsking) content(in json.RawMessage) json.RawMessage {
-	if a.shows() {
-		return a.Content
-	}
-	if given := gjson.GetBytes(in, "content"); given.Exists() {
-		return json.RawMessage(given.Raw)
-	}
-	return in
-}
-
-// chosenContent is what people see of an input for which the author has not said what they see: without what the trigger and the nodes
-// on the way have added for themselves. What has the same name and is not theirs is shown.
-func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
-	if !values.IsObject(content) {
-		return content
-	}
-	list := values.Members(content)
-	// The trigger of a fork has run in the execution that it came of.
-	own := func(id json.RawMessage) bool {
-		return values.Text(id) == call.ExecutionID || slices.Contains(call.Ancestors, values.Text(id))
-	}
-	shown := slices.DeleteFunc(slices.Clone(list), func(m values.Member) bool {
-		switch m.Key {
-		case "trigger_time", "trigger_message":
-			return slices.ContainsFunc(list, func(o values.Member) bool { return o.Key == "execution_id" && own(o.Value) })
-		case "execution_id":
-			return own(m.Value)
-		case "user_id":
-			return values.Text(m.Value) == call.UserID || len(call.Ancestors) > 0 && slices.Contains(call.Requesters, values.Text(m.Value))
-		case "condition_result":
-			return gjson.ParseBytes(m.Value).IsBool()
-		case "delay_info":
-			return values.IsObject(m.Value)
-		}
-		return false
-	})
-	switch {
-	case len(shown) == len(list):
-		return content
-	case len(shown) == 0:
-		return nil
-	}
-	return values.Object(shown)
-}
-
 // shows says that the configuration has what the question is about.
 func (a *humanAsking) shows() bool { return len(a.Content) > 0 && string(a.Content) != "null" }
 
@@ -233,9 +186,6 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds, TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
 		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt), Access: a.access, Language: call.Language,
 		UserMention: string(a.UserMention), Credential: gjson.GetBytes(call.Config, "credential_id").Str, InCredential: a.in,
-	}
-	if !a.shows() && (a.access == "link" || a.access == "public") {
-		r.Content = nil // strangers see what the author shows them, and not whatever came in
 	}
 	if a.TimeoutMinutes > 0 {
 		r.TimeoutSeconds = int64(60 * a.TimeoutMinutes)
@@ -260,6 +210,10 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 			return r, err
 		}
 		r.Escalation = &human.Escalation{AfterSeconds: int64(e.AfterSeconds), To: to}
+	}
+	toVisitor := human.NamesVisitor(r.Approvers) || r.Escalation != nil && human.NamesVisitor(r.Escalation.To)
+	if !a.shows() && (a.access == "link" || a.access == "public" || toVisitor) {
+		r.Content = nil // strangers see what the author shows them, and not whatever came in
 	}
 	if a.media[r.Channel].NeedsURL && a.WebhookURL == "" {
 		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
@@ -521,7 +475,7 @@ func knowsPeople(users Users, k node.Kind) node.Kind {
 		}
 		for _, n := range named {
 			for _, text := range n.people {
-				if why := human.Absent(text, known); why != "" {
+				if why := human.Absent(text, known); !why.IsZero() {
 					call.Warn("configurations."+n.name, fmt.Sprintf("%q cannot answer: %s", text, why))
 				}
 			}

@@ -36,13 +36,16 @@ func TestHuman_Asks(t *testing.T) {
 			"min_approvals": "2", "min_rejections": "2", "exclude_requester": "true", "allow_delegation": "true", "escalation": `{"after_seconds":30,"to":["bob"]}`, "reminder_seconds": "20", "risk": `"high"`, "priority": "5",
 			"ai_analysis_model": `"demo"`, "response_analysis_prompt": `"P"`, "unrelated_action": `"ignore"`, "channel_type": `"webhook"`, "settings": `{"webhook_url":"https://x.example/q"}`, "credential_id": `"hook"`,
 		}},
+		"Visitor":   {Kind: "IN_APP_APPROVAL", Config: `{"title":"Q","approvers":["Visitor"]}`, Input: `{"a":1}`, Says: map[string]string{"content": ""}},
+		"Shown":     {Kind: "IN_APP_APPROVAL", Config: `{"title":"Q","approvers":["visitor"],"content":{"b":2}}`, Input: `{"a":1}`, Says: map[string]string{"content": `{"b":2}`}},
+		"Escalated": {Kind: "IN_APP_APPROVAL", Config: `{"title":"Q","escalation":{"after_seconds":30,"to":"visitor"}}`, Input: `{"a":1}`, Says: map[string]string{"content": ""}},
 		"FromInput": {Kind: "IN_APP_APPROVAL", Config: `{"title":"Q"}`, Input: `{"content":"text","user_mention":"@bob","more":1}`, Says: map[string]string{"content": `"text"`, "user_mention": `"@bob"`}},
 		"Minutes":   {Kind: "IN_APP_APPROVAL", Config: `{"title":"Q","timeout_minutes":1.5}`, Input: `{}`, Says: map[string]string{"timeout_seconds": "90"}},
 		"OlderNames": {Kind: "MANUAL_REVIEW", Config: `{"review_title":"T","review_description":"D","review_deadline":7200,"reviewers":["bob"],"review_criteria":["c"]}`, Input: `{}`, Says: map[string]string{
 			"title": `"T"`, "description": `"D"`, "timeout_seconds": "7200",
 		}},
 		"Form":   {Kind: "FORM_SUBMISSION", Config: `{"title":"Q","form_schema":{"type":"object"},"access":"public"}`, Input: `{}`, Says: map[string]string{"interaction_type": `"input"`, "schema": `{"type":"object"}`, "access": `"public"`, "timeout_seconds": "86400"}},
-		"Fields": {Kind: "FORM_SUBMISSION", Config: `{"title":"Q","input_fields":[{"name":"a","options":["x"],"type":"select","validation":{"min":1}}]}`, Input: `{}`, Says: map[string]string{"input_fields.0.type": `"select"`, "input_fields.0.validation.min": "1", "access": `"users"`}},
+		"Fields": {Kind: "FORM_SUBMISSION", Config: `{"title":"Q","input_fields":[{"name":"a","options":["x"],"type":"select"},{"name":"n","type":"number","validation":{"min":1}}]}`, Input: `{}`, Says: map[string]string{"input_fields.0.type": `"select"`, "input_fields.1.validation.min": "1", "access": `"users"`}},
 		"Review": {Kind: "MANUAL_REVIEW", Config: `{"title":"Q","reviewers":["bob"],"review_criteria":["c"],"review_type":"code_review","scoring_system":"numeric_scale","score_range":{"max":10},"passing_threshold":7,"require_evidence":false,"consensus_required":true}`, Input: `{}`, Says: map[string]string{
 			"interaction_type": `"review"`, "approvers": `["bob"]`, "review": `{"review_type":"code_review","criteria":["c"],"scoring_system":"numeric_scale","min":1,"max":10,"passing_threshold":7,"consensus_required":true}`,
 		}},

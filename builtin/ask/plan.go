@@ -23,8 +23,8 @@ func humanKeys() []node.Key {
 		{Name: "result", Meaning: node.Says("The answer, whatever it is.", "答复，无论内容。")},
 		{Name: human.Confirmed, Meaning: node.Says("The answer, if it confirms.", "确认的答复。")},
 		{Name: human.Rejected, Meaning: node.Says("The answer, if it rejects.", "拒绝的答复。")},
-		{Name: human.Unrelated, Meaning: node.Says("An answer that is about something else.", "与问题无关的答复。")},
-		{Name: human.TimedOut, Meaning: node.Says("The question, when nobody has answered in time.", "超时未答的问题。")},
+		{Name: human.Unrelated, Instead: true, Meaning: node.Says("An answer that is about something else.", "与问题无关的答复。")},
+		{Name: human.TimedOut, Instead: true, Meaning: node.Says("The question, when nobody has answered in time.", "超时未答的问题。")},
 		{Name: node.AnyKey, Meaning: node.Says("The answer, if this option was chosen; each option is a key.", "选择该选项时的答复；每个选项都是一个键。")},
 	}
 	for i := range keys {
@@ -63,13 +63,13 @@ func (d Deps) planHuman(p *node.Planning, c *Config, m Medium, particular func(d
 		p.Invalid(p.At("channel_type"), "must be %q for %s, or left out", medium, p.Kind())
 	}
 	if c.TimeoutAction == human.TimeoutDefault {
-		p.Require("timeout_default_response", `when timeout_action is "default_response"`)
+		p.Require("timeout_default_response", "when %s is %q", "timeout_action", "default_response")
 	}
 	if p.Has("timeout_seconds") && p.Has("timeout_minutes") {
 		p.Invalid(p.At("timeout_minutes"), "sets the same as timeout_seconds; keep one of them")
 	}
 	if human.MediaOf(d.Channels...)[channel].NeedsURL {
-		p.Require("webhook_url", fmt.Sprintf("when channel_type is %q", channel))
+		p.Require("webhook_url", "when %s is %q", "channel_type", channel)
 	}
 	if types := d.credentials(channel); medium == "" && types != "" && !p.Has("credential_id") && !p.Templated() {
 		p.Warn(node.ProblemCredentialMissing, p.At("credential_id"), "asking by %q needs a credential of type %s; set credential_id before deploying", channel, types)
@@ -82,7 +82,7 @@ func (d Deps) planHuman(p *node.Planning, c *Config, m Medium, particular func(d
 			p.Keys = append(p.Keys, "approve", "reject")
 		}
 	case human.Selection:
-		p.Require("selection_options", `when interaction_type is "selection"`)
+		p.Require("selection_options", "when %s is %q", "interaction_type", "selection")
 		planOptions(p, "selection_options")
 	}
 	// What a template brings is not known here, and what is wrong already need not be said twice.
@@ -258,18 +258,31 @@ func (d *humanDraft) check() {
 	if !d.opens(map[string]string{"approvers": "escalation.to"}) {
 		return
 	}
+	d.remind()
 	if answer := p.Value("timeout_default_response"); d.whole && d.c.TimeoutAction == human.TimeoutDefault && static(answer) {
 		r.TimeoutAction, r.TimeoutResponse = human.TimeoutDefault, json.RawMessage(answer.Raw)
 		d.opens(nil)
 	}
 }
 
+// remind warns of a reminder that comes too late.
+func (d *humanDraft) remind() {
+	if limit := d.limit(); limit > 0 && float64(d.c.ReminderSeconds) >= limit {
+		d.p.Idle("reminder_seconds", "the question ends after %g seconds", limit)
+	}
+}
+
+// limit is after how many seconds the question ends; 0: not by itself.
+func (d *humanDraft) limit() float64 {
+	if d.c.TimeoutMinutes > 0 {
+		return 60 * d.c.TimeoutMinutes
+	}
+	return float64(d.c.TimeoutSeconds)
+}
+
 // escalation fills in who is asked later.
 func (d *humanDraft) escalation(to gjson.Result, after float64) {
-	limit := float64(d.c.TimeoutSeconds)
-	if d.c.TimeoutMinutes > 0 {
-		limit = 60 * d.c.TimeoutMinutes
-	}
+	limit := d.limit()
 	if limit > 0 && after >= limit {
 		d.p.Warn(workflow.ProblemConfig, d.p.At("escalation"), "nobody is asked besides: the question ends after %g seconds, before the %g of escalation.after_seconds", limit, after)
 	}

@@ -12,7 +12,7 @@ type reviewConfig struct {
 
 	Config
 	ReviewType string        `json:"review_type" enum:"quality_assurance|security_review|compliance_check|code_review|content_moderation|financial_audit|legal_review|medical_review|safety_inspection" doc:"What sort of review it is." zh:"评审类型。"`
-	Reviewers  []node.Scalar `json:"reviewers" required:"true" doc:"Who judges." zh:"评审人。"`
+	Reviewers  []node.Scalar `json:"reviewers" names:"person" required:"true" doc:"Who judges." zh:"评审人。"`
 	Scoring    string        `json:"scoring_system" enum:"pass_fail|numeric_scale|letter_grade|checklist|custom" doc:"How criteria are judged." zh:"评分方式。"`
 	Range      scoreRange    `json:"score_range" doc:"The least and the greatest score." zh:"分数范围。"`
 	Threshold  float64       `json:"passing_threshold" doc:"The score that passes." zh:"及格分数。"`

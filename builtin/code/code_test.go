@@ -72,7 +72,7 @@ func TestCodeTool(t *testing.T) {
 	if err != nil || !strings.Contains(string(outcome.(node.Done)["result"]), `"result":{"result":3,`) {
 		t.Errorf("got %v, %v", outcome, err)
 	}
-	if _, err := kinds().Run(t, "TOOL.CODE_TOOL", nodetest.NewCall(t, fixed, `{"function_args":{"a":1}}`)); fault.CodeOf(err) != fault.ToolError {
+	if _, err := kinds().Run(t, "TOOL.CODE_TOOL", nodetest.NewCall(t, fixed, `{"function_args":{"a":1}}`)); fault.CodeOf(err) != fault.ParameterMissing || fmt.Sprint(fault.From(err).Details["missing_fields"]) != "[b]" {
 		t.Errorf("error %v", err)
 	}
 	free := nodetest.Text(map[string]any{"language": "javascript", "function_args": map[string]any{"code": "x => x + 1", "input": 41}})

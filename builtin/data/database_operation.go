@@ -149,30 +149,30 @@ func planDatabaseOperation(p *node.Planning, c *databaseOperationConfig) {
 	if c.Operation == "upsert" {
 		p.Effect = workflow.Idempotent
 	}
-	because := `when operation is "` + c.Operation + `"`
+	const because = "when %s is %q"
 	switch c.Operation {
 	case "insert", "upsert", "update", "delete":
-		p.Require("table", because)
+		p.Require("table", because, "operation", c.Operation)
 	case "execute":
-		p.Require("statement", because)
+		p.Require("statement", because, "operation", c.Operation)
 	case "transaction":
-		p.Require("statements", because)
+		p.Require("statements", because, "operation", c.Operation)
 	}
 	switch {
 	case c.Operation == "upsert":
-		p.Require("conflict_keys", because)
+		p.Require("conflict_keys", because, "operation", c.Operation)
 		fallthrough
 	case c.Operation == "insert":
 		if !p.Has("rows") {
-			p.Require("values", because+" and rows is not set")
+			p.Require("values", "when %s is %q and %s is not set", "operation", c.Operation, "rows")
 		}
 	case c.Operation == "update":
-		p.Require("values", because)
+		p.Require("values", because, "operation", c.Operation)
 	}
 	planStatements(p)
 	where := strings.TrimSpace(p.Value("where").Raw)
 	if (c.Operation == "update" || c.Operation == "delete") && (where == "" || where == "{}") && !c.AllowAllRows && !p.Templated() {
-		p.Invalid(p.At("where"), "is required %s; set allow_all_rows to true if every row is meant", because)
+		p.Invalid(p.At("where"), "is required when %s is %q; set allow_all_rows to true if every row is meant", "operation", c.Operation)
 	}
 }
 

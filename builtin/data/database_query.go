@@ -19,7 +19,7 @@ type databaseQueryConfig struct {
 
 	Query      node.SQL        `json:"query" doc:"The statement, which may only read. Placeholders become values beside it." zh:"只读的 SQL 语句；占位符作为参数传入。"`
 	Question   node.Words      `json:"question" prompt:"true" doc:"A question from which a model makes the statement." zh:"由模型据此生成语句的问题。"`
-	LLMProfile string          `json:"llm_profile" older:"profile_id" doc:"The model profile that makes the statement." zh:"生成语句的模型配置档。"`
+	LLMProfile string          `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile that makes the statement." zh:"生成语句的模型配置档。"`
 	Tables     []string        `json:"tables" doc:"The tables that the model may use." zh:"模型可使用的表。"`
 	Parameters json.RawMessage `json:"parameters" takes:"list|object" doc:"Values for the marks of the statement." zh:"语句参数的值。"`
 	MaxRows    int             `json:"max_rows" range:"1..100000" doc:"The most rows that are returned." zh:"最多返回的行数。"`
@@ -138,5 +138,10 @@ func planDatabaseQuery(p *node.Planning, _ *databaseQueryConfig) {
 	}
 	if p.Has("query") && p.Has("question") {
 		p.Invalid(p.At("question"), "and query exclude each other; keep one of them")
+	}
+	if v := p.Value("query"); v.Type == gjson.String {
+		if err := database.CheckReading(v.Str); err != nil {
+			p.Invalid(p.At("query"), "%s", fault.From(err).Message)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -430,9 +431,28 @@ func (g *gathering) members() []values.Member {
 	return list
 }
 
+// idleOptions are the options that a format does not read.
+func idleOptions(format string, options gjson.Result) (names []string) {
+	of := map[string][]string{
+		"json": {"indent"}, "csv": {"delimiter", "header", "columns"}, "xml": {"root", "item", "indent"}, "date": {"date_format", "timezone"},
+		"number": {"decimals", "thousands_separator", "decimal_separator"}, "text": {"case", "trim"}, "base64": {"url_safe"}, "url": {"query"},
+	}
+	reads, known := of[format]
+	options.ForEach(func(key, _ gjson.Result) bool {
+		if known && !slices.Contains(reads, key.Str) {
+			names = append(names, key.Str)
+		}
+		return true
+	})
+	return names
+}
+
 func planFormatting(p *node.Planning, c *formattingConfig) {
 	if c.Format == "template" {
-		p.Require("template", `when format_type is "template"`)
+		p.Require("template", "when %s is %q", "format_type", "template")
+	}
+	for _, name := range idleOptions(c.Format, p.Value("options")) {
+		p.Warn(workflow.ProblemConfig, p.At("options")+"."+name, "%s does nothing here: it is not for the format %q; remove it", name, c.Format)
 	}
 	if layout := p.Value("options").Get("date_format"); layout.Type == gjson.String && layout.Str != "" && !node.Dynamic(layout) {
 		if _, err := expr.ReadDateLayout(layout.Str); err != nil {

@@ -96,7 +96,7 @@ func dataTransformation() node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
-			list, err := values.ListInput(in, cfg.ItemsPath)
+			list, err := lists.Input(call, in, "items_path", cfg.ItemsPath)
 			if err != nil {
 				if fault.CodeOf(err) != fault.InvalidInput {
 					return nil, err
@@ -238,7 +238,7 @@ func (t *transformation) sort() ([]json.RawMessage, error) {
 	if t.cfg.Sort.Field == "" {
 		return nil, fault.Newf(fault.InvalidConfig, "%q is required when operation is %q", "sort_config.field", "sort")
 	}
-	key, err := lists.NewSortKey(t.cfg.Sort.Field, t.cfg.Sort.Direction, "")
+	key, err := lists.NewSortKey(t.call, t.cfg.Sort.Field, t.cfg.Sort.Direction, "")
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +386,7 @@ func planTransformation(p *node.Planning, c *transformConfig) {
 		"pivot": "pivot_config", "custom": "transformation_script", "aggregate": "aggregation_functions",
 	}[c.Operation]
 	if needed != "" {
-		p.Require(needed, `when operation is "`+c.Operation+`"`)
+		p.Require(needed, "when %s is %q", "operation", c.Operation)
 	}
 	if !p.Dynamic("filter_conditions") {
 		node.CheckItems[lists.Condition](p, "filter_conditions", node.Only{

@@ -87,7 +87,7 @@ func dataValidation() node.Kind {
 				return nil, err
 			}
 			if cfg.Each {
-				return cfg.each(check, in)
+				return cfg.each(call, check, in)
 			}
 			data := in
 			if cfg.ItemsPath != "" {
@@ -122,8 +122,8 @@ func dataValidation() node.Kind {
 }
 
 // each checks the items of a list one by one; the branches get those that belong to them.
-func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outcome, error) {
-	list, err := values.ListInput(in, c.ItemsPath)
+func (c *validationConfig) each(call *node.Call, check *dataCheck, in json.RawMessage) (node.Outcome, error) {
+	list, err := lists.Input(call, in, "items_path", c.ItemsPath)
 	if err != nil {
 		return nil, err
 	}
@@ -468,9 +468,15 @@ func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]payload.SchemaP
 	return found, nil
 }
 
-// planValidation: the value of a rule of the sort "expression" is one.
-func planValidation(p *node.Planning, _ *validationConfig) {
+// planValidation: the value of a rule of the sort "expression" is one, and the values of the others fit their rules.
+func planValidation(p *node.Planning, c *validationConfig) {
 	for i, item := range p.Items("rules") {
+		if i < len(c.Rules) && !strings.Contains(item.Raw, "{{") && !strings.Contains(item.Raw, "${") {
+			rule := ruleCheck{validationRule: c.Rules[i]}
+			if err := rule.prepare(fmt.Sprintf("rules[%d]", i)); err != nil {
+				p.Invalid(fmt.Sprintf("%s[%d].value", p.At("rules"), i), "%s", fault.From(err).Message)
+			}
+		}
 		if value := item.Get("value"); strings.EqualFold(item.Get("rule").Str, "expression") && value.Type == gjson.String {
 			p.AddExpression(fmt.Sprintf("%s[%d].value", p.At("rules"), i), value.Str)
 		}

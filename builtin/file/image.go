@@ -31,7 +31,7 @@ type imageToolConfig struct {
 	toolset.Fields
 	MaxPixels     int64  `json:"max_pixels" range:"1.." doc:"The most pixels of a picture." zh:"图片的最多像素数。"`
 	OutputFormat  string `json:"output_format" enum:"png|jpeg" doc:"The format of pictures that are made." zh:"生成图片的格式。"`
-	VisionProfile string `json:"vision_profile" doc:"The model profile that describes pictures." zh:"描述图片的模型配置档。"`
+	VisionProfile string `json:"vision_profile" names:"profile" doc:"The model profile that describes pictures." zh:"描述图片的模型配置档。"`
 }
 
 func (c *imageToolConfig) Defaults() {

@@ -28,7 +28,7 @@ type fileConfig struct {
 	Encoding    string          `json:"encoding" enum:"utf8|base64" doc:"How content is written in the configuration or the result." zh:"内容的编码。"`
 	Overwrite   bool            `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`
 	Recursive   bool            `json:"recursive" doc:"Whether directories are taken with everything in them." zh:"是否包含目录中的全部内容。"`
-	Pattern     string          `json:"pattern" doc:"Which files are listed or packed, such as *.csv." zh:"列出或打包哪些文件，如 *.csv。"`
+	Pattern     string          `json:"pattern" with:"operation=list|archive|extract" doc:"Which files are listed or packed, such as *.csv." zh:"列出或打包哪些文件，如 *.csv。"`
 	MaxBytes    int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are read." zh:"最多读取的字节数。"`
 }
 
@@ -323,6 +323,6 @@ func planFileOperation(p *node.Planning, c *fileConfig) {
 	}
 	switch c.Operation {
 	case "copy", "move", "archive", "extract":
-		p.Require("destination", `when operation is "`+c.Operation+`"`)
+		p.Require("destination", "when %s is %q", "operation", c.Operation)
 	}
 }

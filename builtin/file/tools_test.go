@@ -125,7 +125,7 @@ func TestFileProcessor(t *testing.T) {
 		{config, toolCall("file_read", `{"path": "link.txt"}`), fault.ForbiddenPath, ""},
 		{config, toolCall("file_read", `{"path": "prog.exe"}`), fault.Unsupported, "formats"},
 		{config, toolCall("file_read", `{"path": "gone.txt"}`), fault.NotFound, ""},
-		{config, toolCall("file_read", `{"pth": "a.txt"}`), fault.ToolError, "path"},
+		{config, toolCall("file_read", `{"pth": "a.txt"}`), fault.ParameterMissing, `did you mean "path"?`},
 		{config, toolCall("file_read", `{"path": "a.txt", "offset": -1}`), fault.ToolError, "offset"},
 		{config, toolCall("file_raed", `{}`), fault.ToolError, `"file_read"`},
 		{config, toolCall("file_write", `{"path": "x.txt", "content": "x"}`), fault.ToolError, "no tool"},

@@ -423,9 +423,9 @@ func TestFileUpload(t *testing.T) {
 			{`{}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, `"url"`},
 			{`{"url": "$URL/up", "headers": {"Content-Length": "1"}}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, "Content-Length"},
 			{`{"url": "http://127.0.0.2/up"}`, `{"file": "docs/a.txt"}`, fault.BlockedAddress, ""},
-			{`{"target": "s3", "bucket": "b", "key": "k"}`, `{"file": "docs/a.txt"}`, fault.Unsupported, "s3"},
-			{`{"target": "gcs", "bucket": "b"}`, `{"file": "docs/a.txt"}`, fault.Unsupported, "gcs"},
-			{`{"target": "azure_blob", "bucket": "b"}`, `{"file": "docs/a.txt"}`, fault.Unsupported, "azure_blob"},
+			{`{"target": "s3", "bucket": "b", "key": "k"}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, "s3"},
+			{`{"target": "gcs", "bucket": "b"}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, "gcs"},
+			{`{"target": "azure_blob", "bucket": "b"}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, "azure_blob"},
 		} {
 			r.bad(uploadKind, c.config, c.input, c.code, c.part)
 		}

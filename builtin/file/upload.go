@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,13 +31,13 @@ import (
 )
 
 type uploadConfig struct {
-	Target    string          `json:"target" enum:"http|s3|gcs|azure_blob" doc:"Where the file goes." zh:"上传目标。"`
+	Target    string          `json:"target" enum:"http" doc:"Where the file goes." zh:"上传目标。"`
 	URL       string          `json:"url" with:"target=http" doc:"The address, for http." zh:"http 时的地址。"`
 	Method    string          `json:"method" enum:"POST|PUT" with:"target=http" doc:"The method of the call." zh:"调用方法。"`
 	FieldName string          `json:"field_name" with:"target=http" doc:"The name of the file in the form that is sent." zh:"表单中文件字段的名称。"`
 	Headers   node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
-	Bucket    string          `json:"bucket" with:"target=s3|gcs|azure_blob" doc:"The bucket or container of an object store." zh:"对象存储的桶或容器。"`
-	Key       string          `json:"key" with:"target=s3|gcs|azure_blob" doc:"The name of the object; without one that of the file." zh:"对象名；省略时用文件名。"`
+	Bucket    string          `json:"bucket" doc:"The bucket or container of an object store." zh:"对象存储的桶或容器。"`
+	Key       string          `json:"key" doc:"The name of the object; without one that of the file." zh:"对象名；省略时用文件名。"`
 	File      json.RawMessage `json:"file" takes:"file" doc:"The file: a path, or a file that another node has produced." zh:"文件：路径，或其他节点产生的文件。"`
 	MaxBytes  int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are sent." zh:"最多发送的字节数。"`
 }
@@ -61,6 +63,9 @@ type uploadOutput struct {
 	Response json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
 }
 
+// httpTarget is the target that is no object store: an address. The others are those that are registered, by their names.
+const httpTarget = "http"
+
 // maxUploadAnswer bounds what a service may say about an upload.
 const maxUploadAnswer = 1 << 20
 
@@ -68,11 +73,15 @@ const maxUploadAnswer = 1 << 20
 // read while it is sent.
 func fileUpload(client *outbound.Client, store *files.Store, stores map[string]objectstore.Store) node.Kind {
 	tokens := &httpcall.Tokens{Client: client}
+	targets := slices.Sorted(maps.Keys(stores))
+	inStore := []node.Condition{{Field: "target", Values: targets}}
 	k := node.Define(
 		node.About{
 			Name: "ACTION.FILE_UPLOAD", Title: node.Says("File upload", "文件上传"),
 			Description: node.Says("Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
 			Effect:      workflow.Once,
+			Values:      map[string][]string{"target": append([]string{httpTarget}, targets...)},
+			Beside:      map[string][]node.Condition{"bucket": inStore, "key": inStore},
 			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
 			Examples: []node.Example{
@@ -85,7 +94,7 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg uploadConfig, in uploadInput) (uploadOutput, error) {
-			if cfg.Target != "http" {
+			if cfg.Target != httpTarget {
 				return putObject(ctx, store, stores[cfg.Target], call, cfg, in)
 			}
 			x := &upload{cfg: cfg, Call: httpcall.Call{Client: client, Node: call, Once: httpcall.OnceMethod(cfg.Method), Config: httpcall.Config{
@@ -267,15 +276,16 @@ func (x *upload) answer(ctx context.Context, r *outbound.Response) (uploadOutput
 
 func planUpload(p *node.Planning, c *uploadConfig) {
 	switch p.Choice("target", c.Target) {
-	case "s3", "gcs", "azure_blob":
-		p.Effect = workflow.Idempotent
-	default:
+	case "", httpTarget:
 		p.Effect = httpcall.EffectOf(p.Choice("method", c.Method))
+	default: // an object store: the same content is put under the same name again
+		p.Effect = workflow.Idempotent
 	}
 	switch c.Target {
-	case "http":
-		p.Require("url", `when target is "http"`)
-	case "s3", "gcs", "azure_blob":
-		p.Require("bucket", `when target is "`+c.Target+`"`)
+	case "": // only the run knows
+	case httpTarget:
+		p.Require("url", "when %s is %q", "target", httpTarget)
+	default:
+		p.Require("bucket", "when %s is %q", "target", c.Target)
 	}
 }

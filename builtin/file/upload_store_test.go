@@ -92,7 +92,7 @@ func TestFileUpload_StoreRefuses(t *testing.T) {
 		code          fault.Code
 		part          string
 	}{
-		{`{"target": "gcs", "bucket": "b", "credential_id": "keys"}`, in, fault.Unsupported, "gcs"},
+		{`{"target": "gcs", "bucket": "b", "credential_id": "keys"}`, in, fault.InvalidConfig, "gcs"},
 		{`{"target": "s3", "credential_id": "keys"}`, in, fault.InvalidConfig, `"bucket"`},
 		{`{"target": "s3", "bucket": "b"}`, in, fault.CredentialMissing, "aws_keys"},
 		{`{"target": "s3", "bucket": "b", "credential_id": "gone"}`, in, fault.CredentialMissing, "gone"},

@@ -14,7 +14,7 @@ type emptyConfig struct {
 
 // callEmpty does nothing: a place for connections to meet or to end.
 func callEmpty() node.Kind {
-	return node.Define(
+	k := node.Define(
 		node.About{
 			Name: "CALL.EMPTY", Title: node.Says("Empty", "空操作"),
 			Description: node.Says("Does nothing; hands its input on if asked to.", "不执行任何操作；可按需原样传递输入。"),
@@ -36,4 +36,9 @@ func callEmpty() node.Kind {
 			}
 			return json.RawMessage(`{}`), nil
 		})
+	k.Ignores = func(config json.RawMessage) bool {
+		cfg, err := node.Configuration[emptyConfig](config)
+		return err == nil && !cfg.PassThrough
+	}
+	return k
 }

@@ -89,7 +89,7 @@ func flowFilter() node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg filterConfig, in json.RawMessage) (node.Outcome, error) {
-			list, err := values.ListInput(in, cfg.ItemsPath)
+			list, err := lists.Input(call, in, "items_path", cfg.ItemsPath)
 			if err != nil {
 				return nil, err
 			}
@@ -120,10 +120,10 @@ func filterShapes() map[string]node.Only {
 
 func planFilter(p *node.Planning, c *filterConfig) {
 	if c.Type == "custom_function" {
-		p.Require("custom_filter_function", `when filter_type is "custom_function"`)
+		p.Require("custom_filter_function", "when %s is %q", "filter_type", "custom_function")
 		return
 	}
-	p.Require("conditions", `unless filter_type is "custom_function"`)
+	p.Require("conditions", "unless %s is %q", "filter_type", "custom_function")
 	only, ok := filterShapes()[c.Type]
 	if !ok || !p.Has("conditions") || p.Dynamic("conditions") {
 		return
@@ -156,7 +156,7 @@ func (c *filterConfig) run(call *node.Call, f *lists.Filter, items []json.RawMes
 		return nil, err
 	}
 	stats.Errors = len(problems)
-	chosen, err := c.inOrder(items, kept)
+	chosen, err := c.inOrder(call, items, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (c *filterConfig) judgeAll(call *node.Call, f *lists.Filter, items []json.R
 }
 
 // inOrder are the positions of the items that are kept, sorted if the node says so.
-func (c *filterConfig) inOrder(items []json.RawMessage, kept []bool) ([]int, error) {
+func (c *filterConfig) inOrder(call *node.Call, items []json.RawMessage, kept []bool) ([]int, error) {
 	var chosen []int
 	for i := range items {
 		if kept[i] {
@@ -231,7 +231,7 @@ func (c *filterConfig) inOrder(items []json.RawMessage, kept []bool) ([]int, err
 	if name == "" {
 		name = "."
 	}
-	key, err := lists.NewSortKey(name, c.SortOrder, "")
+	key, err := lists.NewSortKey(call, name, c.SortOrder, "")
 	if err != nil {
 		return nil, err
 	}

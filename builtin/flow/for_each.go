@@ -47,7 +47,7 @@ func flowForEach() node.Kind {
 				if err := needsBody(call, "iteration"); err != nil {
 					return node.Opening{}, err
 				}
-				items, err := keptItems(call, cfg.ItemsPath)
+				items, err := keptItems(call, "items_path", cfg.ItemsPath)
 				if err != nil {
 					return node.Opening{}, err
 				}
@@ -61,17 +61,19 @@ func flowForEach() node.Kind {
 				}
 				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError, Turns: cfg.BreakCondition != "", Discard: cfg.discards()}, nil
 			},
-			Share: func(call *node.Call, cfg forEachConfig) ([]string, error) { return sharedItems(call, cfg.ItemsPath) },
+			Share: func(call *node.Call, cfg forEachConfig) ([]string, error) {
+				return sharedItems(call, "items_path", cfg.ItemsPath)
+			},
 			Iteration: func(call *node.Call, cfg forEachConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
-				items, err := keptItems(call, cfg.ItemsPath)
+				items, err := keptItems(call, "items_path", cfg.ItemsPath)
 				if err != nil {
 					return node.Iteration{}, err
 				}
-				return iteration(call.Input, batch(items, cfg.BatchSize, index), index, cfg.Variable), nil
+				return iteration(keptBy(call).membersOf(call.Input), batch(items, cfg.BatchSize, index), index, cfg.Variable), nil
 			},
 			Turn: func(_ context.Context, call *node.Call, cfg forEachConfig, t node.Turn) (node.Advance, error) {
 				return cfg.turn(call, t, cfg.Variable, func(index int64) (any, error) {
-					items, err := keptItems(call, cfg.ItemsPath)
+					items, err := keptItems(call, "items_path", cfg.ItemsPath)
 					if err != nil {
 						return nil, err
 					}

@@ -66,28 +66,29 @@ func flowLoop() node.Kind {
 					if cfg.Condition == "" {
 						return node.Opening{}, fault.Newf(fault.InvalidConfig, "%q is required when loop_type is %q", "loop_condition", "while")
 					}
-					return cfg.turning().open(call), nil
+					return cfg.turning().open(), nil
 				}
 				return cfg.open(call)
 			},
 			Share: func(call *node.Call, cfg loopConfig) ([]string, error) {
 				if cfg.Type != "for_each" {
+					keptBy(call).beginning(call)
 					return nil, nil
 				}
-				return sharedItems(call, cfg.ArrayPath)
+				return sharedItems(call, "array_path", cfg.ArrayPath)
 			},
 			Iteration: func(call *node.Call, cfg loopConfig, state json.RawMessage, index int64) (node.Iteration, error) {
 				switch cfg.Type {
 				case "while":
 					return cfg.turning().iteration(call, state, index)
 				case "for_range":
-					return iteration(call.Input, values.Encode(cfg.counter(index)), index, cfg.Variable), nil
+					return iteration(keptBy(call).membersOf(call.Input), values.Encode(cfg.counter(index)), index, cfg.Variable), nil
 				}
-				items, err := keptItems(call, cfg.ArrayPath)
+				items, err := keptItems(call, "array_path", cfg.ArrayPath)
 				if err != nil {
 					return node.Iteration{}, err
 				}
-				return iteration(call.Input, batch(items, 1, index), index, cfg.Variable), nil
+				return iteration(keptBy(call).membersOf(call.Input), batch(items, 1, index), index, cfg.Variable), nil
 			},
 			Turn: func(_ context.Context, call *node.Call, cfg loopConfig, t node.Turn) (node.Advance, error) {
 				if cfg.Type == "while" {
@@ -97,7 +98,7 @@ func flowLoop() node.Kind {
 					if cfg.Type == "for_range" {
 						return cfg.counter(index), nil
 					}
-					items, err := keptItems(call, cfg.ArrayPath)
+					items, err := keptItems(call, "array_path", cfg.ArrayPath)
 					if err != nil {
 						return nil, err
 					}
@@ -118,7 +119,7 @@ func planLoop(p *node.Planning, c *loopConfig) {
 			p.Invalid(p.At("step"), "must not be 0, or the loop would never end")
 		}
 	case "while":
-		p.Require("loop_condition", `when loop_type is "while"`)
+		p.Require("loop_condition", "when %s is %q", "loop_type", "while")
 	}
 }
 
@@ -131,7 +132,7 @@ func (c *loopConfig) open(call *node.Call) (node.Opening, error) {
 		}
 		count = c.steps()
 	} else {
-		items, err := keptItems(call, c.ArrayPath)
+		items, err := keptItems(call, "array_path", c.ArrayPath)
 		if err != nil {
 			return node.Opening{}, err
 		}
@@ -182,7 +183,7 @@ func (c *loopConfig) final(call *node.Call, t node.Closing) *values.Member {
 	var f values.Member
 	switch c.Type {
 	case "while":
-		f = values.Member{Key: "final_result", Value: c.turning().state(call, t.State).Data}
+		f = values.Member{Key: "final_result", Value: c.turning().data(call, t.State)}
 	case "for_each":
 		f = values.Field("final_result", map[string]int64{"processed_count": t.Iterations})
 	default:
@@ -190,7 +191,7 @@ func (c *loopConfig) final(call *node.Call, t node.Closing) *values.Member {
 		if t.Iterations > 0 {
 			last = values.Encode(c.counter(t.Iterations - 1))
 		}
-		data, _ := carried(call.Input)
+		data := keptBy(call).beginning(call).data
 		fields := []values.Member{{Key: "data", Value: data}}
 		if values.IsObject(data) {
 			fields = values.Members(data)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/expr"
 	"tandem/fault"
@@ -29,7 +30,9 @@ func loopDefaults() loopCommon { return loopCommon{BreakOnError: true, CollectRe
 type loopState struct {
 	LimitReached bool `json:"limit_reached,omitempty"`
 	Broken       bool `json:"broken,omitempty"`
-	// Data is what a loop with a condition carries on.
+	// Over is what a loop with a condition carries on: the fields that are not as they were at its beginning. Data is all of it, where what it began with is no
+	// object, and in the journals of older versions.
+	Over json.RawMessage `json:"over,omitempty"`
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -45,21 +48,30 @@ func readState(raw json.RawMessage) loopState {
 
 // keptItems is the list a loop runs over. It is found once and kept for the next iteration, as long as the runtime
 // keeps it.
-func keptItems(call *node.Call, itemsPath string) ([]json.RawMessage, error) {
-	if items, ok := call.Kept.([]json.RawMessage); ok {
+func keptItems(call *node.Call, field, itemsPath string) ([]json.RawMessage, error) {
+	k := keptBy(call)
+	k.mu.Lock()
+	items := k.items
+	k.mu.Unlock()
+	if items != nil {
 		return items, nil
 	}
-	list, err := values.ListInput(call.Input, itemsPath)
+	list, err := lists.Input(call, call.Input, field, itemsPath)
 	if err != nil {
 		return nil, err
 	}
-	call.Kept = list.Items
+	if list.Items == nil {
+		list.Items = []json.RawMessage{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.items = list.Items
 	return list.Items, nil
 }
 
 // sharedItems names the list a loop goes through, for [node.Scope.Share], and keeps its elements.
-func sharedItems(call *node.Call, itemsPath string) ([]string, error) {
-	if _, err := keptItems(call, itemsPath); err != nil {
+func sharedItems(call *node.Call, field, itemsPath string) ([]string, error) {
+	if _, err := keptItems(call, field, itemsPath); err != nil {
 		return nil, err
 	}
 	list, at, err := values.ListPlace(call.Input, itemsPath)
@@ -80,7 +92,7 @@ func batch(items []json.RawMessage, size, index int64) json.RawMessage {
 }
 
 // iteration is what a body sees: the input with the item, the index, and the item once more under the loop's variable.
-func iteration(input, item json.RawMessage, index int64, variable string) node.Iteration {
+func iteration(input []values.Member, item json.RawMessage, index int64, variable string) node.Iteration {
 	position := values.Encode(index)
 	vars := map[string]json.RawMessage{"item": item, "index": position}
 	fields := []values.Member{{Key: "item", Value: item}, {Key: "index", Value: position}}
@@ -88,7 +100,7 @@ func iteration(input, item json.RawMessage, index int64, variable string) node.I
 		vars[variable] = item
 		fields = append(fields, values.Member{Key: variable, Value: item})
 	}
-	return node.Iteration{Payload: values.HandOn(input, fields...), Vars: vars}
+	return node.Iteration{Fields: values.Overlay(input, fields...), Vars: vars}
 }
 
 // turn asks the break condition after an iteration, with the names of that iteration. When several run at once, it is
@@ -213,14 +225,6 @@ func completed(t node.Closing, collect bool, final *values.Member) (node.Done, e
 	return node.Done{"completed": values.Object(fields)}, nil
 }
 
-// carried is the data a loop with a condition begins with: the input's own "data", else all of the input.
-func carried(input json.RawMessage) (data json.RawMessage, own bool) {
-	if v, ok := (values.Path{"data"}).Walk(input); ok {
-		return v, true
-	}
-	return input, false
-}
-
 // whileLoop repeats a body while a condition holds. An object that the body gives is merged over the data, for the next
 // test and for the next iteration.
 type whileLoop struct {
@@ -233,37 +237,29 @@ type whileLoop struct {
 	common    loopCommon
 }
 
-func (w whileLoop) open(call *node.Call) node.Opening {
-	data, _ := carried(call.Input)
-	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, Discard: w.common.discards(w.condition), State: values.Encode(loopState{Data: data})}
+func (w whileLoop) open() node.Opening {
+	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, Discard: w.common.discards(w.condition), State: values.Encode(loopState{})}
 }
 
-// state is what the loop carries; before the first turn that is the input's data.
-func (w whileLoop) state(call *node.Call, raw json.RawMessage) loopState {
-	s := readState(raw)
-	if len(s.Data) == 0 {
-		s.Data, _ = carried(call.Input)
-	}
-	return s
+// data is what the loop carries.
+func (w whileLoop) data(call *node.Call, raw json.RawMessage) json.RawMessage {
+	state := readState(raw)
+	return state.whole(keptBy(call).beginning(call))
 }
 
-func (w whileLoop) iteration(call *node.Call, state json.RawMessage, index int64) (node.Iteration, error) {
-	input := w.state(call, state).Data
-	if _, own := carried(call.Input); own {
-		input = values.HandOn(call.Input, values.Member{Key: "data", Value: input})
+func (w whileLoop) iteration(call *node.Call, raw json.RawMessage, index int64) (node.Iteration, error) {
+	k, state := keptBy(call), readState(raw)
+	begins := k.beginning(call)
+	fields := state.fields(begins)
+	if begins.own {
+		fields = values.Overlay(k.membersOf(call.Input), values.Member{Key: "data", Value: state.whole(begins)})
 	}
-	return iteration(input, values.Encode(index+1), index, w.variable), nil
+	return iteration(fields, values.Encode(index+1), index, w.variable), nil
 }
 
 func (w whileLoop) turn(call *node.Call, t node.Turn) (node.Advance, error) {
-	state := w.state(call, t.State)
-	if values.IsObject(t.Last) {
-		if values.IsObject(state.Data) {
-			state.Data = values.Object(values.Overlay(values.Members(state.Data), values.Members(t.Last)...))
-		} else {
-			state.Data = t.Last
-		}
-	}
+	state := readState(t.State)
+	state.merge(keptBy(call).beginning(call), t.Last)
 	if call.Wake != nil { // the pause before an iteration that was tested already
 		return node.Advance{Open: true, State: values.Encode(state)}, nil
 	}
@@ -301,18 +297,11 @@ func (w whileLoop) test(call *node.Call, t node.Turn, state loopState, source st
 	if err != nil {
 		return false, err
 	}
-	data := values.Decode(state.Data)
-	// Where all of the input is the data, its fields are names of their own.
-	if _, own := carried(call.Input); !own {
-		if fields, ok := data.(map[string]any); ok {
-			for key, value := range fields {
-				if key != "last" && key != "results" {
-					names[key] = value
-				}
-			}
-		}
+	program, err := expr.Compile(source)
+	if err != nil {
+		return false, err
 	}
-	names["data"] = data
+	state.names(keptBy(call).beginning(call), program, names)
 	nameItem(names, index+1, index, w.variable)
 	v, err := call.Eval(source, names)
 	return expr.Truth(v), err

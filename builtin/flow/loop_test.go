@@ -177,7 +177,7 @@ func TestLoop(t *testing.T) {
 				t.Fatalf("%d iterations, want %d", len(l.iterations), len(c.payloads))
 			}
 			for i, want := range c.payloads {
-				for _, d := range nodetest.Differences(fmt.Sprintf("iteration %d", i), nodetest.Value(t, want), nodetest.Value(t, string(l.iterations[i].Payload))) {
+				for _, d := range nodetest.Differences(fmt.Sprintf("iteration %d", i), nodetest.Value(t, want), nodetest.Value(t, string(l.iterations[i].Whole()))) {
 					t.Error(d)
 				}
 				if got := string(l.iterations[i].Vars["index"]); got != fmt.Sprint(i) {
@@ -203,7 +203,7 @@ func increment(_ int64, it node.Iteration) (json.RawMessage, error) {
 		N    int             `json:"n"`
 		Data struct{ N int } `json:"data"`
 	}
-	if err := json.Unmarshal(it.Payload, &in); err != nil {
+	if err := json.Unmarshal(it.Whole(), &in); err != nil {
 		return nil, err
 	}
 	return json.RawMessage(fmt.Sprintf(`{"n": %d}`, max(in.N, in.Data.N)+1)), nil

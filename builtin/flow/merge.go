@@ -79,7 +79,7 @@ func planMerge(p *node.Planning, c *mergeConfig) {
 		p.Join.TimeoutMS = 0 // it fires with the first arrival, so there is nothing to wait for after it
 	}
 	if c.Strategy == "by_key" {
-		p.Require("merge_key", `when merge_strategy is "by_key"`)
+		p.Require("merge_key", "when %s is %q", "merge_strategy", "by_key")
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"tandem/workflow"
 )
 
-// Respond records an answer to the request that an execution came from, and says whether there was one.
-type Respond func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (bool, error)
+// Respond records an answer to the request that an execution came from, or says why nobody is answered.
+type Respond func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (reason string, err error)
 
 // maxAnswer is how large an answer may be that is not a file.
 const maxAnswer = 1 << 20
@@ -35,7 +35,7 @@ func (c *respondConfig) Defaults() { c.Status = http.StatusOK }
 
 type respondOutput struct {
 	Answered bool   `json:"answered" doc:"Whether a request was answered." zh:"是否答复了请求。"`
-	Reason   string `json:"reason" doc:"Why not: no_request, because no request has started the execution. Empty when it was." zh:"未答复的原因：no_request 表示执行并非由请求启动；已答复时为空。"`
+	Reason   string `json:"reason" doc:"Why not: no_request, because no request has started the execution; not_awaited, because the response_mode of the trigger is not node; replay, because the execution repeats a delivery. Empty when it was." zh:"未答复的原因：no_request 表示执行并非由请求启动；not_awaited 表示触发器的 response_mode 不是 node；replay 表示执行是对某次投递的重放。已答复时为空。"`
 	Status   int    `json:"status_code" doc:"The status that was answered with." zh:"答复的状态码。"`
 }
 
@@ -63,16 +63,14 @@ func flowRespond(respond Respond) node.Kind {
 			if err != nil {
 				return respondOutput{}, err
 			}
-			out := respondOutput{Status: cfg.Status, Reason: "no_request"}
+			out := respondOutput{Status: cfg.Status, Reason: trigger.NoRequest}
 			if respond == nil {
 				return out, nil
 			}
-			if out.Answered, err = respond(ctx, call.Workspace, call.ExecutionID, call.ActivationID, answer); err != nil {
+			if out.Reason, err = respond(ctx, call.Workspace, call.ExecutionID, call.ActivationID, answer); err != nil {
 				return respondOutput{}, err
 			}
-			if out.Answered {
-				out.Reason = ""
-			}
+			out.Answered = out.Reason == ""
 			return out, nil
 		}, func(p *node.Planning, cfg *respondConfig) {
 			if p.Has("body") && p.Has("file") {
@@ -122,7 +120,8 @@ func (c *respondConfig) answer(in json.RawMessage) (trigger.Answer, error) {
 	return a, nil
 }
 
-// headers takes the headers over, except for those that are the connection's.
+// headers takes the headers over, except for those that are the connection's, and those that would change what browsers think of this whole server: the pages
+// of Tandem itself have the same origin.
 func (c *respondConfig) headers(a *trigger.Answer) error {
 	if values.IsNull(json.RawMessage(c.Headers)) {
 		return nil
@@ -133,6 +132,9 @@ func (c *respondConfig) headers(a *trigger.Answer) error {
 		switch strings.ToLower(name) {
 		case "connection", "content-length", "transfer-encoding", "upgrade", "trailer", "te", "keep-alive", "content-security-policy", "content-type":
 			return fault.Newf(fault.InvalidConfig, "headers.%s: this header is not an answer's to set; for the type of the body there is content_type", name)
+		case "set-cookie", "set-cookie2", "clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "nel", "report-to", "reporting-endpoints",
+			"content-security-policy-report-only", "cross-origin-opener-policy", "cross-origin-embedder-policy", "origin-agent-cluster", "permissions-policy", "www-authenticate", "proxy-authenticate":
+			return fault.Newf(fault.InvalidConfig, "headers.%s: an answer cannot set it, since it would count for every page of this server; leave it out", name)
 		}
 		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return fault.Newf(fault.InvalidConfig, "headers.%s: it cannot be a header; give a text of one line", name)

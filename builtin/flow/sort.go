@@ -14,7 +14,7 @@ import (
 )
 
 type sortConfig struct {
-	_ struct{} `need:"sort_field|sort_fields"`
+	_ struct{} `need:"sort_field|sort_fields" either:"sort_field|sort_fields"`
 
 	Field         string      `json:"sort_field" doc:"The field to sort by." zh:"排序字段。"`
 	Fields        []sortField `json:"sort_fields" doc:"Several fields to sort by, the most important first." zh:"多个排序字段，重要的在前。"`
@@ -63,7 +63,7 @@ func flowSort() node.Kind {
 				},
 			},
 		},
-		func(_ context.Context, _ *node.Call, cfg sortConfig, in json.RawMessage) (node.Outcome, error) {
+		func(_ context.Context, call *node.Call, cfg sortConfig, in json.RawMessage) (node.Outcome, error) {
 			if err := cfg.override(in); err != nil {
 				return nil, err
 			}
@@ -73,13 +73,13 @@ func flowSort() node.Kind {
 			}
 			keys := make([]lists.SortKey, len(fields))
 			for i, f := range fields {
-				key, err := lists.NewSortKey(f.Field, f.Order, f.Nulls)
+				key, err := lists.NewSortKey(call, f.Field, f.Order, f.Nulls)
 				if err != nil {
 					return nil, err
 				}
 				keys[i] = key
 			}
-			list, err := values.ListInput(in, cfg.ItemsPath)
+			list, err := lists.Input(call, in, "items_path", cfg.ItemsPath)
 			if err != nil {
 				return nil, err
 			}

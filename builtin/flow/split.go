@@ -83,13 +83,15 @@ func flowSplit() node.Kind {
 				}
 				return node.Opening{Done: done}, err
 			},
-			Share: func(call *node.Call, cfg splitConfig) ([]string, error) { return sharedItems(call, cfg.ItemsPath) },
+			Share: func(call *node.Call, cfg splitConfig) ([]string, error) {
+				return sharedItems(call, "items_path", cfg.ItemsPath)
+			},
 			Iteration: func(call *node.Call, cfg splitConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
-				items, err := keptItems(call, cfg.ItemsPath)
+				items, err := keptItems(call, "items_path", cfg.ItemsPath)
 				if err != nil {
 					return node.Iteration{}, err
 				}
-				return iteration(call.Input, batch(items, cfg.BatchSize, index), index, ""), nil
+				return iteration(keptBy(call).membersOf(call.Input), batch(items, cfg.BatchSize, index), index, ""), nil
 			},
 			Close: func(_ context.Context, _ *node.Call, _ splitConfig, t node.Closing) (node.Done, error) {
 				results, err := collected(t, true)
@@ -119,7 +121,7 @@ func planSplit(p *node.Planning, c *splitConfig) {
 	}
 	switch c.Mode {
 	case "predicate":
-		p.Require("predicate_paths", `when split_mode is "predicate"`)
+		p.Require("predicate_paths", "when %s is %q", "split_mode", "predicate")
 		p.Value("predicate_paths").ForEach(func(key, value gjson.Result) bool {
 			at := node.Under(p.At("predicate_paths"), key.Str)
 			add(at, key.Str)
@@ -132,7 +134,7 @@ func planSplit(p *node.Planning, c *splitConfig) {
 		})
 		p.Keys = append(keys, "unmatched", workflow.DefaultKey)
 	case "by_key":
-		p.Require("by_key", `when split_mode is "by_key"`)
+		p.Require("by_key", "when %s is %q", "split_mode", "by_key")
 		for i, item := range p.Items("by_key") {
 			at := fmt.Sprintf("%s[%d]", p.At("by_key"), i)
 			if item.Type != gjson.String || node.Dynamic(item) || item.Str == "" {
@@ -155,7 +157,7 @@ func (c *splitConfig) open(call *node.Call) (node.Opening, error) {
 	if err := needsBody(call, "branch"); err != nil {
 		return node.Opening{}, err
 	}
-	items, err := keptItems(call, c.ItemsPath)
+	items, err := keptItems(call, "items_path", c.ItemsPath)
 	if err != nil {
 		return node.Opening{}, err
 	}
@@ -193,7 +195,7 @@ func (c *splitConfig) byPredicate(call *node.Call) (node.Done, error) {
 	if len(branches) == 0 {
 		return nil, fault.Newf(fault.InvalidConfig, "%q is required when split_mode is %q", "predicate_paths", "predicate")
 	}
-	list, err := values.ListInput(call.Input, c.ItemsPath)
+	list, err := lists.Input(call, call.Input, "items_path", c.ItemsPath)
 	if err != nil {
 		if c.ItemsPath != "" {
 			return nil, err

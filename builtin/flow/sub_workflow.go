@@ -15,7 +15,7 @@ import (
 )
 
 type subWorkflowConfig struct {
-	WorkflowID  string      `json:"workflow_id" required:"true" doc:"The workflow to run." zh:"要运行的工作流。"`
+	WorkflowID  string      `json:"workflow_id" names:"workflow" required:"true" doc:"The workflow to run." zh:"要运行的工作流。"`
 	Revision    node.Scalar `json:"revision" doc:"Which revision: deployed, latest, or a number." zh:"运行哪个版本：deployed、latest 或版本号。"`
 	Wait        bool        `json:"wait" doc:"Whether the node waits for the end of the other workflow." zh:"是否等待子工作流结束。"`
 	OutputNodes []string    `json:"output_nodes" doc:"The nodes whose outputs come back; without them the last ones." zh:"返回哪些节点的输出；省略时为末尾节点。"`

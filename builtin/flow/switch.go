@@ -23,7 +23,7 @@ type switchConfig struct {
 	// A model chooses among these.
 	Propose    node.Words     `json:"propose" prompt:"true" doc:"What the model is asked in order to choose among the choices." zh:"请模型在 choices 中选择时所提的问题。"`
 	Choices    []switchChoice `json:"choices" prompt:"true" fixed:"true" doc:"The branches that a model chooses from." zh:"供模型选择的分支。"`
-	LLMProfile string         `json:"llm_profile" older:"profile_id" doc:"The model profile that chooses." zh:"作选择的模型配置档。"`
+	LLMProfile string         `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile that chooses." zh:"作选择的模型配置档。"`
 }
 
 func (c *switchConfig) Defaults() { c.DefaultKey = "default" }

@@ -33,13 +33,13 @@ func planSwitch(p *node.Planning, c *switchConfig) {
 	fallback := c.DefaultKey
 	switch forms[0] {
 	case "cases":
-		p.Require("switch_value", "beside cases")
+		p.Require("switch_value", "beside %s", "cases")
 		keys.cases()
 	case "branches":
 		fallback = keys.branches(fallback)
 	case "choices":
-		p.Require("propose", "beside choices")
-		p.Require("llm_profile", "beside choices")
+		p.Require("propose", "beside %s", "choices")
+		p.Require("llm_profile", "beside %s", "choices")
 		for i, item := range p.Items("choices") {
 			keys.add(fmt.Sprintf("%s[%d].branch", p.At("choices"), i), item.Get("branch").Str, false)
 		}

@@ -36,7 +36,7 @@ func flowTimeout() node.Kind {
 				{Name: "result", Meaning: node.Says("What the body has produced in time.", "主体按时得到的结果。"), Fields: []node.Value{
 					node.Meaning("*", "The payload of the last node of the body.", "主体最后一个节点的输出。"),
 				}},
-				{Name: "timeout", Meaning: node.Says("What there was of the body, when it took too long.", "主体超时时已有的结果。"), Fields: []node.Value{
+				{Name: "timeout", Instead: true, Meaning: node.Says("What there was of the body, when it took too long.", "主体超时时已有的结果。"), Fields: []node.Value{
 					node.Meaning("timed_out", "Always true here.", "此处恒为 true。"),
 					node.Meaning("elapsed_seconds", "How long the body has taken.", "主体已用的时间（秒）。"),
 					node.Meaning("unfinished", "The nodes of the body that had not ended.", "主体中未结束的节点。"),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/builtin/httpcall"
 	"tandem/builtin/values"
 	"tandem/engine"
@@ -16,6 +18,8 @@ import (
 )
 
 type waitConfig struct {
+	_ struct{} `either:"for_seconds|until"`
+
 	Type       string        `json:"wait_type" enum:"timer|webhook|signal|event|condition|api_response|file|database_change" legacy:"approval|resource|queue_message" doc:"What is waited for: a time, a call, a signal or event, a condition, the answer of a service, a file, or a change in a database." zh:"等待的对象：时间、外部调用、信号或事件、条件、服务的响应、文件或数据库的变化。"`
 	ForSeconds *float64      `json:"for_seconds" range:"0.." with:"wait_type=timer" doc:"How long to wait, in seconds, for timer." zh:"timer 时等待多久（秒）。"`
 	Until      node.Template `json:"until" with:"wait_type=timer" doc:"The point in time to wait for, for timer." zh:"timer 时等待到的时刻。"`
@@ -54,6 +58,19 @@ type waitResult struct {
 	WasCancelled    bool  `json:"was_cancelled" doc:"Whether the wait was cancelled." zh:"是否被取消。"`
 }
 
+// waitCredentials are the types of credentials that fit what is waited for.
+func waitCredentials(config json.RawMessage) []string {
+	switch gjson.GetBytes(config, "wait_type").Str {
+	case "api_response":
+		return []string{"http_auth", "oauth2"}
+	case "database_change":
+		return []string{"sql"}
+	case "webhook":
+		return []string{"webhook_secret"}
+	}
+	return nil
+}
+
 // flowWait waits for a time, a call, a signal, a condition or a source outside. Between checks nothing is held: each is a durable timer.
 func flowWait(d Deps) node.Kind {
 	sources := &waitSources{http: d.HTTP, tokens: &httpcall.Tokens{Client: d.HTTP}, files: d.Files, databases: d.Databases}
@@ -64,11 +81,11 @@ func flowWait(d Deps) node.Kind {
 			Effect:      workflow.Pure, // as wait_type says
 			Keys: []node.Key{
 				{Name: "completed", Meaning: node.Says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
-				{Name: "timeout", Meaning: node.Says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
-				{Name: "cancelled", Meaning: node.Says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
+				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
+				{Name: "cancelled", Instead: true, Meaning: node.Says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
 			},
 			Aliases: map[string]string{workflow.DefaultKey: "completed", "canceled": "cancelled"},
-			Needs: node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true, Also: []node.Text{
+			Needs: node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true, CredentialOf: waitCredentials, Also: []node.Text{
 				node.Says("For database_change a credential of the type sql.", "用于 database_change 时需要 sql 类型的凭据。"),
 				node.Says("For webhook a server that is running.", "用于 webhook 时需要正在运行的服务器。"),
 			}},

@@ -7,9 +7,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/database"
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -28,29 +30,30 @@ func planWait(p *node.Planning, c *waitConfig) {
 	default:
 		p.Effect = workflow.Idempotent // it asks a source outside, again and again; or only the run knows
 	}
-	because := `when wait_type is "` + c.Type + `"`
+	const because = "when %s is %q"
 	switch typ {
 	case "timer":
 		if !p.Has("until") {
-			p.Require("for_seconds", because+" and until is not set")
+			p.Require("for_seconds", "when %s is %q and %s is not set", "wait_type", c.Type, "until")
 		}
 	case "signal", "event":
-		p.Require("signal_name", because)
+		p.Require("signal_name", because, "wait_type", c.Type)
 	case "condition":
-		p.Require("wait_condition", because)
+		p.Require("wait_condition", because, "wait_type", c.Type)
 	case "webhook":
 		if p.Has("credential_id") && c.Webhook != nil && !c.Webhook.Authentication {
 			p.Idle("credential_id", "webhook_config.authentication_required is false, so that no call has to be signed")
 		}
 	case "api_response":
-		p.Require("api_config", because)
+		p.Require("api_config", because, "wait_type", c.Type)
 		planAddress(p)
 	case "file":
-		p.Require("file_config", because)
+		p.Require("file_config", because, "wait_type", c.Type)
 		planPath(p)
 	case "database_change":
-		p.Require("database_config", because)
-		planNotEmpty(p, "database_config", "query", "a statement that reads")
+		p.Require("database_config", because, "wait_type", c.Type)
+		planNotEmpty(p, "database_config", "query", text.Of("a statement that reads"))
+		planQuery(p)
 		if !p.Has("credential_id") && !p.Templated() {
 			p.Warn(node.ProblemCredentialMissing, p.At("credential_id"), `a wait for a change in a database needs a credential of type "sql"; set credential_id before deploying`)
 		}
@@ -76,7 +79,7 @@ func planChecks(p *node.Planning, c *waitConfig, typ string) {
 	if p.Has("credential_id") {
 		switch typ {
 		case "timer", "signal", "event", "condition", "file":
-			p.Idle("credential_id", `a wait of the type "`+typ+`" opens no credential`)
+			p.Idle("credential_id", "a wait of the type %q opens no credential", typ)
 		}
 	}
 }
@@ -92,14 +95,26 @@ func inConfig(p *node.Planning, object, name string) (value, at string, known bo
 }
 
 // planNotEmpty refuses a text that is written and empty.
-func planNotEmpty(p *node.Planning, object, name, want string) {
+func planNotEmpty(p *node.Planning, object, name string, want text.Text) {
 	if value, at, known := inConfig(p, object, name); known && strings.TrimSpace(value) == "" {
 		p.Invalid(at, "is empty; set it to %s", want)
 	}
 }
 
+// planQuery refuses a statement that writes: it would fail at its first check.
+func planQuery(p *node.Planning) {
+	p.Inside("database_config", func(field, key string, v gjson.Result) {
+		if field != "query" || v.Type != gjson.String {
+			return
+		}
+		if err := database.CheckReading(v.Str); err != nil {
+			p.Invalid(node.Under(p.At("database_config"), key), "%s", fault.From(err).Message)
+		}
+	})
+}
+
 func planAddress(p *node.Planning) {
-	planNotEmpty(p, "api_config", "url", "the address that is asked")
+	planNotEmpty(p, "api_config", "url", text.Of("the address that is asked"))
 	value, at, known := inConfig(p, "api_config", "url")
 	if value = strings.TrimSpace(value); !known || value == "" {
 		return

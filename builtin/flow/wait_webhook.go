@@ -22,15 +22,15 @@ type waitWebhook struct {
 
 func (c *waitWebhook) Defaults() { c.Method, c.Authentication = http.MethodPost, true }
 
-// webhookSlack is how much longer the node waits than calls are taken, so that one that was taken is on disk before the node gives up.
-const webhookSlack = time.Second
+// webhookSlack is how long before the end of the wait the last call is taken, at most and as a part of the wait, so that one that was taken is looked at before the
+// node gives up.
+const (
+	webhookSlack     = 500 * time.Millisecond
+	webhookSlackPart = 10
+)
 
 // webhook waits for a call. The address is made where the execution is told to people who may use it; here is only said what the call must be like.
 func (w *waiting) webhook(listens bool) (node.Outcome, error) {
-	until := w.deadline()
-	if !until.IsZero() {
-		until = until.Add(webhookSlack)
-	}
 	if wake := w.call.Wake; wake != nil {
 		called := gjson.GetBytes(wake.Payload, api.WaitCalled)
 		switch {
@@ -51,8 +51,9 @@ func (w *waiting) webhook(listens bool) (node.Outcome, error) {
 		cfg = *w.cfg.Webhook
 	}
 	awaited := api.WaitedCall{Method: cfg.Method, ExpectedPayload: cfg.Payload, AuthenticationRequired: cfg.Authentication}
-	if deadline := w.deadline(); !deadline.IsZero() {
-		awaited.ExpiresAt = deadline.UnixMilli()
+	until := w.deadline()
+	if !until.IsZero() {
+		awaited.ExpiresAt = until.Add(-min(webhookSlack, seconds(w.cfg.Timeout)/webhookSlackPart)).UnixMilli()
 	}
 	if id := gjson.GetBytes(w.call.Config, "credential_id").Str; id != "" && cfg.Authentication {
 		if w.call.Credential == nil {

@@ -54,7 +54,11 @@ func flowWhile() node.Kind {
 				if err := needsBody(call, "iteration"); err != nil {
 					return node.Opening{}, err
 				}
-				return cfg.loop().open(call), nil
+				return cfg.loop().open(), nil
+			},
+			Share: func(call *node.Call, _ whileConfig) ([]string, error) { // nothing but what is kept
+				keptBy(call).beginning(call)
+				return nil, nil
 			},
 			Iteration: func(call *node.Call, cfg whileConfig, state json.RawMessage, index int64) (node.Iteration, error) {
 				return cfg.loop().iteration(call, state, index)
@@ -63,7 +67,7 @@ func flowWhile() node.Kind {
 				return cfg.loop().turn(call, t)
 			},
 			Close: func(_ context.Context, call *node.Call, cfg whileConfig, t node.Closing) (node.Done, error) {
-				final := values.Member{Key: "final_result", Value: cfg.loop().state(call, t.State).Data}
+				final := values.Member{Key: "final_result", Value: cfg.loop().data(call, t.State)}
 				return completed(t, cfg.CollectResults, &final)
 			},
 		})

@@ -44,13 +44,13 @@ const oauthType = "oauth2"
 
 // OAuthCredential is that type.
 func OAuthCredential() credential.Type {
-	return credential.Type{Name: oauthType, Label: text.Beside("OAuth 2 account", "OAuth 2 账号"), OAuth: &credential.OAuth{}, Alternatives: credential.OAuthAlternatives(),
+	return credential.Type{Name: oauthType, Check: checkAccount, Label: text.Beside("OAuth 2 account", "OAuth 2 账号"), OAuth: &credential.OAuth{}, Alternatives: credential.OAuthAlternatives(),
 		Fields: append(credential.OAuthFields(), credential.Field{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts})}
 }
 
 // Credential is the type of the credential of a service which wants a token, a password, a header or a parameter.
-func Credential() credential.Type {
-	return credential.Type{Name: "http_auth", Label: text.Beside("HTTP authentication", "HTTP 认证"), Selector: "scheme", Fields: []credential.Field{
+func Credential(client *outbound.Client) credential.Type {
+	return credential.Type{Name: "http_auth", Check: checkAuth(client), Label: text.Beside("HTTP authentication", "HTTP 认证"), Selector: "scheme", Fields: []credential.Field{
 		credential.Choice("scheme", "Scheme", "方式", "bearer", "basic", "header", "query", "oauth2_client").Needed(),
 		credential.Secret("token", "Access token", "访问令牌"), credential.Username(), credential.Password(),
 		credential.Text("name", "Header or parameter name", "请求头或参数名"), credential.Secret("value", "Header or parameter value", "请求头或参数值"),

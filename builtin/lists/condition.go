@@ -65,6 +65,7 @@ const (
 
 // Filter judges items by conditions.
 type Filter struct {
+	call       *node.Call
 	conditions []test
 	logic      string
 	nulls      string
@@ -78,6 +79,7 @@ type Filter struct {
 type test struct {
 	// path is the field it is about, nil for an expression, empty for the item itself.
 	path  values.Path
+	field string // the path as it was written
 	about bool
 	// aboutNull says that the test itself asks whether there is a value, so nulls are nothing special to it.
 	aboutNull bool
@@ -92,7 +94,7 @@ func NewFilter(call *node.Call, typ string, conditions []Condition, logic, nulls
 	if len(conditions) == 0 {
 		return nil, fault.New(fault.InvalidConfig, "conditions are required, at least one")
 	}
-	f := &Filter{logic: logic, nulls: nulls}
+	f := &Filter{call: call, logic: logic, nulls: nulls}
 	for i := range conditions {
 		of := typ
 		if of == "" {
@@ -128,6 +130,9 @@ func (f *Filter) Judge(item json.RawMessage, index int) (Verdict, error) {
 		raw, ok := item, true
 		if len(t.path) > 0 {
 			raw, ok = t.path.At(item)
+			if !t.aboutNull && f.call != nil {
+				look(f.call, "configurations", t.field, t.path, item, ok)
+			}
 		}
 		if found[i] = ok; ok {
 			looked[i] = values.Decode(raw)
@@ -176,7 +181,7 @@ func newTest(call *node.Call, typ string, c *Condition, caseSensitive bool) (tes
 			return expr.Truth(v), err
 		}}, nil
 	}
-	t := test{about: true}
+	t := test{about: true, field: c.Field}
 	if c.Field == "" {
 		return t, fault.Newf(fault.InvalidConfig, "%q of a condition is required when filter_type is %q", "field", typ)
 	}

@@ -13,6 +13,8 @@ import (
 
 // SortKey is one criterion by which lists are ordered. An empty path is the item itself.
 type SortKey struct {
+	call       *node.Call
+	name       string
 	path       values.Path
 	descending bool
 	nullsFirst bool
@@ -36,6 +38,7 @@ func Sorted(items []json.RawMessage, keys []SortKey, caseSensitive bool) []Sorta
 			value, ok := item, true
 			if len(key.path) > 0 {
 				value, ok = key.path.At(item)
+				look(key.call, "configurations", key.name, key.path, item, ok)
 			}
 			if ok {
 				list[i].keys[j] = sortValue(values.Decode(value), caseSensitive)
@@ -115,8 +118,8 @@ func sortRank(v any) int {
 }
 
 // NewSortKey makes a key from a path into an item; "." is the item itself.
-func NewSortKey(name, order, nulls string) (SortKey, error) {
-	key := SortKey{descending: order == "desc", nullsFirst: nulls == "first"}
+func NewSortKey(call *node.Call, name, order, nulls string) (SortKey, error) {
+	key := SortKey{call: call, name: name, descending: order == "desc", nullsFirst: nulls == "first"}
 	if name == "." {
 		return key, nil
 	}
@@ -142,20 +145,21 @@ func NewReader(call *node.Call, source string) (Reader, error) {
 		return nil, err
 	}
 	return func(item json.RawMessage, index int, _ []string) (any, error) {
-		if v, ok := p.At(item); ok {
-			return values.Decode(v), nil
-		}
+		v, ok := p.At(item)
 		switch {
+		case ok:
 		case p[0] == "item" && len(p) == 1:
-			return values.Decode(item), nil
+			v, ok = item, true
 		case p[0] == "item":
-			if v, ok := p[1:].Walk(item); ok {
-				return values.Decode(v), nil
-			}
+			v, ok = p[1:].Walk(item)
 		case source == "index":
 			return index, nil
 		}
-		return nil, nil
+		look(call, "configurations", source, p, item, ok)
+		if !ok {
+			return nil, nil
+		}
+		return values.Decode(v), nil
 	}, nil
 }
 

@@ -219,6 +219,8 @@ func TestMemory_Refuses(t *testing.T) {
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": ` + string(large) + `}`, fault.TooLarge, "value"},
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "` + strings.Repeat("k", 2000) + `", "value": 1}`, fault.TooLarge, "key"},
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": 1, "options": {"ttl": -1}}`, fault.InvalidInput, "ttl"},
+		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": 1, "options": {"tll": 60}}`, fault.InvalidInput, `"tll"; did you mean "ttl"?`},
+		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": 1, "options": {"if_missing": true}}`, fault.InvalidInput, "if_absent"},
 		{"DOCUMENT_STORE", `{"operation": "store"}`, fault.ParameterMissing, `"content"`},
 		{"DOCUMENT_STORE", `{"operation": "store", "content": ` + string(large) + `}`, fault.TooLarge, "content"},
 		{"DOCUMENT_STORE", `{"operation": "get"}`, fault.ParameterMissing, `"document_id"`},

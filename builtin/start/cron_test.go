@@ -153,3 +153,25 @@ func bruteNext(times cronTimes, after time.Time, place *time.Location) time.Time
 		}
 	}
 }
+
+// A day has to fit both fields of days if one of them begins with a star, as the documentation says.
+func TestCron_DaysOfMonthAndWeek(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"0 0 */2 * mon": "Mon 7 Mon 21 Mon 11", "0 0 1 * mon": "Tue 1 Mon 7 Mon 14", "0 0 * * mon": "Mon 7 Mon 14 Mon 21", "0 0 13 * *": "Sun 13 Wed 13 Fri 13",
+		"0 0 13 * */2": "Sun 13 Thu 13 Thu 13",
+	} { // order does not matter: each is for itself
+		times, err := parseCron(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, got := time.Date(2030, 9, 30, 12, 0, 0, 0, time.UTC), ""
+		for range 3 {
+			at, _ = times.next(at, time.UTC)
+			got += at.Format(" Mon 2")
+		}
+		if got[1:] != want {
+			t.Errorf("%s: %s, want %s", expression, got[1:], want)
+		}
+	}
+}

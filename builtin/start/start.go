@@ -1,7 +1,7 @@
-// Package start holds the kinds that an execution begins at, each with the source that starts it by itself: by hand, by a request, by the clock. One file is
-// one kind and its source.
+// Package start holds the kinds that an execution begins at, each with the source that starts it by itself: by hand, by a request, by the clock, by a visitor of a page.
+// One file is one kind and its source.
 //
-// The package that puts a program together imports it; nothing else does.
+// The package that puts a program together imports it, and vendors that bring triggers of their own; nothing else does.
 package start
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Kinds lists every kind of this package.
 func Kinds() []node.Kind {
-	list := []node.Kind{triggerManual(), triggerWebhook(), triggerCron()}
+	list := []node.Kind{triggerManual(), triggerWebhook(), triggerCron(), triggerForm(), triggerChat()}
 	for i := range list {
 		list[i].Brief = true // they are over at once
 	}
@@ -23,7 +23,7 @@ func Kinds() []node.Kind {
 
 // Sources lists the source of each.
 func Sources() []trigger.Source {
-	return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}}
+	return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}, formSource{}, chatSource{}}
 }
 
 // startedFields are what every trigger says of the start besides what it has brought.

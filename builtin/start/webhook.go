@@ -69,7 +69,7 @@ func triggerWebhook() node.Kind {
 				node.Meaning("method", "The method.", "请求方法。"), node.Meaning("path", "The path below the address of the workflow.", "工作流地址之下的路径。"),
 				node.Meaning("path_params", "The parts of the path that stand in braces.", "路径中花括号部分的值。"), node.Meaning("query_params", "The parameters of the query, without the secret.", "查询参数（不含密钥）。"),
 				node.Meaning("headers", "The headers by their names in small letters, without secrets.", "请求头（名称小写，不含密钥）。"),
-				node.Meaning("body", "The body: the value of JSON, the fields of a form, else a text.", "请求体：JSON 的值、表单字段或文本。"), node.Meaning("files", "The files of a form, each stored.", "表单中的文件，均已存储。"),
+				node.Meaning("body", "The body: the value of JSON, the fields of a form, else a text.", "请求体：JSON 的值、表单字段或文本。"), node.Meaning("files", "The files of a form, each stored, with the field that it came in as field.", "表单中的文件，均已存储；field 为其所在的表单字段。"),
 				node.Meaning("client_ip", "The address that the request came from.", "请求来源地址。"), node.Meaning("timestamp", "When it came.", "收到的时间。"),
 			}, startedMeanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The request; when somebody starts it by hand, what it is started with.", "请求内容；手动启动时为启动输入。")},
@@ -100,7 +100,7 @@ func planWebhook(p *node.Planning, cfg *webhookConfig) {
 		p.Invalid(p.At("allowed_methods"), "must name a method; leave it out for POST")
 	}
 	if cfg.Authentication != authNone {
-		p.Require("credential_id", "because authentication is "+cfg.Authentication)
+		p.Require("credential_id", "because %s is %s", "authentication", cfg.Authentication)
 	}
 }
 
@@ -151,7 +151,7 @@ func (webhookSource) Route(t trigger.Trigger) (trigger.Route, error) {
 			err = fault.Newf(fault.InvalidConfig, "webhook_path: %s", wrong)
 		}
 	}
-	return trigger.Route{Path: cfg.Path, Methods: cfg.Methods}, err
+	return trigger.Route{Path: cfg.Path, Methods: cfg.Methods, Reply: trigger.Reply(cfg.ResponseMode)}, err
 }
 
 // Receive implements [trigger.Receiver].
@@ -197,7 +197,7 @@ type webhookSecret struct{ secret, header, param string }
 func openSecret(ctx context.Context, t trigger.Trigger) (webhookSecret, error) {
 	id := gjson.GetBytes(t.Config, "credential_id").String()
 	if id == "" {
-		return webhookSecret{}, fault.New(fault.CredentialMissing, "credential_id: a webhook with authentication needs a credential of the type webhook_secret")
+		return webhookSecret{}, fault.New(fault.CredentialMissing, "credential_id: a trigger that only those may start who know a secret needs a credential of the type webhook_secret")
 	}
 	c, err := t.Open(ctx, id, webhookCredential)
 	if err != nil {
@@ -288,8 +288,21 @@ type redaction struct {
 const redacted = "[redacted]"
 
 // newRedaction leaves out what is a secret whoever sends it.
-func newRedaction() *redaction {
-	return &redaction{headers: []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token", "x-access-token", "x-csrf-token", strings.ToLower(defaultTokenHeader)}}
+func newRedaction() *redaction { return &redaction{} }
+
+// secretHeader says by its name that a header carries a secret: one of its words is a word for secrets. Keys that only tell requests apart are not.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	if name == "idempotency-key" || name == "sec-websocket-key" {
+		return false
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' }), func(word string) bool {
+		switch word {
+		case "authorization", "auth", "authentication", "token", "secret", "password", "passwd", "pwd", "key", "apikey", "cookie", "credential", "credentials", "session", "jwt", "bearer", "otp", "pin":
+			return true
+		}
+		return false
+	})
 }
 
 func (h *redaction) hide(s webhookSecret) {
@@ -299,7 +312,7 @@ func (h *redaction) hide(s webhookSecret) {
 
 // header is the value of a header as it is kept.
 func (h *redaction) header(name string, list []string) string {
-	if slices.Contains(h.headers, strings.ToLower(name)) {
+	if secretHeader(name) || slices.Contains(h.headers, strings.ToLower(name)) {
 		return redacted
 	}
 	return h.text(strings.Join(list, ", "))

@@ -31,6 +31,12 @@ const (
 	maxFileName     = 200
 )
 
+// requestFile is a file of a request. Field is the field of the form that it came in; empty: it is the body itself.
+type requestFile struct {
+	fileref.Value
+	Field string `json:"field,omitempty"`
+}
+
 // requestPayload is a request as the trigger hands it on, without secrets.
 func requestPayload(ctx context.Context, r *trigger.Request, hide *redaction) (json.RawMessage, error) {
 	body, files, err := requestBody(ctx, r)
@@ -77,28 +83,29 @@ func (h *redaction) object(raw json.RawMessage) json.RawMessage {
 }
 
 // requestBody reads a body by its content type.
-func requestBody(ctx context.Context, r *trigger.Request) (json.RawMessage, []fileref.Value, error) {
+func requestBody(ctx context.Context, r *trigger.Request) (json.RawMessage, []requestFile, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		mediaType = ""
 	}
 	body := bytes.TrimPrefix(r.Body, []byte("\uFEFF"))
-	none := []fileref.Value{}
+	none := []requestFile{}
 	switch {
 	case strings.HasPrefix(mediaType, "multipart/"):
 		return multipartBody(ctx, r, params["boundary"])
 	case len(bytes.TrimSpace(body)) == 0:
 		return json.RawMessage("null"), none, nil
 	case mediaType == "application/json", mediaType == "text/json", strings.HasSuffix(mediaType, "+json"):
-		read, err := payload.Normalize(body, payload.Limits{Unique: true})
+		read, err := payload.Normalize(body, payload.Door())
 		if wrong, bad := errors.AsType[*payload.Error](err); bad {
-			return nil, nil, fault.Newf(fault.InvalidInput, "%s: the body says that it is JSON and cannot be read: %s", cmp.Or(wrong.Path, "body"), wrong.Reason)
+			err := fault.Newf(fault.InvalidInput, "%s: the body says that it is JSON and cannot be read: %s", cmp.Or(wrong.Path, "body"), wrong.Reason)
+			return nil, nil, trigger.Recorded(err, "body: it says that it is JSON and cannot be read")
 		}
 		return read, none, err
 	case mediaType == "application/x-www-form-urlencoded":
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
-			return nil, nil, fault.New(fault.InvalidInput, "body: the form cannot be read; escape its names and values").WithCause(err)
+			return nil, nil, trigger.Recorded(fault.New(fault.InvalidInput, "body: the form cannot be read; escape its names and values").WithCause(err), "body: the form cannot be read")
 		}
 		fields, err := formObject(form, "body")
 		if err != nil {
@@ -107,7 +114,7 @@ func requestBody(ctx context.Context, r *trigger.Request) (json.RawMessage, []fi
 		return values.Encode(fields), none, nil
 	case !utf8.Valid(body):
 		file, err := keepFile(ctx, r, "body", mediaType, bytes.NewReader(r.Body))
-		return json.RawMessage("null"), []fileref.Value{file}, err
+		return json.RawMessage("null"), []requestFile{{Value: file}}, err
 	}
 	return values.Encode(string(body)), none, nil
 }
@@ -118,7 +125,7 @@ func formObject(form url.Values, where string) (map[string]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		list := form[name]
 		if !utf8.ValidString(name) || slices.ContainsFunc(list, func(v string) bool { return !utf8.ValidString(v) }) {
-			return nil, fault.Newf(fault.InvalidInput, "%s: %q is not valid UTF-8", where, strings.ToValidUTF8(name, "\uFFFD"))
+			return nil, trigger.Recorded(fault.Newf(fault.InvalidInput, "%s: %q is not valid UTF-8", where, strings.ToValidUTF8(name, "\uFFFD")), where+": it is not valid UTF-8")
 		}
 		if len(list) == 1 {
 			out[name] = list[0]
@@ -130,14 +137,17 @@ func formObject(form url.Values, where string) (map[string]any, error) {
 }
 
 // multipartBody reads a form with files: the fields are the body, the files are kept.
-func multipartBody(ctx context.Context, r *trigger.Request, boundary string) (json.RawMessage, []fileref.Value, error) {
+func multipartBody(ctx context.Context, r *trigger.Request, boundary string) (json.RawMessage, []requestFile, error) {
 	wrong := func(err error) error {
-		return fault.New(fault.InvalidInput, "body: the multipart form cannot be read").WithCause(err)
+		return trigger.Recorded(fault.New(fault.InvalidInput, "body: the multipart form cannot be read").WithCause(err), "body: the multipart form cannot be read")
 	}
 	if boundary == "" {
 		return nil, nil, wrong(errors.New("it has no boundary"))
 	}
-	form, files := url.Values{}, []fileref.Value{}
+	if !bytes.Contains(r.Body, []byte("--"+boundary+"--")) { // one that is cut inside the headers of a part looks complete to the reader
+		return nil, nil, wrong(io.ErrUnexpectedEOF)
+	}
+	form, files := url.Values{}, []requestFile{}
 	reader := multipart.NewReader(bytes.NewReader(r.Body), boundary)
 	for parts := 0; ; parts++ {
 		part, err := reader.NextPart()
@@ -162,11 +172,14 @@ func multipartBody(ctx context.Context, r *trigger.Request, boundary string) (js
 		if err != nil {
 			return nil, nil, wrong(err)
 		}
+		if !utf8.ValidString(part.FormName()) {
+			return nil, nil, fault.New(fault.InvalidInput, "body: the name of the field that a file came in is not valid UTF-8")
+		}
 		file, err := keepFile(ctx, r, part.FileName(), part.Header.Get("Content-Type"), bytes.NewReader(content))
 		if err != nil {
 			return nil, nil, err
 		}
-		files = append(files, file)
+		files = append(files, requestFile{file, part.FormName()})
 	}
 	fields, err := formObject(form, "body")
 	if err != nil {

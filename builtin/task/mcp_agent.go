@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/agent"
+	"tandem/api"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/node/slot"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -20,9 +21,9 @@ import (
 type mcpAgentConfig struct {
 	_ struct{} `need:"agent_id|llm_profile"`
 
-	AgentID     string      `json:"agent_id" doc:"The stored agent that does the task." zh:"执行任务的已保存智能体。"`
-	LLMProfile  string      `json:"llm_profile" older:"profile_id" doc:"The model profile of an agent that the node describes itself." zh:"节点自述智能体的模型配置档。"`
-	MCPServers  []string    `json:"mcp_servers" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
+	AgentID     string      `json:"agent_id" names:"agent" doc:"The stored agent that does the task." zh:"执行任务的已保存智能体。"`
+	LLMProfile  string      `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile of an agent that the node describes itself." zh:"节点自述智能体的模型配置档。"`
+	MCPServers  []string    `json:"mcp_servers" names:"tool_server" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
 	AutoExecute bool        `json:"auto_execute" doc:"Whether plans are carried out without asking first." zh:"是否不经询问直接执行计划。"`
 	Policy      node.Object `json:"policy" doc:"What it may do without asking." zh:"无需询问即可执行的范围。"`
 	Limits      node.Object `json:"limits" doc:"How much a task may use." zh:"一次任务的用量上限。"`
@@ -109,34 +110,20 @@ func (c *mcpAgentConfig) request(in mcpAgentInput) (json.RawMessage, error) {
 	if question == "" {
 		question = strings.TrimSpace(values.Text(in.Question))
 	}
-	switch n := utf8.RuneCountInString(question); {
-	case n == 0:
+	if question == "" {
 		return nil, slot.Missing([]string{"question"}, `question: is missing; set "question", or connect what brings it`).With("path", "question")
-	case n > agent.MaxQuestion:
-		return nil, fault.Newf(fault.InvalidInput, "question: has %d characters; at most %d are taken", n, agent.MaxQuestion).With("path", "question")
 	}
-	fields := []values.Member{values.Field("question", question)}
-	params := json.RawMessage(c.Params)
-	if len(values.Members(params)) == 0 {
-		params = in.Params
+	r := api.TaskRequest{Question: question, Params: json.RawMessage(c.Params), ConversationID: string(c.ConversationID), Language: c.Language}
+	if len(values.Members(r.Params)) == 0 {
+		r.Params = in.Params
 	}
-	if !values.IsNull(params) {
-		if !values.IsObject(params) {
-			return nil, fault.New(fault.InvalidInput, "params: must be an object").With("path", "params")
-		}
-		fields = append(fields, values.Member{Key: "params", Value: params})
+	if r.ConversationID == "" {
+		r.ConversationID = values.Text(in.ConversationID)
 	}
-	conversation := string(c.ConversationID)
-	if conversation == "" {
-		conversation = values.Text(in.ConversationID)
+	if err := agent.CheckRequest(&r); err != nil {
+		return nil, err
 	}
-	if conversation != "" {
-		fields = append(fields, values.Field("conversation_id", conversation))
-	}
-	if c.Language != "" {
-		fields = append(fields, values.Field("language", c.Language))
-	}
-	return values.Object(fields), nil
+	return payload.Encode(r)
 }
 
 // mcpAgentDone hands on what the task has brought.

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/agent"
+	"tandem/api"
 	"tandem/builtin/models"
 	"tandem/builtin/toolset"
 	"tandem/builtin/values"
@@ -32,8 +33,8 @@ import (
 type taskConfig struct {
 	Name        string      `json:"name" doc:"What the agent is called." zh:"智能体的名称。"`
 	Description string      `json:"description" doc:"What the agent is for." zh:"智能体的用途。"`
-	LLMProfile  string      `json:"llm_profile" required:"true" doc:"The model profile that it plans with." zh:"规划所用的模型配置档。"`
-	MCPServers  []string    `json:"mcp_servers" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
+	LLMProfile  string      `json:"llm_profile" names:"profile" required:"true" doc:"The model profile that it plans with." zh:"规划所用的模型配置档。"`
+	MCPServers  []string    `json:"mcp_servers" names:"tool_server" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
 	AutoExecute bool        `json:"auto_execute" doc:"Whether plans are carried out without asking first." zh:"是否不经询问直接执行计划。"`
 	Policy      node.Object `json:"policy" doc:"What it may do without asking." zh:"无需询问即可执行的范围。"`
 	Limits      node.Object `json:"limits" doc:"How much a task may use." zh:"一次任务的用量上限。"`
@@ -63,18 +64,6 @@ func (c taskConfig) spec() (agent.Spec, error) {
 	return s, nil
 }
 
-// taskInput is what a task is asked to do.
-type taskInput struct {
-	Question       string            `json:"question"`
-	Metadata       json.RawMessage   `json:"metadata,omitempty"`
-	Params         json.RawMessage   `json:"params,omitempty"`
-	Documents      []json.RawMessage `json:"documents,omitempty"`
-	ConversationID string            `json:"conversation_id,omitempty"`
-	SessionID      string            `json:"session_id,omitempty"`
-	Language       string            `json:"language,omitempty"`
-	AutoExecute    *bool             `json:"auto_execute,omitempty"`
-}
-
 // Bounds of what a task keeps for its steps.
 const (
 	maxToolDescription = 1_000 // of a description, in characters
@@ -82,7 +71,6 @@ const (
 	maxToolSchemas     = 4 << 20 // of all tools together, in bytes
 	maxTaskTools       = 1_000
 	maxDocument        = 8_000 // characters
-	maxDocuments       = 32
 	maxTaskRounds      = 3
 	maxTaskFacts       = 50
 )
@@ -144,14 +132,12 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	if err != nil {
 		return node.Led{}, err
 	}
-	in, err := readTaskInput(call, input)
+	in, err := readAsked(call, input)
 	if err != nil {
 		return node.Led{}, err
 	}
 	state := taskState{Agent: spec.Name, Purpose: spec.Description, Profile: spec.LLMProfile, Tries: spec.Limits.JSONTries, Language: taskLanguage(call, in.Language, spec.Language)}
-	if err := in.into(&state); err != nil {
-		return node.Led{}, err
-	}
+	state.keepAsked(&in)
 	if _, err := t.models.ProfileFor(ctx, call, spec.LLMProfile); err != nil {
 		return node.Led{}, err
 	}
@@ -193,9 +179,9 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	return node.Led{Config: config, State: raw}, nil
 }
 
-// readTaskInput reads what the task was asked: what its trigger was given. The input of the node has the values by name only; it does where
-// nobody knows of a trigger.
-func readTaskInput(call *node.Call, input json.RawMessage) (in taskInput, err error) {
+// readAsked reads what the task was asked: what its trigger was given. The input of the node has the values by name only; it is read where
+// there is no trigger.
+func readAsked(call *node.Call, input json.RawMessage) (in api.TaskRequest, err error) {
 	request := input
 	if values.IsObject(call.Trigger) {
 		request = call.Trigger
@@ -206,7 +192,7 @@ func readTaskInput(call *node.Call, input json.RawMessage) (in taskInput, err er
 		}
 		return in, fault.New(fault.InvalidInput, "what the task is asked cannot be read; give an object with a question").WithCause(err)
 	}
-	return in, nil
+	return in, agent.CheckRequest(&in)
 }
 
 // taskLanguage is the first that is wished for, else that of the execution.
@@ -219,44 +205,22 @@ func taskLanguage(call *node.Call, wishes ...string) string {
 	return call.Speaks("")
 }
 
-// into checks what was asked for and keeps what the steps need of it.
-func (in *taskInput) into(state *taskState) error {
-	wrong := func(path, format string, args ...any) error {
-		return fault.Newf(fault.InvalidInput, path+": "+format, args...).With("path", path)
-	}
-	state.Question = strings.TrimSpace(in.Question)
-	switch n := utf8.RuneCountInString(state.Question); {
-	case n == 0:
-		return wrong("question", "is missing; say what is to be done")
-	case n > agent.MaxQuestion:
-		return wrong("question", "has %d characters; at most %d are taken, the rest belongs into documents", n, agent.MaxQuestion)
-	}
+// keepAsked keeps what the steps need of what was asked for.
+func (s *taskState) keepAsked(in *api.TaskRequest) {
+	s.Question = in.Question
 	var known []values.Member
-	for _, part := range []struct {
-		name string
-		raw  json.RawMessage
-	}{{"params", in.Params}, {"metadata", in.Metadata}} { // the second wins
-		if values.IsNull(part.raw) {
-			continue
-		}
-		if !values.IsObject(part.raw) {
-			return wrong(part.name, "must be an object")
-		}
-		known = values.Overlay(known, values.Members(part.raw)...)
+	for _, part := range []json.RawMessage{in.Params, in.Metadata} { // the second wins
+		known = values.Overlay(known, values.Members(part)...)
 	}
 	if len(known) > 0 {
-		state.Metadata = values.Object(known)
-	}
-	if len(in.Documents) > maxDocuments {
-		return wrong("documents", "%d are too many; at most %d are taken", len(in.Documents), maxDocuments)
+		s.Metadata = values.Object(known)
 	}
 	for _, d := range in.Documents {
 		if said := values.Text(d); utf8.RuneCountInString(said) > maxDocument {
 			d = values.Encode(text.Fit(said, maxDocument))
 		}
-		state.Documents = append(state.Documents, d)
+		s.Documents = append(s.Documents, d)
 	}
-	return nil
 }
 
 // taskStep is a step of a task, as the functions here see it.

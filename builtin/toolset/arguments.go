@@ -2,12 +2,15 @@ package toolset
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/builtin/values"
+	"tandem/fault"
+	"tandem/node/slot"
 	"tandem/payload"
 )
 
@@ -58,4 +61,20 @@ func MissingArguments(schema, args json.RawMessage) []string {
 		}
 	}
 	return list
+}
+
+// lacks says which arguments a tool needs that a node does not give, and where to write them. What is given under a name that the tool does not have may
+// have been meant.
+func lacks(tool, where string, missing []string, schema, args json.RawMessage) error {
+	hint := ""
+	known := gjson.GetBytes(schema, "properties").Map()
+	for _, m := range values.Members(args) {
+		if _, has := known[m.Key]; has {
+			continue
+		}
+		if near := fault.Nearest(m.Key, missing); near != "" {
+			hint = fmt.Sprintf("; %q is no argument of it: did you mean %q?", m.Key, near)
+		}
+	}
+	return slot.Missing(missing, "the tool %q needs %s; set it in %s%s", tool, strings.Join(missing, ", "), where, hint).With("path", "function_args."+missing[0])
 }

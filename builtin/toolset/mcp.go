@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"tandem/builtin/fileref"
-	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human/form"
@@ -29,12 +28,12 @@ import (
 
 // ServerConfig is what a node is configured with that offers the tools of a server.
 type ServerConfig struct {
-	ServerID       string          `json:"server_id" required:"true" doc:"The registered tool server." zh:"已登记的工具服务器。"`
+	ServerID       string          `json:"server_id" names:"tool_server" required:"true" doc:"The registered tool server." zh:"已登记的工具服务器。"`
 	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
 	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
 	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
 	ToolName       string          `json:"tool_name" doc:"The tool that a node runs which stands alone." zh:"独立节点运行的工具。"`
-	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
+	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone. One that is not named here is the field of the input with its name." zh:"独立节点调用工具的参数；此处未列出的参数取输入中的同名字段。"`
 	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
 	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
 	CallTimeout    int64           `json:"call_timeout_seconds" range:"1..600" doc:"How long a server may be silent during a call, in seconds." zh:"调用期间服务器最长无响应时间（秒）。"`
@@ -89,6 +88,14 @@ func mcpTool(pool *mcp.Pool) node.Kind {
 			return nil, err
 		}
 		return s.Ready(ctx)
+	}
+	k.Wants = func(ctx context.Context, call *node.Call) (json.RawMessage, error) {
+		cfg, err := node.Configuration[ServerConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		s := Server{Pool: pool, Call: call, Config: &cfg}
+		return s.wants(ctx)
 	}
 	k.Tools = func(ctx context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[ServerConfig](call.Config)
@@ -232,7 +239,7 @@ func (s *Server) Ready(ctx context.Context) (*node.Wait, error) {
 	return s.ask(form.PurposeDrift, changed)
 }
 
-// Offer lists the tools that the user has accepted and the server still has.
+// Offer lists the tools that the user has accepted. Those that are forbidden, and those that the server no longer has, are withheld.
 func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 	pinned, err := s.Pool.Pinned(ctx, s.who(), s.Config.ServerID)
 	if err != nil {
@@ -242,6 +249,9 @@ func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 	if err != nil {
 		// What was accepted is known. A call says the same again, to the model, which can do without.
 		s.Call.Log(node.Warn, "the tool server cannot be reached; its tools are offered as they were accepted", map[string]any{"server": s.Config.ServerID, "error": Fault(err).Message})
+	}
+	if err := s.knownTools(pinned, changes); err != nil {
+		return nil, err
 	}
 	kind := map[string]mcp.ChangeKind{}
 	for _, c := range changes {
@@ -259,12 +269,18 @@ func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !ok || kind[t.Name] == mcp.Removed {
+		if !ok {
+			continue
+		}
+		also := []string{t.Name, mcp.ToolID(t.Server, t.Name), mcp.ModelName(t.Server, t.Name)}
+		if kind[t.Name] == mcp.Removed {
+			list = append(list, node.Tool{Name: t.Name, Also: also, Withheld: true})
 			continue
 		}
 		standing := standings[t.Name]
 		if standing.Decision == mcp.Refused && !standing.ByArgument {
 			s.Call.Log(node.Notice, "a tool is not offered: a policy says never", map[string]any{"server": s.Config.ServerID, "tool": t.Name, "set_by": standing.By})
+			list = append(list, node.Tool{Name: t.Name, Also: also, Withheld: true})
 			continue
 		}
 		policy, err := payload.Encode(policyOf(t, standing))
@@ -272,13 +288,40 @@ func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 			return nil, err
 		}
 		list = append(list, node.Tool{
-			Policy: policy,
-			Name:   s.Config.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema, Effect: mcp.Effect(t), Approval: s.Config.Approval,
+			Policy: policy, Also: also,
+			Name: s.Config.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema, Effect: mcp.Effect(t), Approval: s.Config.Approval,
 			TimeoutMS: (s.Config.limit() + connecting).Milliseconds(),
 		})
 	}
 	return list, nil
 }
+
+// knownTools refuses available_tools that name a tool that the server never had: a model would do without it, and nobody would notice. A pattern
+// may find none.
+func (s *Server) knownTools(pinned []mcp.Tool, changes []mcp.Change) error {
+	var names []string
+	for _, t := range pinned {
+		names = append(names, t.Name)
+	}
+	for _, c := range changes { // one that is new waits for somebody to accept it
+		names = append(names, c.Tool)
+	}
+	for i, wanted := range s.Config.AvailableTools {
+		one := ServerConfig{ServerID: s.Config.ServerID, AvailableTools: []string{wanted}}
+		if isPattern(wanted) || slices.ContainsFunc(names, func(name string) bool { ok, err := one.allows(name); return ok && err == nil }) {
+			continue
+		}
+		hint := "; there are " + strings.Join(names, ", ")
+		if near := fault.Nearest(strings.TrimPrefix(wanted, s.Config.ServerID+"/"), names); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return fault.Newf(fault.InvalidConfig, `"available_tools" names %q, and the server %q has no such tool%s`, wanted, s.Config.ServerID, hint).With("path", fmt.Sprintf("configurations.available_tools[%d]", i))
+	}
+	return nil
+}
+
+// isPattern says that a name stands for several.
+func isPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
 
 // allows says whether available_tools lets a tool be used. Its patterns are of the tools' names, or of server/tool.
 func (c *ServerConfig) allows(tool string) (bool, error) {
@@ -346,14 +389,9 @@ func (s *Server) Run(ctx context.Context, in Input) (node.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := json.RawMessage(s.Config.FunctionArgs)
-	if values.IsNull(args) {
-		args = in.FunctionArgs
-	}
-	if values.IsNull(args) {
-		args = json.RawMessage("{}")
-	} else if !values.IsObject(args) {
-		return nil, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
+	args, err := s.arguments(ctx, in, toolOf(pinned, name))
+	if err != nil {
+		return nil, err
 	}
 	s.Call.Detail(map[string]any{"tool_name": mcp.ToolID(s.Config.ServerID, name), "tool_parameters": args})
 	agreed, err := s.agreedTo(name, args)
@@ -366,7 +404,7 @@ func (s *Server) Run(ctx context.Context, in Input) (node.Outcome, error) {
 		Progress: func(p mcp.Progress) { s.Call.Emit(map[string]any{"progress": p}) },
 		Check: func(now mcp.Tool, v mcp.Verdict) error {
 			DeclareOutputs(s.Call, now)
-			if err := s.fits(now, args); err != nil {
+			if err := s.fits(ctx, now, args); err != nil {
 				return err
 			}
 			if !agreed && s.held(ctx, v) {
@@ -545,7 +583,7 @@ func (s *Server) Has(ctx context.Context, names []string) error {
 		known = append(known, t.Name)
 	}
 	for _, name := range names {
-		if strings.ContainsAny(name, `*?[\`) || slices.Contains(known, name) {
+		if isPattern(name) || slices.Contains(known, name) {
 			continue
 		}
 		hint := "; there are " + strings.Join(known, ", ")

@@ -3,10 +3,7 @@ package toolset
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
-	"tandem/builtin/values"
-	"tandem/fault"
 	"tandem/human/form"
 	"tandem/mcp"
 	"tandem/node"
@@ -110,19 +107,4 @@ func (s *Server) agreedTo(tool string, args json.RawMessage) (bool, error) {
 	}
 	hash, err := ArgumentsHash(mcp.ToolID(s.Config.ServerID, tool), args)
 	return hash == s.agreed, err
-}
-
-// fits refuses arguments that do not fit a tool whose change was accepted in this run: they were made for the tool as it was.
-func (s *Server) fits(now mcp.Tool, args json.RawMessage) error {
-	if !s.changed {
-		return nil
-	}
-	_, missing, problem := CheckArguments(now.InputSchema, args)
-	if len(missing) > 0 {
-		problem = values.JoinTexts(problem, "missing: "+strings.Join(missing, ", "))
-	}
-	if problem == "" {
-		return nil
-	}
-	return fault.Newf(fault.InvalidInput, "function_args: they do not fit the tool %q as it is now: %s", now.ID, problem).With("path", "function_args")
 }

@@ -72,6 +72,10 @@ func TestMCPTool_OfferedWithPolicies(t *testing.T) {
 		}
 		var names []string
 		for _, o := range list {
+			if o.Withheld {
+				names = append(names, o.Name+" withheld")
+				continue
+			}
 			var p struct{ Decision string }
 			if err := json.Unmarshal(o.Policy, &p); err != nil {
 				t.Fatal(err)
@@ -86,7 +90,7 @@ func TestMCPTool_OfferedWithPolicies(t *testing.T) {
 	if err := w.pool.SetPolicies(t.Context(), w.who(), "s", false, map[string]store.MCPPolicy{"put": {Policy: store.MCPNever}, "echo": {Policy: store.MCPAsk}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := offered(); got != "s__echo ask" {
+	if got := offered(); got != "s__echo ask, put withheld" {
 		t.Errorf("offered %s", got)
 	}
 }

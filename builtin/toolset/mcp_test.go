@@ -310,6 +310,9 @@ func TestMCPTool_Attached(t *testing.T) {
 		}
 		var names []string
 		for _, o := range list {
+			if o.Withheld {
+				continue
+			}
 			names = append(names, fmt.Sprintf("%s %s %s %q %d", o.Name, o.Effect, o.Approval, o.Description, o.TimeoutMS))
 		}
 		slices.Sort(names)
@@ -323,6 +326,9 @@ func TestMCPTool_Attached(t *testing.T) {
 	only := w.call(t, `{"server_id":"s","tool_prefix":"x_","approval":"always","call_timeout_seconds":100,"available_tools":["s/e?ho"]}`, "")
 	if diff := cmp.Diff([]string{echo}, offered(only)); diff != "" {
 		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+	if _, err := w.kind.Tools(t.Context(), w.call(t, `{"server_id":"s","available_tools":["echo","s/pot"]}`, "")); fault.CodeOf(err) != fault.InvalidConfig || !strings.Contains(err.Error(), `did you mean "put"`) {
+		t.Errorf("a tool that the server does not have is not offered, and nobody says so: %v", err)
 	}
 	// What has changed is asked about before anything is offered, unless the node cannot use it anyway.
 	w.tool("put", "sends everything away", nil, nil)

@@ -239,6 +239,9 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 	if call.Detail != nil {
 		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
 	}
+	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
+		return Output{}, lacks(t.Name, "function_args", missing, t.Parameters(), args)
+	}
 	begun := time.Now()
 	value, err := t.Run(ctx, args)
 	if err != nil {

@@ -172,12 +172,31 @@ func (p Path) Walk(raw json.RawMessage) (json.RawMessage, bool) {
 	return steps.In(raw)
 }
 
+// Missing is the first step of a path that is not there, and the names that there are in its place.
+func (p Path) Missing(raw json.RawMessage) (step int, names []string) {
+	for i := range p {
+		if _, ok := p[:i+1].Walk(raw); ok {
+			continue
+		}
+		if i > 0 {
+			raw, _ = p[:i].Walk(raw)
+		}
+		for _, m := range Members(raw) {
+			names = append(names, m.Key)
+		}
+		return i, names
+	}
+	return len(p), nil
+}
+
 // List is what the list input of a kind is.
 type List struct {
 	Items []json.RawMessage
 	// Value is what was found; single says that it is not a list but one value.
 	Value  json.RawMessage
 	Single bool
+	// Absent says that there is nothing at the path that was configured, not even null.
+	Absent bool
 }
 
 // listNames are the names under which kinds hand lists on, in the order in which they are looked for. read-only
@@ -201,7 +220,9 @@ func ListPlace(input json.RawMessage, itemsPath string) (List, Path, error) {
 		if !ok {
 			value = json.RawMessage("null")
 		}
-		return ListOf(value), at, nil
+		list := ListOf(value)
+		list.Absent = !ok
+		return list, at, nil
 	}
 	all := Members(input)
 	byName := func(name string) (json.RawMessage, bool) {

@@ -103,7 +103,7 @@ func TestHTTPClient(t *testing.T) {
 		"Redirect":     {config(``), `{"url": "$URL/away"}`, fault.ToolError, "redirects elsewhere"},
 		"Round":        {config(``), `{"url": "$URL/round"}`, fault.ToolError, "more than 5 redirects"},
 		"Method":       {config(``), `{"url": "$URL/page", "method": "DELETE"}`, fault.ToolError, "use GET"},
-		"NoURL":        {config(``), `{}`, fault.ToolError, "url"},
+		"NoURL":        {config(``), `{}`, fault.ParameterMissing, "url"},
 		"BadURL":       {config(``), `{"url": "page"}`, fault.ToolError, "absolute address"},
 		"UnknownField": {config(``), `{"url": "$URL/page", "methode": "GET"}`, fault.ToolError, "methode"},
 		"Private":      {`{"allowed_domains": ["10.0.0.1"]}`, `{"url": "http://10.0.0.1/"}`, fault.BlockedAddress, "10.0.0.1"},

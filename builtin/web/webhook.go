@@ -68,7 +68,7 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys: []node.Key{
 				{Name: "result", Meaning: node.Says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
-				{Name: "timeout", Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
 			},
 			Inputs: []node.Value{node.Meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
 			Examples: []node.Example{

@@ -87,8 +87,54 @@ func Extension(plug.Deps) plug.Extension {
 `
 )
 
-// TestAdding adds a kind, a channel and a provider of models to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
-// built with them once and knows all three, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
+// doorbellSource is a kind of trigger that somebody adds, with its source.
+const doorbellSource = `package doorbell
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"tandem/node"
+	"tandem/plug"
+	"tandem/trigger"
+	"tandem/workflow"
+)
+
+type config struct {
+	Name string ` + "`" + `json:"name_plate" doc:"Whose bell it is." zh:"铃的主人。"` + "`" + `
+}
+
+func kind() node.Kind {
+	return node.Define(node.About{
+		Name: "TRIGGER.DOORBELL", Title: node.Says("Doorbell", "门铃"), Description: node.Says("Starts when somebody rings.", "有人按铃时启动。"), Effect: workflow.Pure,
+		Keys:     []node.Key{{Name: "result", Meaning: node.Says("Who rings.", "按铃的人。"), Fields: []node.Value{node.HandedOn(), node.Meaning("bell", "Whose bell it is.", "铃的主人。")}}},
+		Inputs:   node.HandsOn(),
+		Examples: []node.Example{{Shows: node.Says("Rings.", "按铃。"), Config: "{\"name_plate\": \"Ann\"}", Input: "{}", Output: "{\"result\": {\"bell\": \"Ann\"}}"}},
+	}, func(_ context.Context, _ *node.Call, cfg config, _ json.RawMessage) (map[string]string, error) {
+		return map[string]string{"bell": cfg.Name}, nil
+	})
+}
+
+type source struct{}
+
+func (source) Kind() string                                    { return "TRIGGER.DOORBELL" }
+func (source) Register(context.Context, trigger.Trigger) error { return nil }
+func (source) Route(trigger.Trigger) (trigger.Route, error) {
+	return trigger.Route{Path: "/ring", Methods: []string{http.MethodPost}}, nil
+}
+func (source) Receive(_ context.Context, _ trigger.Trigger, r *trigger.Request) (trigger.Verdict, error) {
+	return trigger.Verdict{Event: trigger.Event{Payload: json.RawMessage("{}")}, Reply: trigger.ReplyAtOnce}, nil
+}
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{Name: "doorbell", Kinds: []node.Kind{kind()}, Sources: []trigger.Source{source{}}}
+}
+`
+
+// TestAdding adds a kind, a channel, a provider of models and a source of triggers to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
+// built with them once and knows all four, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
 // there, file by file.
 func TestAdding(t *testing.T) {
 	if testing.Short() {
@@ -134,6 +180,11 @@ func TestAdding(t *testing.T) {
 	add("Provider", "llm/parrot/parrot.go", parrotProvider)
 	edit("Provider", "app/extensions.go", "\t\"tandem/llm/scripted\"\n", "\t\"tandem/llm/parrot\"\n\t\"tandem/llm/scripted\"\n")
 	edit("Provider", "app/extensions.go", "\t\tscripted.Extension,\n", "\t\tparrot.Extension,\n\t\tscripted.Extension,\n")
+	add("Source", "integration/doorbell/doorbell.go", doorbellSource)
+	edit("Source", "app/extensions.go", "\t\"tandem/integration/gcp\"\n", "\t\"tandem/integration/doorbell\"\n\t\"tandem/integration/gcp\"\n")
+	edit("Source", "app/extensions.go", "\t\tgithub.Extension,\n", "\t\tdoorbell.Extension,\n\t\tgithub.Extension,\n")
+	edit("Source", "app/kinds_test.go", " TRIGGER.CHAT\n", " TRIGGER.CHAT TRIGGER.DOORBELL\n")
+	edit("Source", "app/inventory_call_test.go", "\t\t\t\"TRIGGER.CRON\": {", "\t\t\t\"TRIGGER.DOORBELL\": {\"name_plate\": {one: `\"Ann\"`, other: `\"Bob\"`}},\n\t\t\t\"TRIGGER.CRON\": {")
 	overlay := map[string]string{} // what is built is the repository with these files over it
 	for _, file := range files(t, copied) {
 		overlay[filepath.Join(root, file)] = filepath.Join(copied, file)
@@ -162,6 +213,12 @@ func TestAdding(t *testing.T) {
 	if told := command(t, bin, tandem, "nodes", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "--lang", "en"); !strings.Contains(told, "pigeon") {
 		t.Errorf("the program does not offer the channel:\n%s", told)
 	}
+	write(t, filepath.Join(bin, "door.yaml"), "metadata: {id: door, name: door, description: d}\nnodes:\n  - {id: bell, description: d, type: TRIGGER, subtype: DOORBELL, configurations: {name_plate: Ann}}\nconnections: []\n")
+	command(t, bin, tandem, "workflows", "apply", "door.yaml", "--data", "data")
+	command(t, bin, tandem, "workflows", "deploy", "door", "--data", "data")
+	if told := command(t, bin, tandem, "triggers", "list", "door", "--data", "data"); !strings.Contains(told, "DOORBELL") || !strings.Contains(told, "POST /hooks/door/ring") {
+		t.Errorf("the program does not tell where the bell is:\n%s", told)
+	}
 	write(t, filepath.Join(bin, "bird.yaml"), "{id: bird, provider: parrot, model: grey}")
 	command(t, bin, tandem, "profiles", "set", "bird.yaml", "--data", "data")
 	if told := command(t, bin, tandem, "profiles", "test", "bird", "--data", "data"); !strings.Contains(told, "Pieces of eight!") {
@@ -169,7 +226,7 @@ func TestAdding(t *testing.T) {
 	}
 	command(t, root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
 	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^TestNodesReference$", "-update")
-	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestCredentialTypes)$/^(FLOW.)?ECHO")
+	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestInventory_Triggers|TestCredentialTypes)$/^((FLOW.)?ECHO|(TRIGGER.)?DOORBELL)")
 
 	var touched []string
 	for _, file := range files(t, copied) {

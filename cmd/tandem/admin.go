@@ -8,6 +8,6 @@ func newAdmin() *cobra.Command {
 		Long: `Commands for who has the data directory in their hands. They need no token.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	cmd.AddCommand(newAdminToken(), newRotateKey())
+	cmd.AddCommand(newAdminToken(), newAdminLink(), newRotateKey())
 	return cmd
 }

@@ -148,6 +148,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 	flags.BoolVar(&auto, "auto", false, "call tools of low risk without asking; the agent and you have to allow it")
 	at.addAllow(cmd)
 	at.addGrace(cmd)
+	at.addDebug(cmd)
 	flags.StringVar(&resume, "resume", "", "go on with this task instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the task, one JSON object per line, then the result")
 	return cmd

@@ -30,7 +30,8 @@ bare journal. For an execution of five nodes that do nothing the bare server dec
 writes the same rows, each on disk before the next, with commits that are shared. For reads it reads the
 same rows and answers with the same bytes. It checks no token and knows no workflows.
 
-Measured are executions that are waited for, reads of an execution and of a list with 100,000
+Measured are executions that are waited for, webhooks that are answered with the result of such an
+execution (the bare server writes one row for each), reads of an execution and of a list with 100,000
 executions, and how fast 2,000 readers of a stream learn of a row. Each side has a process of its own;
 processor time and memory (Linux only) are those of the server, without the clients. Rounds are
 repeated; medians are told. It is best run on a machine that does nothing else.

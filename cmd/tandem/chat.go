@@ -49,6 +49,7 @@ waits for a person.`,
 	}
 	at.addAllow(cmd)
 	at.addGrace(cmd)
+	at.addDebug(cmd)
 	at.add(cmd)
 	f.add(cmd)
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -28,6 +29,8 @@ type connectFlags struct {
 	allow string
 	// grace is for commands that run something themselves: see addGrace.
 	grace graceFlag
+	// debug writes what becomes of data to the standard error, for the same commands: see addDebug.
+	debug bool
 }
 
 func (f *connectFlags) add(cmd *cobra.Command) {
@@ -50,6 +53,33 @@ func (f *connectFlags) addAllow(cmd *cobra.Command) {
 // addGrace adds the flag for how long what runs may take to end, to a command that runs something when there is no server to do it.
 func (f *connectFlags) addGrace(cmd *cobra.Command) {
 	f.grace.add(cmd, "without a server: how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
+}
+
+// again is the flags that a command which is suggested needs to reach the same place; empty: none. A token is not repeated.
+func (f *connectFlags) again(cmd *cobra.Command) string {
+	text := ""
+	for _, flag := range []struct{ name, value string }{{"server", f.server}, {"data", f.dir}} {
+		if given := cmd.Flags().Lookup(flag.name); given != nil && given.Changed {
+			text += " --" + flag.name + " " + flag.value
+		}
+	}
+	return text
+}
+
+// debugHelp says what --debug does.
+const debugHelp = "log more, to the standard error: also what becomes of placeholders and outputs, which is then in the log of the execution, too"
+
+// addDebug adds the flag for more logging, to a command that runs something when there is no server to do it.
+func (f *connectFlags) addDebug(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.debug, "debug", false, "without a server: "+debugHelp)
+}
+
+// debugLog is where a command logs with --debug; nil without it.
+func debugLog(cmd *cobra.Command, debug bool) *slog.Logger {
+	if !debug {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // graceFlag is how long what runs may take to end.
@@ -117,12 +147,15 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage()}
+	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
-		if f.allow != "" && !c.Local() {
+		switch {
+		case f.allow != "" && !c.Local():
 			err = fault.New(fault.Conflict, "a server does this, with the --http-allow that it was started with; leave the flag out")
-		} else {
+		case f.debug && !c.Local():
+			err = fault.New(fault.Conflict, "a server does this, and logs what it was started to log (tandem serve --debug); leave --debug out")
+		default:
 			err = do(ctx, c)
 		}
 		if cerr := c.Close(); err == nil && cerr != nil {

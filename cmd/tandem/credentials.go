@@ -22,7 +22,7 @@ tool servers name it by its name, which is the same in every installation, or by
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsAuthorize(&at), newCredentialsTypes(&at))
+	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsTest(&at), newCredentialsAuthorize(&at), newCredentialsTypes(&at))
 	return cmd
 }
 
@@ -105,6 +105,36 @@ func newCredentialsDelete(at *connectFlags) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also when something uses it")
+	return cmd
+}
+
+func newCredentialsTest(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "test CREDENTIAL", Short: "Try a credential at its service, by a call that changes nothing", Args: one("credential"),
+		Long: `Test shows a credential to the service that it is for: it logs in to the mail server or the database, asks whose token it is,
+lists models, or fetches a token. Nothing is sent or changed. It fails when the service does not take the credential.
+Types that cannot be tried say why.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				got, err := c.TestCredential(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if err := show.Show(cmd.OutOrStdout(), got, func(w *tabwriter.Writer) { console.PrintCredentialTest(w, args[0], got) }); err != nil {
+					return err
+				}
+				if got.Testable && !got.OK {
+					return fmt.Errorf("credential %q is not taken", args[0])
+				}
+				return nil
+			})
+		},
+	}
+	show.add(cmd, false)
 	return cmd
 }
 

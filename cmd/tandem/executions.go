@@ -29,7 +29,7 @@ changed there is on disk, and goes on with "tandem run --resume" or with the nex
 	cmd.AddCommand(
 		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
 		newAction(&at, "pause", "Let nothing new begin"), newAction(&at, "resume", "Let a paused execution go on"), newAction(&at, "cancel", "End an execution"),
-		newRetry(&at), newSkip(&at), newFork(&at), newInput(&at),
+		newRetry(&at), newSkip(&at), newFork(&at), newDeleteExecution(&at), newInput(&at),
 	)
 	return cmd
 }
@@ -62,7 +62,10 @@ func newExecutionsList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintExecutions(w, list, show.Output == "wide") })
+				if err := show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintExecutions(w, list, show.Output == "wide") }); err != nil || show.JSON {
+					return err
+				}
+				return console.NoteResting(cmd.ErrOrStderr(), c.Local(), list)
 			})
 		},
 	}

@@ -78,7 +78,7 @@ Files:
 A server, and what is kept in its data directory:
   tandem serve                  serve the API
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
-  tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, ...
+  tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, delete, ...
   tandem inbox                  see the questions that wait for you, and answer them; also: tandem approve ID, tandem reject ID
   tandem agent run "GOAL"       give an agent a goal; also: keep agents with set, list, show, remove, tasks
   tandem chat AGENT             talk with an agent
@@ -86,6 +86,7 @@ A server, and what is kept in its data directory:
   tandem users list             keep users: add, invite, role, disable, enable, remove
   tandem tokens list            keep API tokens: create, revoke
   tandem audit list             read who did what, when, from where; also: tandem audit export
+  tandem limits                 see what a workspace may use and how long it keeps things: set, tidy
   tandem admin token            come in again on the machine of the data directory when every token is lost
   tandem export EXECUTION       write an execution down; with --fixture, so that it can be tested
   tandem freeze EXECUTION       make a workflow of a task that an agent has done
@@ -99,7 +100,7 @@ A server, and what is kept in its data directory:
   tandem recover                say what a data directory has lost, and go on without it
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows", "executions", "inbox", "agent", "chat", "me", "users", "tokens", "audit", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "executions", "inbox", "agent", "chat", "me", "users", "tokens", "audit", "limits", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
@@ -110,6 +111,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
 	return root
 }

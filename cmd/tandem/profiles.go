@@ -96,7 +96,7 @@ without one, the file's name. What is there under the id is replaced as a whole.
 					return err
 				}
 				return show.Show(cmd.OutOrStdout(), p, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s\n", p.ID, p.ID)
+					fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s%s\n", p.ID, p.ID, at.again(cmd))
 				})
 			})
 		},

@@ -22,6 +22,7 @@ func newRun() *cobra.Command {
 		resume  string
 		allow   string
 		asJSON  bool
+		debug   bool
 		scripts scriptFlags
 		grace   graceFlag
 	)
@@ -32,8 +33,8 @@ func newRun() *cobra.Command {
 on disk before the next begins: a run that is interrupted, also by a crash, goes on where it was
 with --resume.
 
-On a terminal it draws what happens as a tree, with what models write while they do, and asks you what
-an execution asks: for an approval, a form, a choice, a review, whether a tool may be called. Elsewhere it
+On a terminal it asks you for the inputs that the workflow wants and that you have not given, draws what
+happens as a tree, with what models write while they do, and asks you what an execution asks: for an approval, a form, a choice, a review, whether a tool may be called. Elsewhere it
 prints a line for each node, and a question parks the execution and is told with how to answer it, as is
 one that is for others. Only kinds of nodes that this installation can run are allowed: "tandem nodes"
 lists them.
@@ -83,9 +84,9 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			defer stop()
 			r := app.Run{
 				Dir: dir, Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
-				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage()},
+				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage(), Log: debugLog(cmd, debug)},
 			}
-			for _, flag := range []string{"http-allow", "allow-scripts"} {
+			for _, flag := range []string{"http-allow", "allow-scripts", "debug"} {
 				if cmd.Flags().Changed(flag) {
 					r.Flags = append(r.Flags, "--"+flag)
 				}
@@ -103,6 +104,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 	scripts.add(cmd)
 	grace.add(cmd, "how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
 	flags.StringVar(&resume, "resume", "", "go on with this execution instead of starting one")
+	flags.BoolVar(&debug, "debug", false, debugHelp)
 	flags.BoolVar(&asJSON, "json", false, "print the events of the execution, one JSON object per line, then the result")
 	cmd.SetContext(context.Background())
 	return cmd

@@ -105,7 +105,7 @@ called wrongly.`,
 	grace.add(cmd, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
 	flags.IntVar(&o.MaxTasks, "max-tasks", 30, "how many tasks of agents run at once; more wait for their turn")
 	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
-	flags.BoolVar(&debug, "debug", false, "log more: also what becomes of placeholders and outputs, which is then in the logs of executions, too")
+	flags.BoolVar(&debug, "debug", false, debugHelp)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
 		o.Grace, err = grace.read(cmd)

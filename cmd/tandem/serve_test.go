@@ -59,11 +59,15 @@ func TestServe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	cmd, said := serve(t, dir)
 	url, token := printed(t, said, `http://127\.0\.0\.1:[0-9]+`), printed(t, said, `tdm_[A-Za-z0-9_-]{43}`)
-	if !strings.Contains(said, url+"/login#token="+token) || !strings.Contains(said, `curl -H "Authorization: Bearer `+token+`" `+url+"/api/v1/workflows") {
+	code := strings.TrimPrefix(printed(t, said, `/login#code=tdm_[A-Za-z0-9_-]{43}`), "/login#code=")
+	if code == token || !strings.Contains(said, url+"/login#code="+code) || !strings.Contains(said, `curl -H "Authorization: Bearer `+token+`" `+url+"/api/v1/workflows") {
 		t.Errorf("it said\n%s", said)
 	}
 	if status := get(t, url+"/api/v1/workflows", token); status != http.StatusOK {
 		t.Errorf("what it says to try answers %d", status)
+	}
+	if status := get(t, url+"/api/v1/workflows", code); status != http.StatusForbidden {
+		t.Errorf("the code of the link is taken for a token: %d", status)
 	}
 	stop(t, cmd, syscall.SIGTERM)
 

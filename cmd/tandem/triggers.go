@@ -20,8 +20,9 @@ func newTriggers() *cobra.Command {
 		Use:     "triggers",
 		Aliases: []string{"trigger"},
 		Short:   "See what starts deployed workflows, and what has come to it",
-		Long: `A workflow that is deployed starts by itself: when a request comes to its address, or at the times of its schedule.
-Each of these is a delivery, which is kept with what became of it.`,
+		Long: `A workflow that is deployed starts by itself: when a request comes to its address, at the times of its schedule, or
+when something arrives that it listens for, such as mail. Each of these is a delivery, which is kept with what became
+of it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
@@ -33,7 +34,11 @@ func newTriggersList(at *connectFlags) *cobra.Command {
 	var show listing
 	var q client.TriggerQuery
 	cmd := &cobra.Command{
-		Use: "list [WORKFLOW]", Short: "List triggers with their addresses, states and next times", Args: cobra.MaximumNArgs(1),
+		Use: "list [WORKFLOW]", Short: "List triggers with their addresses, states and next times",
+		Long: `The state of a trigger that listens, to a mailbox for example, is "starting", "listening" or "failing" with the
+reason and the time of the next try. The address is where senders send to: put that of a GitHub trigger into the
+webhook settings of the repository.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				q.WorkflowID = args[0]

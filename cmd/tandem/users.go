@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,19 +18,20 @@ import (
 	"tandem/console"
 	"tandem/console/table"
 	"tandem/fault"
+	"tandem/identity"
 )
 
 func newUsers() *cobra.Command {
 	var at connectFlags
 	cmd := &cobra.Command{
-		Use: "users", Aliases: []string{"user"}, Short: "Keep the users of the workspace: add, invite, role, disable, enable, remove",
+		Use: "users", Aliases: []string{"user"}, Short: "Keep the users of the workspace: add, invite, role, disable, enable, remove, reach",
 		Long: `A user has roles, which say what they may do: admin (everything), editor (workflows), operator (executions),
 approver (answers questions), viewer (reads). They come in with a token, with an invitation, or by the
 provider of identities that the server knows (tandem serve --oidc-issuer).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newUsersList(&at), newUsersAdd(&at), newUsersInvite(&at), newUsersInvitations(&at), newUsersRole(&at), newUsersEnable(&at, true), newUsersEnable(&at, false), newUsersRemove(&at))
+	cmd.AddCommand(newUsersList(&at), newUsersAdd(&at), newUsersInvite(&at), newUsersInvitations(&at), newUsersRole(&at), newUsersEnable(&at, true), newUsersEnable(&at, false), newUsersRemove(&at), newReach(&at, true))
 	return cmd
 }
 
@@ -325,6 +328,34 @@ directory or not. It is entered in the audit log, with the account of the operat
 	at.addData(cmd)
 	show.add(cmd, false)
 	cmd.Flags().DurationVar(&life, "expires", 24*time.Hour, "how long it is good; 0 for ever")
+	return cmd
+}
+
+func newAdminLink() *cobra.Command {
+	var at connectFlags
+	var show listing
+	var url string
+	cmd := &cobra.Command{
+		Use: "link", Short: "Make a link that logs a browser in as the user admin, once",
+		Long: `Link makes a login link for the user admin, who is made, enabled and made an admin if need be. It is good for one
+login within an hour. Whoever may open the data directory (--data, TANDEM_DATA) gets one, with a server running on it or
+not. It is entered in the audit log, with the account of the operating system.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at.server = ""
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				made, err := adminToken(ctx, c.Client, api.TokenRequest{Name: "login link", Scopes: []string{string(identity.ScopeLogin)}})
+				if err != nil {
+					return err
+				}
+				link := strings.TrimSuffix(url, "/") + "/login#code=" + made.Secret
+				return show.Show(cmd.OutOrStdout(), map[string]any{"url": link, "expires_time": made.Token.ExpiresTime}, func(w *tabwriter.Writer) { fmt.Fprintln(w, link) })
+			})
+		},
+	}
+	at.addData(cmd)
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&url, "url", cmp.Or(os.Getenv("TANDEM_PUBLIC_URL"), "http://127.0.0.1:8080"), "where the server is reached (TANDEM_PUBLIC_URL)")
 	return cmd
 }
 

@@ -26,7 +26,7 @@ Executions stay on the revision they were started with.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newApply(&at), newWorkflowsList(&at), newWorkflowsGet(&at), newExport(&at), newStart(&at),
+	cmd.AddCommand(newApply(&at), newWorkflowsList(&at), newWorkflowsGet(&at), newExport(&at), newStart(&at), newWorkflowsTest(&at),
 		newDeploy(&at, "deploy", "Make a workflow's triggers work", (*client.Client).Deploy),
 		newDeploy(&at, "undeploy", "Take a workflow's triggers out of service", (*client.Client).Undeploy), newDelete(&at))
 	return cmd
@@ -37,7 +37,7 @@ func newApply(at *connectFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply FILE...", Short: "Keep the workflows in files, as new ones or as new revisions",
 		Long: `Apply keeps the definition in each file. The id is metadata.id or, without one, the file's name. Content that
-is already the newest revision makes no new one. "-" reads from standard input.
+is already the newest revision makes no new one, unless its text has other comments. "-" reads from standard input.
 
 A file with errors is not kept; the others are. Exit status 1 then.`,
 		Example: "  tandem workflows apply order.yaml\n  tandem workflows apply --server http://127.0.0.1:8080 flows/*.yaml",
@@ -110,11 +110,17 @@ func newExport(at *connectFlags) *cobra.Command {
 		Use: "export WORKFLOW", Short: "Write a workflow's definition as a file", Args: one("workflow"),
 		Example: "  tandem workflows export order > order.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"yaml", "json"}, format) {
-				return fmt.Errorf("--format %q is not known; use yaml or json", format)
+			if !slices.Contains([]string{"yaml", "json", "source"}, format) {
+				return fmt.Errorf("--format %q is not known; use yaml, json or source", format)
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				data, err := c.Export(ctx, args[0], revision, format == "json")
+				var data []byte
+				var err error
+				if format == "source" {
+					data, err = c.Source(ctx, args[0], revision)
+				} else {
+					data, err = c.Export(ctx, args[0], revision, format == "json")
+				}
 				if err != nil {
 					return err
 				}
@@ -126,7 +132,7 @@ func newExport(at *connectFlags) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
-	cmd.Flags().StringVar(&format, "format", "yaml", "yaml or json")
+	cmd.Flags().StringVar(&format, "format", "yaml", "yaml or json, or source: the text as its author wrote it, with its comments")
 	return cmd
 }
 
@@ -155,10 +161,32 @@ the execution is in this process, so it is always followed.`,
 	}
 	at.addAllow(cmd)
 	at.addGrace(cmd)
+	at.addDebug(cmd)
 	in.add(cmd)
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "starting twice with the same key starts one execution")
 	cmd.Flags().BoolVar(&watching, "watch", false, "follow it to its end")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
+	return cmd
+}
+
+func newWorkflowsTest(at *connectFlags) *cobra.Command {
+	var asJSON bool
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "test WORKFLOW", Short: "Run the tests of a workflow that is kept",
+		Long: `Test runs the tests that stand in the definition, one after the other. Nothing with effects runs. "tandem test FILE"
+runs those of a file.
+
+Exit status: 0 when nothing differs, 1 when something does, 2 when a test cannot be run.`,
+		Args: one("workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				return console.TestKept(ctx, c, terminal(cmd), args[0], revision, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per test")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
 	return cmd
 }

@@ -1,5 +1,5 @@
-// Command embed is a program of its own that has Tandem inside. It brings a kind of node, a channel to people and a provider of models, runs a
-// workflow that uses all three, and prints what happens. Nothing but the data directory is touched, and nothing is reached over a network:
+// Command embed is a program of its own that has Tandem inside. It brings a kind of node, a channel to people, a provider of models and a trigger, runs
+// workflows that use them, and prints what happens. Nothing but the data directory is touched, and nothing is reached over a network:
 //
 //	cd examples/embed && go run .
 package main
@@ -16,11 +16,15 @@ import (
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/client"
 	"tandem/plug"
 )
 
 //go:embed order.yaml
 var order []byte
+
+//go:embed bell.yaml
+var counter []byte
 
 func main() {
 	if err := run(context.Background(), os.Stdout); err != nil {
@@ -39,8 +43,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	letters := postbox{cards: make(chan postcard, 1)}
-	instance, err := app.Open(ctx, app.Options{Dir: dir, Extensions: []plug.Maker{letters.shop}})
+	letters, customers := postbox{cards: make(chan postcard, 1)}, rings{rung: make(chan ring)}
+	instance, err := app.Open(ctx, app.Options{Dir: dir, Extensions: []plug.Maker{shop(letters, customers)}})
 	if err != nil {
 		return err
 	}
@@ -89,5 +93,41 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return fmt.Errorf("read what the model has said, %s: %w", outputs["thanks"], err)
 	}
 	fmt.Fprintf(out, "the parrot says: %s\n", thanks.Summary)
+	return ringTheBell(ctx, out, instance, tandem, customers)
+}
+
+// ringTheBell deploys a workflow that starts by itself when a customer rings, and rings.
+func ringTheBell(ctx context.Context, out io.Writer, instance *app.Instance, tandem *client.Client, customers rings) error {
+	if _, err := tandem.CreateWorkflow(ctx, counter, true); err != nil {
+		return err
+	}
+	if _, err := tandem.Deploy(ctx, "counter"); err != nil {
+		return err
+	}
+	stored := make(chan struct{})
+	select {
+	case customers.rung <- ring{wants: json.RawMessage(`{"item": "coffee", "pounds": 2}`), stored: stored}:
+	case <-ctx.Done():
+		return fmt.Errorf("nobody listens to the bell: %w", context.Cause(ctx))
+	}
+	select {
+	case <-stored:
+	case <-ctx.Done():
+		return fmt.Errorf("the ring was not stored: %w", context.Cause(ctx))
+	}
+	history, err := tandem.Deliveries(ctx, client.DeliveryQuery{WorkflowID: "counter"})
+	if err != nil {
+		return err
+	}
+	delivery := history.Deliveries[0]
+	ended, err := instance.Wait(ctx, app.Local(), delivery.ExecutionID)
+	if err != nil {
+		return err
+	}
+	outputs, err := instance.Outputs(ctx, app.Local(), delivery.ExecutionID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s, %s\n", delivery.Key, ended.Status, outputs["price"])
 	return nil
 }

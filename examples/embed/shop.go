@@ -7,16 +7,20 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/trigger"
 	"tandem/workflow"
 )
 
-// shop is the extension: one of each that it could bring.
-func (p postbox) shop(plug.Deps) plug.Extension {
-	return plug.Extension{
-		Name:      "shop",
-		Kinds:     []node.Kind{price()},
-		Channels:  []human.Channel{p},
-		Providers: []plug.Provider{{Name: "parrot", New: newParrot}},
+// shop is the extension: a kind, a channel, a provider, and a trigger with its source.
+func shop(letters postbox, customers rings) plug.Maker {
+	return func(plug.Deps) plug.Extension {
+		return plug.Extension{
+			Name:      "shop",
+			Kinds:     []node.Kind{price(), bell()},
+			Channels:  []human.Channel{letters},
+			Providers: []plug.Provider{{Name: "parrot", New: newParrot}},
+			Sources:   []trigger.Source{customers},
+		}
 	}
 }
 

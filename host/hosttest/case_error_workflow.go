@@ -51,6 +51,15 @@ func errorWorkflowCases() []Case {
 				b.t.Errorf("the error workflow was told %s; it is %+v", start.Initial, e)
 			}
 		}},
+		{Name: "ErrorWorkflow/OfWhatFailsAtOnce", Crashes: true, run: func(b *bench) { // a host that runs ahead writes it with its end
+			b.save(withErrorWorkflow(flow("f", []string{"a BRIEF", "b BRIEF {pad: much, max_retries: 0}"}, []string{"a -> b"}), mend), flow(mend, []string{"m WORK"}, nil))
+			b.start("x", "f")
+			b.ends("x", engine.StatusError)
+			b.ends(handler("x"), engine.StatusSuccess)
+			if n := len(b.all()); n != 2 {
+				b.t.Errorf("%d executions", n)
+			}
+		}},
 		{Name: "ErrorWorkflow/OfATimeout", Crashes: true, run: func(b *bench) {
 			b.save(withErrorWorkflow(flow("f", []string{"w WAIT {signal: never}"}, nil), mend), flow(mend, []string{"m WORK"}, nil))
 			b.start("x", "f", func(r *host.StartRequest) { r.TimeoutMS = 50 })

@@ -331,7 +331,7 @@ func (d diskExecutions) List(_ context.Context, p identity.Principal, q store.Ex
 	for _, r := range slices.Backward(d.order) {
 		s := &r.summary
 		if s.Workspace != workspace || q.WorkflowID != "" && s.WorkflowID != q.WorkflowID || q.Parent != "" && s.Parent != q.Parent ||
-			q.User != "" && s.User != q.User || q.Conversation != "" && s.Conversation != q.Conversation ||
+			q.ForkedFrom != "" && s.ForkedFrom != q.ForkedFrom || q.User != "" && s.User != q.User || q.Conversation != "" && s.Conversation != q.Conversation ||
 			q.BelowRevision != 0 && s.Revision >= q.BelowRevision || len(q.Statuses) > 0 && !slices.Contains(q.Statuses, s.Status) {
 			continue
 		}

@@ -110,6 +110,9 @@ func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken,
 
 // over says that an execution has ended and leaves nothing to be done for others.
 func (o *owner) over() bool {
+	if fails(o.left.commands) && o.errorWorkflow() != "" {
+		return false // its error workflow is to be started
+	}
 	return o.status.Final() && o.parent == "" && len(o.attempts) == 0 && len(o.left.afters) == 0 && !slices.ContainsFunc(o.left.commands, func(c engine.Command) bool {
 		switch c.(type) {
 		case engine.EndNode, engine.CloseScope, engine.Finish:
@@ -178,7 +181,7 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 				o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
 			}
 			if !h.goesOn() {
-				o.host.admission.moved(o.ref, o.task, h.status)
+				o.host.admission.moved(o.ref, o.claim, h.status)
 			}
 			if h.status != engine.StatusRunning {
 				o.host.admitNext()

@@ -63,7 +63,7 @@ func (o *owner) close(why error) (now bool, err error) {
 	view.Apply(&row)
 	a := &store.Append{
 		Execution: o.ref.Execution, After: last.Seq, Time: row.Time, Body: body,
-		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time, DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message},
+		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time, DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message, ErrorCode: string(reason.Code)},
 	}
 	if o.errorWorkflowOf(completeStart(start, summary)) != "" {
 		a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(errorTimer), Until: row.Time})

@@ -185,7 +185,10 @@ func (o *owner) changed(status engine.Status, now int64) *store.Change {
 	if status.Final() {
 		change.Ended, change.DurationMS = now, view.DurationMS(now)
 		if view.Error != nil {
-			change.Error = view.Error.Message
+			change.Error, change.ErrorCode = view.Error.Message, string(view.Error.Code)
+			if view.ErrorNode != "" {
+				change.ErrorNode = host.NodeOf(o.revision.Graph, view.ErrorNode)
+			}
 		}
 	}
 	return change

@@ -198,7 +198,7 @@ func (d *dealing) admitted() error {
 		return err
 	}
 	if refused != nil {
-		d.host.admission.moved(d.ref, d.task, d.status) // it was canceled while it waited
+		d.host.admission.moved(d.ref, d.claim, d.status) // it was canceled while it waited
 		d.host.admitNext()
 		return nil
 	}

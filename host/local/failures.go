@@ -21,17 +21,18 @@ func (o *owner) failures(row *host.Row) []store.LogLine {
 		if t.What != host.ToldNode || t.Error == nil {
 			continue
 		}
-		line := store.LogLine{
-			Activation: string(t.Activation), NodeID: host.NodeOf(o.revision.Graph, t.Activation), Time: row.Time,
-		}
+		line, step := o.lineOf(t.Activation, row.Time)
 		context := map[string]any{"error_code": t.Error.Code, "is_retryable": t.Error.Retryable}
+		if step != "" {
+			context[store.LogInnerStep] = step
+		}
 		switch t.Node {
 		case engine.NodeFailure:
 			line.Level, line.Message = store.LevelError, "the node failed: "+messageOf(t.Error)
 			for name, value := range t.Error.Details { // order does not matter: one entry per name
 				context[name] = value
 			}
-			o.logFailure(line.NodeID, t)
+			o.logFailure(host.NodeOf(o.revision.Graph, t.Activation), t)
 		case engine.NodeRetrying:
 			line.Level, line.Message = store.LevelWarn, "an attempt failed and is made again: "+messageOf(t.Error)
 			context["attempt"], context["next_at"] = max(t.Attempt, 1), time.UnixMilli(t.Time).UTC().Format(time.RFC3339)
@@ -46,6 +47,13 @@ func (o *owner) failures(row *host.Row) []store.LogLine {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// lineOf begins a line about an activation: it stands with the node of the workflow. Step is the step inside that node which it is about, if it is one.
+func (o *owner) lineOf(id engine.ActivationID, at int64) (line store.LogLine, step string) {
+	line = store.LogLine{Activation: string(id), Time: at}
+	line.NodeID, step = host.Shown(o.revision.Graph, id)
+	return line, step
 }
 
 func (o *owner) logFailure(node string, t *host.Told) {

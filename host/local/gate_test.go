@@ -133,8 +133,12 @@ func TestAdmission(t *testing.T) {
 	ref := func(workspace, execution string) store.Ref {
 		return store.Ref{Workspace: workspace, Execution: execution}
 	}
-	admit := func(a *admission, execution string) bool { return a.admit(ref("w", execution), false, false) }
-	admitTask := func(a *admission, execution string) bool { return a.admit(ref("w", execution), true, false) }
+	admit := func(a *admission, execution string) bool {
+		return a.admit(ref("w", execution), claim{task: false}, false)
+	}
+	admitTask := func(a *admission, execution string) bool {
+		return a.admit(ref("w", execution), claim{task: true}, false)
+	}
 	// drain lets everybody in who may come, one after the other, each ending before the next.
 	drain := func(a *admission) (order []string) {
 		for {
@@ -148,19 +152,19 @@ func TestAdmission(t *testing.T) {
 	}
 	t.Run("OneLimit", func(t *testing.T) {
 		t.Parallel()
-		a := newAdmission(2, 0)
+		a := newAdmission(2, 0, nil)
 		if !admit(a, "1") || !admit(a, "2") || admit(a, "3") {
 			t.Fatal("two may run, no more")
 		}
 		for _, s := range []start{
-			{ref("w", "late"), false, 3, 20}, {ref("w", "early"), false, 3, 10}, {ref("w", "urgent"), false, 1, 30}, {ref("v", "other"), false, 5, 40},
+			{ref("w", "late"), claim{}, 3, 20}, {ref("w", "early"), claim{}, 3, 10}, {ref("w", "urgent"), claim{}, 1, 30}, {ref("v", "other"), claim{}, 5, 40},
 		} {
 			a.wait(s)
 		}
 		if _, ok := a.nextAdmitted(); ok {
 			t.Error("somebody was let in although two run")
 		}
-		a.moved(ref("w", "1"), false, engine.StatusWaiting)
+		a.moved(ref("w", "1"), claim{task: false}, engine.StatusWaiting)
 		if admit(a, "new") {
 			t.Error("a new start went before those that wait")
 		}
@@ -171,14 +175,14 @@ func TestAdmission(t *testing.T) {
 	})
 	t.Run("TasksHaveOneOfTheirOwn", func(t *testing.T) {
 		t.Parallel()
-		a := newAdmission(0, 2)
+		a := newAdmission(0, 2, nil)
 		if !admitTask(a, "1") || !admitTask(a, "2") || admitTask(a, "3") {
 			t.Fatal("two tasks may run, no more")
 		}
-		if a.admit(ref("w", "child"), true, true) {
+		if a.admit(ref("w", "child"), claim{task: true}, true) {
 			t.Error("a child that is a task came in, although two run")
 		}
-		a.wait(start{ref("w", "3"), true, 3, 10})
+		a.wait(start{ref("w", "3"), claim{task: true}, 3, 10})
 		for i := range 10 {
 			if !admit(a, fmt.Sprint("plain", i)) {
 				t.Error("what is no task waits for tasks")
@@ -187,47 +191,96 @@ func TestAdmission(t *testing.T) {
 		if _, ok := a.nextAdmitted(); ok {
 			t.Error("a task was let in although two run")
 		}
-		a.moved(ref("w", "1"), true, engine.StatusWaitingForHuman)
+		a.moved(ref("w", "1"), claim{task: true}, engine.StatusWaitingForHuman)
 		if admitTask(a, "new") {
 			t.Error("a new task went before the one that waits")
 		}
-		a.moved(ref("w", "1"), true, engine.StatusRunning) // it was answered, and goes on at once
+		a.moved(ref("w", "1"), claim{task: true}, engine.StatusRunning) // it was answered, and goes on at once
 		if _, ok := a.nextAdmitted(); ok {
 			t.Error("a new task was let in although the answered one has the place")
 		}
-		a.moved(ref("w", "2"), true, engine.StatusSuccess)
+		a.moved(ref("w", "2"), claim{task: true}, engine.StatusSuccess)
 		if r, ok := a.nextAdmitted(); !ok || r.Execution != "3" {
 			t.Errorf("next is %v, %v", r, ok)
 		}
-		a.moved(ref("w", "3"), true, engine.StatusRunning) // as its row says
-		a.moved(ref("w", "3"), true, engine.StatusError)
-		a.moved(ref("w", "1"), false, engine.StatusError) // by one who could not read what it is
+		a.moved(ref("w", "3"), claim{task: true}, engine.StatusRunning) // as its row says
+		a.moved(ref("w", "3"), claim{task: true}, engine.StatusError)
+		a.moved(ref("w", "1"), claim{task: false}, engine.StatusError) // by one who could not read what it is
 		if a.busy != 0 || len(a.running) != 0 {
 			t.Errorf("%d tasks and %v are left", a.busy, a.running)
 		}
 	})
+	t.Run("OfAWorkspaceAndItsUsers", func(t *testing.T) {
+		t.Parallel()
+		running, perUser := int64(3), int64(2)
+		a := newAdmission(0, 0, func(workspace string) (int64, int64) {
+			if workspace != "w" {
+				return 0, 0
+			}
+			return running, perUser
+		})
+		begin := func(id, user string) bool { return a.admit(ref("w", id), claim{user: user}, false) }
+		if !begin("a1", "ann") || !begin("a2", "ann") || begin("a3", "ann") {
+			t.Error("two of one user run, no more")
+		}
+		a.wait(start{ref("w", "a3"), claim{user: "ann"}, 1, 1})
+		if begin("b0", "bob") { // there is room for one more of the workspace, and others wait for it
+			t.Error("a new start went before one that waits")
+		}
+		a.wait(start{ref("w", "b0"), claim{user: "bob"}, 3, 2})
+		if r, ok := a.nextAdmitted(); !ok || r.Execution != "b0" { // ann has no room, whatever her priority
+			t.Errorf("next is %v, %v", r, ok)
+		}
+		a.wait(start{ref("w", "b1"), claim{user: "bob"}, 3, 3})
+		a.wait(start{ref("w", "t"), claim{}, 3, 4})
+		if r, ok := a.nextAdmitted(); ok {
+			t.Errorf("%v was let in although three run", r)
+		}
+		for i := range 10 {
+			if !a.admit(ref("v", fmt.Sprint(i)), claim{user: "ann"}, false) {
+				t.Error("another workspace waits")
+			}
+		}
+		if !a.admit(ref("w", "child"), claim{user: "ann"}, true) {
+			t.Error("a child waits for room that its parent has")
+		}
+		a.moved(ref("w", "child"), claim{user: "ann"}, engine.StatusSuccess)
+		a.moved(ref("w", "a1"), claim{user: "ann"}, engine.StatusWaitingForHuman) // only what runs counts
+		if r, ok := a.nextAdmitted(); !ok || r.Execution != "a3" {
+			t.Errorf("next is %v, %v", r, ok)
+		}
+		a.moved(ref("w", "a1"), claim{user: "ann"}, engine.StatusRunning) // answered, and goes on before any new start
+		a.moved(ref("w", "a2"), claim{user: "ann"}, engine.StatusSuccess)
+		if r, ok := a.nextAdmitted(); ok {
+			t.Errorf("%v was let in although three run", r)
+		}
+		running = 0 // the admin has taken the limit away
+		if order := drain(a); !slices.Equal(order, []string{"b1", "t"}) {
+			t.Errorf("the order was %q", order)
+		}
+	})
 	t.Run("Both", func(t *testing.T) {
 		t.Parallel()
-		a := newAdmission(3, 1)
+		a := newAdmission(3, 1, nil)
 		if !admitTask(a, "t1") || !admit(a, "p1") {
 			t.Fatal("there is room")
 		}
-		a.wait(start{ref("w", "t2"), true, 1, 10})
-		a.wait(start{ref("v", "t3"), true, 1, 10})
+		a.wait(start{ref("w", "t2"), claim{task: true}, 1, 10})
+		a.wait(start{ref("v", "t3"), claim{task: true}, 1, 10})
 		if !admit(a, "p2") {
 			t.Error("what is no task waits for tasks")
 		}
-		a.wait(start{ref("w", "p3"), false, 5, 20})
-		a.wait(start{ref("u", "p4"), false, 5, 20})
-		a.moved(ref("w", "p1"), false, engine.StatusSuccess)
+		a.wait(start{ref("w", "p3"), claim{task: false}, 5, 20})
+		a.wait(start{ref("u", "p4"), claim{task: false}, 5, 20})
+		a.moved(ref("w", "p1"), claim{task: false}, engine.StatusSuccess)
 		if r, ok := a.nextAdmitted(); !ok || r.Execution != "p3" {
 			t.Errorf("next is %v, %v", r, ok)
 		}
-		if !a.admit(ref("w", "child"), false, true) {
+		if !a.admit(ref("w", "child"), claim{task: false}, true) {
 			t.Error("a child waits although its parent was let in")
 		}
-		a.moved(ref("w", "child"), false, engine.StatusSuccess)
-		a.moved(ref("w", "t1"), true, engine.StatusSuccess)
+		a.moved(ref("w", "child"), claim{task: false}, engine.StatusSuccess)
+		a.moved(ref("w", "t1"), claim{task: true}, engine.StatusSuccess)
 		if order := drain(a); len(order) != 3 || !a.lines.empty() || a.others != 0 || a.tasksWaiting != 0 {
 			t.Errorf("they came as %q, and %d and %d are left", order, a.others, a.tasksWaiting)
 		}

@@ -16,6 +16,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -50,6 +51,9 @@ type Options struct {
 	Workers int
 	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.
 	MaxRunning int
+	// Caps are how many executions of a workspace, and of each of its users, run at once; more wait for their turn. Zero: any number. It is asked often, and
+	// [Host.Readmit] is called when it answers otherwise. May be nil.
+	Caps func(workspace string) (running, perUser int64)
 	// MaxTasks is how many tasks of agents run at once, in all workspaces; more wait for their turn. 0: any number. Task says
 	// whether the executions of a workflow are tasks; nil: there are none.
 	MaxTasks int
@@ -125,7 +129,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
 	h.debug = opts.Log.Enabled(ctx, slog.LevelDebug)
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
@@ -250,17 +254,17 @@ func (h *Host) takeUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read unfinished executions: %w", err)
 		}
-		task := h.isTask(u.WorkflowID)
+		c := claimOf(u.User, h.isTask(u.WorkflowID))
 		switch {
 		case u.Status == engine.StatusRunning:
-			h.admission.moved(u.Ref, task, u.Status)
+			h.admission.moved(u.Ref, c, u.Status)
 			if h.register.leaves(u.Ref) {
 				suspects = append(suspects, u.Ref)
 			} else {
 				others = append(others, u.Ref)
 			}
-		case u.Status == engine.StatusPending && h.admission.holds(task):
-			h.admission.wait(start{u.Ref, task, u.Priority, u.Created})
+		case u.Status == engine.StatusPending && h.admission.holds(c.task):
+			h.admission.wait(start{u.Ref, c, u.Priority, u.Created})
 		case u.Status == engine.StatusPending:
 			h.post(u.Ref, admitted{})
 		}
@@ -326,7 +330,7 @@ var errClosed = errors.New("the host is closing") // read-only
 
 // Fork implements [host.Host].
 func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkRequest) (string, error) {
-	if err := readable("input", r.Input, door()); err != nil {
+	if err := readable("input", r.Input, payload.Door()); err != nil {
 		return "", err
 	}
 	source, err := h.opts.Executions.Get(ctx, p, r.Source)
@@ -345,7 +349,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 		return "", err
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
-	o.fold, o.task = fold, h.isTask(source.WorkflowID)
+	o.fold, o.claim = fold, claimOf(p.User, h.isTask(source.WorkflowID))
 	if o.begunIn, err = begunIn(ctx, journal, commands); err != nil {
 		return "", err
 	}
@@ -353,11 +357,22 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
-		TriggerType: "FORK", User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
+		TriggerType: forkTrigger(source), User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
 	}
 	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create})
 	return started.Execution, err
 }
+
+// forkTrigger is the trigger type of a fork: that of a test is a test.
+func forkTrigger(source store.Execution) string {
+	if source.TriggerType == store.TriggerTest {
+		return store.TriggerTest
+	}
+	return "FORK"
+}
+
+// Readmit starts what waits for room that there is now: how many may run has changed.
+func (h *Host) Readmit() { h.admitNext() }
 
 // admitNext starts those that waited for room.
 func (h *Host) admitNext() {

@@ -71,8 +71,8 @@ type owner struct {
 	files    node.Files
 	// parent is the execution that waits for this one, if one does.
 	parent string
-	// task says that it is a task of an agent, of which only so many run.
-	task   bool
+	// claim is what it takes room of while it runs.
+	claim  claim
 	status engine.Status
 	// awaits says that it waited for people and nothing else, as of the last row: its parent is told when that changes.
 	awaits bool
@@ -221,7 +221,7 @@ func (o *owner) readJournal() error {
 	if err != nil {
 		return err
 	}
-	o.revision, o.parent, o.task = revision, summary.Parent, o.host.isTask(summary.WorkflowID)
+	o.revision, o.parent, o.claim = revision, summary.Parent, claimOf(summary.User, o.host.isTask(summary.WorkflowID))
 	journal := o.host.journal(p, o.ref.Execution, revision)
 	if o.fold, o.snapshot, err = journal.Restore(ctx); err != nil {
 		return err
@@ -272,7 +272,7 @@ func (o *owner) fail(err error) {
 	if closed {
 		o.forgetTimers(left, now)
 	}
-	o.host.admission.moved(o.ref, o.task, engine.StatusError) // it no longer takes room
+	o.host.admission.moved(o.ref, o.claim, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
 		return

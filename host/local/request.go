@@ -14,6 +14,7 @@ import (
 	"tandem/identity"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // request is something from outside that somebody waits for the answer of.
@@ -53,7 +54,7 @@ func refuse(list []message, err error) {
 // Act implements [host.Host]. A request with a dedup id goes by the inbox: it is kept even if this process dies before it
 // acts, and a second one does nothing. Others are answered when their row is on disk.
 func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (engine.Status, error) {
-	limits := door()
+	limits := payload.Door()
 	if r.Action == host.ActionSignal {
 		limits.MaxDepth = payload.DoorDepth
 	}
@@ -188,7 +189,7 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 	}
 	if len(ids) > 1 {
 		slices.Sort(ids)
-		return "", fault.Newf(fault.Conflict, "several activations of node %q can be %s; name one as activation_id: %s", r.Node, verb, strings.Join(ids[:min(len(ids), 5)], ", "))
+		return "", fault.Say(fault.Conflict, text.Of("several activations of node %q can be %s; name one as activation_id: %s", r.Node, verb, strings.Join(ids[:min(len(ids), 5)], ", ")))
 	}
 	if len(ids) == 1 {
 		return engine.ActivationID(ids[0]), nil

@@ -91,8 +91,14 @@ func (s *said) Credential(ctx context.Context, id string, types ...string) (cred
 
 // log keeps a line and says how many are kept.
 func (s *said) log(level node.Level, message string, fields map[string]any) int {
-	line := store.LogLine{
-		Activation: string(s.attempt.Activation), NodeID: s.node, Time: time.Now().UnixMilli(), Level: levelOf(level), Message: message,
+	line, step := s.owner.lineOf(s.attempt.Activation, time.Now().UnixMilli())
+	line.Level, line.Message = levelOf(level), message
+	if step != "" {
+		fields = maps.Clone(fields)
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields[store.LogInnerStep] = step
 	}
 	if len(fields) > 0 {
 		if raw, err := json.Marshal(fields); err == nil {

@@ -107,9 +107,9 @@ func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawM
 	if err != nil {
 		return host.Opened{}, err
 	}
-	opened := host.Opened{Apart: prepared.Apart(), Iterate: func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+	opened := host.Opened{Apart: prepared.Apart(), Iterate: func(state json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		iteration, err := of(state, index)
-		return iteration.Payload, iteration.Vars, err
+		return host.Entry{Fields: iteration.Fields, Value: iteration.Payload}, iteration.Vars, err
 	}}
 	if prepared.Turns() {
 		opened.Prepared = prepared

@@ -21,7 +21,7 @@ import (
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
-	limits := door()
+	limits := payload.Door()
 	if r.Depth > 0 {
 		limits = payload.Limits{} // what a parent hands on was taken before
 	}
@@ -42,8 +42,8 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		return host.Started{}, err
 	}
 	o := h.newOwner(ref, revision)
-	o.parent, o.task, o.follow = r.Parent, h.isTask(r.WorkflowID), r.Follow
-	begin, err := host.WriteStart(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules})
+	o.parent, o.claim, o.follow = r.Parent, claimOf(p.User, h.isTask(r.WorkflowID)), r.Follow
+	begin, err := host.WriteStart(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules, Test: r.Test})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -70,10 +70,10 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		RevisionHash: revision.Graph.Hash, Priority: priority(r.Priority), Parent: r.Parent,
 		TriggerType: r.TriggerType, User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: conversation(r.Initial), Created: now, Updated: now,
 	}
-	admitted := h.admission.admit(ref, o.task, r.Depth > 0)
+	admitted := h.admission.admit(ref, o.claim, r.Depth > 0)
 	if admitted {
 		if commands, err = turn.Add(engine.ExecutionStarted{}); err != nil {
-			h.admission.moved(ref, o.task, engine.StatusError)
+			h.admission.moved(ref, o.claim, engine.StatusError)
 			return host.Started{}, err
 		}
 		create.Started = now
@@ -81,7 +81,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	root := store.Ref{Workspace: p.Workspace, Execution: r.Root}
 	if r.Root != "" {
 		if err := h.families.join(root); err != nil {
-			h.admission.moved(ref, o.task, engine.StatusError)
+			h.admission.moved(ref, o.claim, engine.StatusError)
 			h.admitNext()
 			return host.Started{}, err
 		}
@@ -89,12 +89,12 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create, key: key(r), arrival: arrival})
 	if err != nil || started.Repeated {
 		h.families.leave(root)
-		h.admission.moved(ref, o.task, engine.StatusError)
+		h.admission.moved(ref, o.claim, engine.StatusError)
 		h.admitNext()
 		return started, err
 	}
 	if !admitted {
-		h.admission.wait(start{ref, o.task, create.Priority, now})
+		h.admission.wait(start{ref, o.claim, create.Priority, now})
 		h.admitNext()
 	}
 	return started, nil

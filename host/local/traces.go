@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/store"
@@ -21,7 +22,11 @@ const maxTraced = 8 << 10
 
 // debugLine is a line on that level, without secrets.
 func (o *owner) debugLine(id engine.ActivationID, at int64, message string, fields map[string]any) store.LogLine {
-	line := store.LogLine{Activation: string(id), NodeID: host.NodeOf(o.revision.Graph, id), Time: at, Level: store.LevelDebug, Message: message}
+	line, step := o.lineOf(id, at)
+	line.Level, line.Message = store.LevelDebug, message
+	if step != "" {
+		fields[store.LogInnerStep] = step
+	}
 	raw, err := json.Marshal(fields)
 	if err != nil { // they are JSON already
 		raw = nil
@@ -29,6 +34,7 @@ func (o *owner) debugLine(id engine.ActivationID, at int64, message string, fiel
 	if r := o.host.opts.Redact; r != nil && raw != nil {
 		raw = r.JSON(raw)
 	}
+	raw = credential.Conceal(raw) // nobody has to have opened it as a credential
 	line.Context = raw
 	o.host.opts.Log.Debug(message, "execution", o.ref.Execution, "node", line.NodeID, "activation", string(id), "data", string(raw))
 	return line

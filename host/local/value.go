@@ -13,9 +13,6 @@ import (
 // Nothing goes into a journal that cannot be read again. Who brings something from outside is refused; a run that brings such a
 // value fails.
 
-// door are the limits of what somebody brings in: it can still be written anew.
-func door() payload.Limits { return payload.Limits{Unique: true} }
-
 // readable refuses a value from outside that could not be kept. Field is what its giver calls it.
 func readable(field string, value json.RawMessage, limits payload.Limits) error {
 	if len(value) == 0 {

@@ -193,6 +193,11 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 	if err != nil {
 		return job, 0, err
 	}
+	if !r.Skims(c.Node) {
+		for _, field := range data.Entry {
+			size += len(field.Value)
+		}
+	}
 	job = newJob(c, values, data)
 	if c.Step != nil {
 		owner, _, ok := host.Owner(r.Graph, c.Activation)
@@ -221,7 +226,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 	id := run.Activation // the function below keeps this alone, and not the whole command
 	return node.Job{
 		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
-		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed},
+		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed, Entry: data.Entry},
 		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Ancestors: data.Start.Ancestors, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {

@@ -39,9 +39,10 @@ type Reading struct {
 // maxAnswerDepth is how deep an answer may nest: what is recorded of it stands inside a record and must not be too deep with it.
 const maxAnswerDepth = payload.MaxDepth - 10
 
-// Read reads an answer. Evidence says that a review needs what its scores rest on; a default that stands for an answer has none. What is wrong
-// is an error of type [Problems].
-func (q *Question) Read(raw json.RawMessage, evidence bool) (Reading, error) {
+// Read reads an answer. Given says that somebody gave it: then a review needs what its scores rest on, and keys that mean nothing are refused. A
+// default that stands for an answer has no evidence, and its keys are checked with [Question.Unknown] before the question is asked. What is wrong is
+// an error of type [Problems].
+func (q *Question) Read(raw json.RawMessage, given bool) (Reading, error) {
 	at := "response_data"
 	if q.Purpose != PurposeNode {
 		at = "input_data"
@@ -49,10 +50,20 @@ func (q *Question) Read(raw json.RawMessage, evidence bool) (Reading, error) {
 	if err := checkJSON(at, raw); err != nil {
 		return Reading{}, err
 	}
+	got, err := q.readAs(raw, given)
+	found, told := errors.AsType[Problems](err)
+	if !given || err != nil && !told {
+		return got, err
+	}
+	// A key that means nothing goes first: it is often why another is missing.
+	return got, slices.Concat(q.Unknown(raw), found).err()
+}
+
+func (q *Question) readAs(raw json.RawMessage, given bool) (Reading, error) {
 	if q.Purpose != PurposeNode {
 		return q.readGiven(raw)
 	}
-	return q.readAnswer(raw, evidence)
+	return q.readAnswer(raw, given)
 }
 
 // checkJSON refuses an answer that could not be kept or read again. Nothing at all is told by who reads it.
@@ -60,7 +71,7 @@ func checkJSON(at string, raw json.RawMessage) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
-	err := payload.Check(raw, payload.Limits{MaxDepth: maxAnswerDepth, Unique: true})
+	err := payload.Check(raw, payload.Limits{MaxDepth: maxAnswerDepth, Unique: true, Finite: true})
 	wrong, ok := errors.AsType[*payload.Error](err)
 	if !ok {
 		return err

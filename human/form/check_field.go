@@ -48,7 +48,7 @@ func ReadRule(raw json.RawMessage) (Rule, error) {
 	if bytes.TrimSpace(raw)[0] == '"' {
 		err = json.Unmarshal(raw, &v.Pattern)
 	} else {
-		err = json.Unmarshal(raw, &v)
+		err = payload.ReadKnown(raw, &v)
 	}
 	if err != nil {
 		return v, errors.New("it is neither a regular expression nor {pattern, min, max, min_length, max_length, message}")
@@ -59,6 +59,18 @@ func ReadRule(raw json.RawMessage) (Rule, error) {
 		}
 	}
 	return v, nil
+}
+
+// Fits says what of the rule can never hold for the values of a type of fields; empty: all of it can.
+func (v Rule) Fits(typ string) string {
+	number, words := typ == "number", slices.Contains([]string{"", "text", "email"}, typ)
+	switch {
+	case (v.Min != nil || v.Max != nil) && !number:
+		return "min and max are for numbers; use min_length and max_length for texts"
+	case (v.MinLength != nil || v.MaxLength != nil || v.Pattern != "") && !words:
+		return "pattern, min_length and max_length are for texts"
+	}
+	return ""
 }
 
 // or is the author's own message, or a text.

@@ -154,6 +154,9 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 	if !isObject {
 		return wrongAt("input_data", wrongObjectLike.With(`{"content": {…}, "description": "…"}`))
 	}
+	if beside := q.besideContent(fields); len(beside) > 0 {
+		return beside
+	}
 	at, content, words := "input_data", fields, ""
 	if form, said, inner, ok := contentOf(fields); ok {
 		if at, words = "input_data.content", said; form && inner == nil && len(fields) == 1 && !payload.IsNull(fields["content"]) {
@@ -184,11 +187,7 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 		if slices.Contains(names, name) {
 			continue
 		}
-		text := wrongNoFieldOf.With(strings.Join(names, ", "))
-		if near := fault.Nearest(name, names); near != "" {
-			text = wrongNoFieldNear.With(strings.Join(names, ", "), near)
-		}
-		found.add(at+"."+name, text)
+		found.add(at+"."+name, noField(names, fault.Nearest(name, names)))
 	}
 	if len(found) > 0 {
 		return found

@@ -199,6 +199,12 @@ func (e *Entry) Path() string {
 // Chosen says that the entry is filled in by choosing and by nothing else.
 func (e *Entry) Chosen() bool { return e.Kind == One || e.Kind == Some || e.Kind == YesNo }
 
+// Listed says that the answer has a list where one thing is chosen.
+func (e *Entry) Listed() bool { return e.list }
+
+// TakesText says that what is written and does not begin like JSON is a text.
+func (e *Entry) TakesText() bool { return e.anything }
+
 // Decision is the entry that the whole question is about, and its place; nil and -1 when there is none.
 func (f *Form) Decision() (*Entry, int) {
 	for n := range f.Entries {

@@ -18,6 +18,9 @@ func valueWords() []string {
 	return []string{"$ref", "oneOf", "anyOf", "allOf", "properties", "items"}
 }
 
+// FormatFile is the format of a property whose value is a file: an object with blob, name, content_type and size.
+const FormatFile = "file"
+
 // has says that a schema has one of some words.
 func has(schema gjson.Result, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return schema.Get(gjson.Escape(word)).Exists() })
@@ -54,6 +57,11 @@ func (f *Form) property(p gjson.Result) Entry {
 		e.Default = json.RawMessage(raw.Raw)
 	}
 	kind := typeOf(p.Get("type"))
+	if p.Get("format").Str == FormatFile {
+		e.Kind, e.Default = File, nil
+		f.limit(&e)
+		return e
+	}
 	if e.Choices = constants(p); e.Choices != nil {
 		e.Kind = One
 		return e

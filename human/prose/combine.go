@@ -44,7 +44,7 @@ const Unlike = "unlike"
 // against it.
 func (r *Reader) combined(rules Reading, steps []step) Reading {
 	for _, d := range []Decision{Approve, Refuse} {
-		if rules.Leaning.Of(d) < bar(rules, steps, d) || rules.Decision != d && d == Approve && !r.aside(steps) {
+		if rules.Leaning.Of(d) < bar(rules, steps, d) || d == Approve && (rules.Decision != d && !r.aside(steps) || r.attends(steps)) {
 			continue
 		}
 		if rules.Decision == d {
@@ -60,6 +60,24 @@ func (r *Reader) combined(rules Reading, steps []step) Reading {
 		rules.Decision, rules.Evidence, rules.Context, rules.Explicit = None, nil, nil, false
 	}
 	return rules
+}
+
+// attends says whether a yes may only say that somebody is there, or who they are: beside it they speak of themselves, and of nothing else. Such a yes is
+// asked back, however the two are joined.
+func (r *Reader) attends(steps []step) bool {
+	nods, speaks := false, false
+	for _, s := range steps {
+		if !s.does[past] && s.any(approves, goes, orders, directs, fine) {
+			return false
+		}
+		self := r.acts.find(attends, s.text) != ""
+		switch {
+		case self && (s.reason || s.announces()), !self && !s.any(yes, neutral) && s.rest != "" && !s.name:
+			return false // they say more
+		}
+		nods, speaks = nods || s.does[yes], speaks || self
+	}
+	return nods && speaks
 }
 
 // never is a bar that nothing reaches.

@@ -35,6 +35,7 @@ const (
 	hedges    class = "hedges"
 	changes   class = "changes"
 	present   class = "present"
+	attends   class = "attends"
 	mocks     class = "mocks"
 	refuses   class = "refuses"
 	partly    class = "partly"

@@ -32,6 +32,33 @@ func TestClassify_Plain(t *testing.T) {
 	}
 }
 
+// TestClassify_Attends: a yes beside words about who somebody is, or that they are there, approves nothing, however the two are joined.
+func TestClassify_Attends(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ yes, joins, selves []string }{
+		{
+			[]string{"Yes", "OK", "Sure", "Yep", "Okay", "Right"}, []string{", ", "! ", ". ", " - ", "\n"},
+			[]string{"I'm awake.", "I'm around.", "that is my name.", "you found me.", "I'm on the train.", "I'm logged in.", "I'm connected.", "same person.", "I'm alive.", "this is she.", "I'm the manager."},
+		},
+		{[]string{"好的", "是的", "可以", "行", "嗯"}, []string{"，", "！", "。"}, []string{"我醒着。", "我在公司。", "我上线了。", "我在开会。", "我回来了。", "是本人。", "我是负责人。"}},
+	} {
+		for _, yes := range c.yes {
+			for _, join := range c.joins {
+				for _, self := range c.selves {
+					if j := Classify(replyTo("en", yes+join+self)); j.Classification != "" {
+						t.Errorf("%q is taken for %q (%s)", yes+join+self, j.Classification, j.Reasoning)
+					}
+				}
+			}
+		}
+	}
+	for _, more := range []string{"Yes. I'm on the train, go ahead.", "Yes, approved. I'm in Berlin until Friday.", "可以，同意付款。我在开会。"} {
+		if j := Classify(replyTo("en", more)); j.Classification != form.Confirmed {
+			t.Errorf("%q is taken for %q (%s)", more, j.Classification, j.Reasoning)
+		}
+	}
+}
+
 // TestClassify_Learned has replies that only the weights understand: their reasons name the words that weighed most, and what they decide has to be about
 // what was asked.
 func TestClassify_Learned(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:         "aws",
-		Credentials:  []credential.Type{keysCredential()},
+		Credentials:  []credential.Type{keysCredential(d.HTTP.HTTPClient())},
 		ObjectStores: []plug.ObjectStore{{Target: "s3", Store: S3(d.HTTP)}},
 	}
 }

@@ -9,7 +9,7 @@ import (
 func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:         "azure",
-		Credentials:  []credential.Type{accountCredential()},
+		Credentials:  []credential.Type{accountCredential(d.HTTP)},
 		ObjectStores: []plug.ObjectStore{{Target: "azure_blob", Store: Blobs(d.HTTP)}},
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/trigger"
 )
 
 // Channel asks people in Discord and understands their clicks, forms and replies. It is a [human.Receiver] and a [human.Listener].
@@ -26,6 +27,8 @@ type Channel struct {
 	pace     pace
 	// clicks keeps a repetition of a click that is still being worked on waiting for the same end.
 	clicks singleflight.Group
+	// relay hands messages and commands to the triggers that share a bot.
+	relay *trigger.Relay
 }
 
 // NewChannel makes the channel. The client is one behind the guard; the log may be nil.
@@ -64,7 +67,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	if err != nil {
 		return human.Receipt{}, err
 	}
-	s, release, err := open(ctx, c.client, m.Account, cmp.Or(m.Request.Credential, m.Credential))
+	s, release, err := open(ctx, c.client, m.Open, cmp.Or(m.Request.Credential, m.Credential))
 	if err != nil {
 		return human.Receipt{}, err
 	}

@@ -28,13 +28,13 @@ func usualPace() pace {
 
 const pageSize = 100
 
-// Listen looks for replies in the channels that wait for some. It begins where the oldest question that still waits was put, so that
-// nothing is missed after a restart; what was seen before is recognised by its id.
+// Listen looks for messages in the channels that wait for replies or that triggers are for. It begins where the oldest question that still waits was put, and
+// where the triggers have come to, so that nothing is missed after a restart; what was seen before is recognised by its id.
 func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Handle) error {
 	if a.Receipts == nil {
 		return fault.New(fault.Unsupported, "nobody knows where replies in Discord are to be looked for")
 	}
-	l := listening{channel: c, account: a, handle: handle, seen: map[string]string{}}
+	l := listening{channel: c, account: a, handle: handle, seen: map[string]string{}, places: map[string]place{}}
 	for {
 		began := time.Now()
 		if err := l.round(ctx); ctx.Err() != nil {
@@ -59,7 +59,11 @@ type listening struct {
 	account human.Account
 	handle  human.Handle
 	// seen is the last message that is done with, by channel.
-	seen      map[string]string
+	seen map[string]string
+	// watched are the triggers that share the account, places what is known of the channels that they are for, self the user id of the bot once it is known.
+	watched   []watched
+	places    map[string]place
+	self      string
 	refreshed time.Time
 	called    time.Time
 	blind     bool // the warning that texts cannot be read was given
@@ -87,7 +91,7 @@ func (l *listening) round(ctx context.Context) error {
 	if len(l.seen) == 0 {
 		return nil
 	}
-	s, release, err := open(ctx, l.channel.client, l.account, l.account.Credential)
+	s, release, err := open(ctx, l.channel.client, l.account.Open, l.account.Credential)
 	if err != nil {
 		return err
 	}
@@ -123,11 +127,12 @@ func (l *listening) refresh(ctx context.Context) error {
 			first[r.Channel] = r.Message
 		}
 	}
-	for channel, message := range first {
+	if err := l.watch(ctx, first); err != nil {
+		return err
+	}
+	for channel := range first {
 		if seen, ok := l.seen[channel]; ok {
 			first[channel] = seen
-		} else {
-			first[channel] = message
 		}
 	}
 	l.seen, l.refreshed = first, time.Now()
@@ -146,18 +151,15 @@ func (l *listening) read(ctx context.Context, s *session, channel string) error 
 			return ctx.Err()
 		}
 		l.called = time.Now()
-		var page []*discordgo.Message
-		err := s.call(ctx, "read the channel", func(api *discordgo.Session, o discordgo.RequestOption) (err error) {
-			page, err = api.ChannelMessages(channel, pageSize, "", l.seen[channel], "", o)
-			return err
-		})
+		page, err := s.messages(ctx, channel, l.seen[channel])
 		if err != nil {
 			return err
 		}
-		page = slices.DeleteFunc(page, func(m *discordgo.Message) bool {
+		full := len(page) == pageSize
+		page = slices.DeleteFunc(page, func(m *written) bool {
 			return m == nil || !snowflake.MatchString(m.ID) || !older(l.seen[channel], m.ID)
 		})
-		slices.SortFunc(page, func(a, b *discordgo.Message) int {
+		slices.SortFunc(page, func(a, b *written) int {
 			return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
 		})
 		answered := map[string]bool{} // what a bot has replied to; after a restart it is not told again
@@ -167,45 +169,61 @@ func (l *listening) read(ctx context.Context, s *session, channel string) error 
 			}
 		}
 		for _, m := range page {
-			if err := l.take(ctx, s, channel, m, answered[m.ID]); err != nil {
+			ours, err := l.take(ctx, s, channel, &m.Message, answered[m.ID])
+			if err == nil {
+				err = l.relay(ctx, s, channel, m, ours)
+			}
+			if err != nil {
 				return err
 			}
 			l.seen[channel] = m.ID
 		}
-		if len(page) < pageSize {
+		if len(page) > 0 {
+			if err := l.reach(ctx, channel); err != nil {
+				return err
+			}
+		}
+		if !full || len(page) == 0 {
 			return nil
 		}
 	}
 }
 
+// noticeBlindness warns once if a message has nothing in it: its text is kept from the bot then.
+func (l *listening) noticeBlindness(m *discordgo.Message) {
+	if l.blind || m.Content != "" || len(m.Attachments)+len(m.StickerItems)+len(m.Embeds) > 0 {
+		return
+	}
+	l.blind = true
+	l.channel.log.Warn("messages in Discord come without their text; allow the bot the message content intent", "workspace", l.account.Workspace, "credential", l.account.Credential)
+}
+
 // beginning is the mention that Discord puts before a reply.
 var beginning = regexp.MustCompile(`^\s*<@!?[0-9]+>\s*`)
 
-// take hands a message in if a person replied with it to one of a bot.
-func (l *listening) take(ctx context.Context, s *session, channel string, m *discordgo.Message, answered bool) error {
+// take hands a message in if a person replied with it to one of a bot. Ours says that it is about a question.
+func (l *listening) take(ctx context.Context, s *session, channel string, m *discordgo.Message, answered bool) (ours bool, err error) {
 	if m.Author == nil || m.Author.Bot || m.WebhookID != "" || m.Type != discordgo.MessageTypeReply || m.MessageReference == nil {
-		return nil
+		return false, nil
 	}
 	if to := m.ReferencedMessage; to != nil && (to.Author == nil || !to.Author.Bot) {
-		return nil
+		return false, nil
 	}
 	if m.Content == "" {
-		if !l.blind && len(m.Attachments) == 0 && len(m.StickerItems) == 0 {
-			l.blind = true
-			l.channel.log.Warn("replies in Discord come without their text; allow the bot the message content intent", "workspace", l.account.Workspace, "credential", l.account.Credential)
-		}
-		return nil
+		l.noticeBlindness(m)
+		return false, nil
 	}
 	o, err := l.handle(ctx, human.Reply{
 		Account: l.account.Account, Threads: []string{threadOf(channel, m.MessageReference.MessageID)}, From: m.Author.ID, Name: cmp.Or(m.Author.GlobalName, m.Author.Username),
 		Verified: true, Text: beginning.ReplaceAllString(m.Content, ""), Dedup: "message:" + m.ID,
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
+	ours = o.Interaction.ID != ""
 	// What was not understood is asked back in a message of its own; a thread about something else is none of our business.
-	if answered || o.Interaction.ID == "" || !o.Accepted && o.Err == nil {
-		return nil
+	if answered || !ours || !o.Accepted && o.Err == nil {
+		return ours, nil
 	}
 	said := safe(wordsIn(o.Request.Language).Became(o), contentMax)
 	maybe := false
@@ -216,5 +234,5 @@ func (l *listening) take(ctx context.Context, s *session, channel string, m *dis
 	if err != nil && ctx.Err() == nil { // it was recorded, so it is done with
 		l.channel.log.Warn("a person cannot be told what became of their reply", "workspace", l.account.Workspace, "credential", l.account.Credential, "error", err)
 	}
-	return nil
+	return ours, nil
 }

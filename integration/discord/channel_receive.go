@@ -28,13 +28,13 @@ const (
 	freshness = 5 * time.Minute
 )
 
-// Receive takes what Discord posts: clicks, menus and forms.
+// Receive takes what Discord posts: clicks, menus and forms, and commands, which are for triggers.
 func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
 	body, err := human.ReadCall(w, r, human.MaxCall)
 	if err != nil {
 		return err
 	}
-	s, release, err := open(r.Context(), c.client, a, a.Credential)
+	s, release, err := open(r.Context(), c.client, a.Open, a.Credential)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,8 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	switch discordgo.InteractionType(p.Type) {
 	case discordgo.InteractionPing:
 		return v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponsePong})
+	case discordgo.InteractionApplicationCommand:
+		return v.command(ctx, body)
 	case discordgo.InteractionMessageComponent, discordgo.InteractionModalSubmit:
 		t, ok := readTouch(p.Data.CustomID)
 		if !ok || p.user().ID == "" {

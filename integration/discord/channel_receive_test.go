@@ -169,7 +169,7 @@ func TestChannel_Receive(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		for body, code := range map[string]fault.Code{
-			`{`: fault.Invalid, press(t, 3, "x", nil): fault.Invalid, `{"type":3,"data":{"custom_id":"c.-YQ.x.1"}}`: fault.Invalid, `{"type":2}`: fault.Unsupported,
+			`{`: fault.Invalid, press(t, 3, "x", nil): fault.Invalid, `{"type":3,"data":{"custom_id":"c.-YQ.x.1"}}`: fault.Invalid, `{"type":2}`: fault.Invalid, `{"type":4}`: fault.Unsupported,
 			`{"type":1,"x":"` + strings.Repeat("x", human.MaxCall) + `"}`: fault.TooLarge,
 		} {
 			if _, err := f.post(&desk{}, body); fault.CodeOf(err) != code {

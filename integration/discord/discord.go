@@ -1,8 +1,8 @@
-// Package discord is everything of Discord: questions to people in its channels and messages.
+// Package discord is everything of Discord: questions to people in its channels and messages, and the trigger that messages and commands start.
 //
 // It speaks the REST interface through the library that most bots use, over the guarded client and without the library's own
-// retries and waits. There is no gateway connection: clicks and forms are posted to an address of ours, and replies are looked
-// for. The program that puts channels together imports it; nothing else does.
+// retries and waits. There is no gateway connection: clicks, forms and commands are posted to an address of ours, and messages are
+// looked for. The program that puts channels together imports it; nothing else does.
 package discord
 
 import (
@@ -19,8 +19,8 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/human"
 	"tandem/outbound"
 )
 
@@ -32,19 +32,28 @@ type session struct {
 }
 
 // open opens a credential. The caller ends its use.
-func open(ctx context.Context, client *http.Client, a human.Account, id string) (*session, func(), error) {
-	c, err := a.Open(ctx, id, credentialType)
+func open(ctx context.Context, client *http.Client, open credential.Opener, id string) (*session, func(), error) {
+	c, err := open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
+	s, err := read(client, c)
+	if err != nil {
+		c.Release()
+		return nil, nil, err
+	}
+	return s, c.Release, nil
+}
+
+// read reads an opened credential.
+func read(client *http.Client, c credential.Opened) (*session, error) {
 	var fields struct {
 		Token     string `json:"token"`
 		PublicKey string `json:"public_key"`
 		BaseURL   string `json:"base_url"`
 	}
-	wrong := func(text string) (*session, func(), error) {
-		c.Release()
-		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
+	wrong := func(text string) (*session, error) {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", c.ID, text)
 	}
 	if json.Unmarshal(c.Data, &fields) != nil || fields.Token == "" {
 		return wrong("has no token of a Discord bot; save it again")
@@ -66,7 +75,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		moved.Transport = elsewhere{next: client.Transport, base: base.String()}
 		s.client = &moved
 	}
-	return s, c.Release, nil
+	return s, nil
 }
 
 // elsewhere sends the calls of the library, which knows only one address, to another.

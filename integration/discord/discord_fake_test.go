@@ -115,7 +115,18 @@ func (f *fake) answer(c call, r *http.Request) (any, int) {
 	case c.name == "POST /users/@me/channels":
 		return map[string]any{"id": "9" + c.body["recipient_id"].(string)}, 200
 	case r.Method == "GET" && len(parts) == 2 && parts[0] == "channels":
-		return map[string]any{"id": parts[1], "guild_id": "1"}, 200
+		if parts[1] == "404" {
+			return wrong(404, 10003)
+		}
+		return map[string]any{"id": parts[1], "guild_id": "1", "name": "ops"}, 200
+	case c.name == "GET /users/@me":
+		return map[string]any{"id": "1", "username": "bot", "bot": true}, 200
+	case c.name == "GET /oauth2/applications/@me":
+		return map[string]any{"id": "888", "name": "app"}, 200
+	case c.name == "GET /applications/888/commands":
+		return []map[string]any{{"id": "5", "name": "status", "description": "mine"}}, 200
+	case c.name == "POST /applications/888/commands":
+		return map[string]any{"id": "6", "name": c.body["name"]}, 201
 	case r.Method == "POST" && len(parts) == 3 && parts[0] == "channels" && parts[2] == "messages":
 		if problem := checkMessage(c.raw); problem != "" {
 			f.t.Errorf("%s: %s\n%s", c.name, problem, c.raw)

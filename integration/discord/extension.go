@@ -9,6 +9,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/trigger"
 )
 
 // Name is the channel_type of questions that are asked in Discord.
@@ -16,10 +17,13 @@ const Name = "discord"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	channel := NewChannel(d.HTTP.HTTPClient(), d.Log)
 	return plug.Extension{
 		Name:        Name,
-		Channels:    []human.Channel{NewChannel(d.HTTP.HTTPClient(), d.Log)},
-		Credentials: []credential.Type{botCredential()},
+		Channels:    []human.Channel{channel},
+		Kinds:       []node.Kind{triggerDiscord()},
+		Sources:     []trigger.Source{source{channel}},
+		Credentials: []credential.Type{botCredential(d.HTTP.HTTPClient())},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
 		},
@@ -28,7 +32,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular].
 func (*Channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{credentialType}, Place: placeOf}
+	return human.Traits{Credentials: []string{credentialType}, Place: placeOf, Person: notAPerson}
+}
+
+// notAPerson says why an address is not a person's.
+func notAPerson(address string) string {
+	if !snowflake.MatchString(address) {
+		return "write your user id, which is a number (with the developer mode on: Copy User ID)"
+	}
+	return ""
 }
 
 // placeOf reads where a question is put: a channel of a server, which several people read.

@@ -9,7 +9,7 @@ import (
 func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:         "gcp",
-		Credentials:  []credential.Type{accountCredential()},
+		Credentials:  []credential.Type{accountCredential(d.HTTP)},
 		ObjectStores: []plug.ObjectStore{{Target: "gcs", Store: Storage(d.HTTP)}},
 	}
 }

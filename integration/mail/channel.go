@@ -1,5 +1,5 @@
-// Package mail is the channel by which questions go to people as mails and come back as replies: SMTP out, IMAP in. Gmail and Outlook are
-// reached by the same protocols, with an app password or with the access token of an account.
+// Package mail is the channel by which questions go to people as mails and come back as replies, and the trigger that mail starts workflows by: SMTP out, IMAP
+// in. Gmail and Outlook are reached by the same protocols, with an app password or with the access token of an account.
 //
 // [Channel] makes the channel. [Network.Submit] and [Network.OpenMailbox] are mail without questions, and [ParseMail] reads one. What a reply
 // means is not decided here: package human does that. The program that puts channels and kinds together imports the package; nothing else does.
@@ -45,7 +45,7 @@ const (
 	doneFlag imap.Flag = "$TandemTaken"
 )
 
-// Options are what the channel needs.
+// Options are what the channel and the trigger need.
 type Options struct {
 	// Dial reaches mail servers: the guarded dialer of package outbound.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -152,7 +152,7 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	for _, to := range l.to {
 		envelope.To = append(envelope.To, to.Address)
 	}
-	err = c.loggedIn(ctx, id, opened, &server, func() error {
+	err = loggedIn(ctx, id, opened, &server, func() error {
 		refused, err := c.network.Submit(ctx, server, envelope, raw)
 		for _, r := range refused {
 			if err == nil {
@@ -236,7 +236,7 @@ func sender(text string) (*mail.Address, error) {
 }
 
 // loggedIn does something with a server, and once more with a new token if the one it had is refused.
-func (c *channel) loggedIn(ctx context.Context, id string, opened credential.Opened, s *Server, do func() error) error {
+func loggedIn(ctx context.Context, id string, opened credential.Opened, s *Server, do func() error) error {
 	if err := s.account(id, opened); err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (c *channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 		return fault.Newf(fault.CredentialInvalid, "credential %q does not say whose mailbox it is; set its email", a.Credential)
 	}
 	var box *Mailbox
-	err = c.loggedIn(ctx, a.Credential, opened, &server, func() (err error) {
+	err = loggedIn(ctx, a.Credential, opened, &server, func() (err error) {
 		box, err = c.network.OpenMailbox(ctx, server, "INBOX")
 		return err
 	})

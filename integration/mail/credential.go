@@ -16,7 +16,7 @@ const (
 )
 
 // credentialTypes are those of mail servers, and the accounts of vendors that log in to theirs with tokens.
-func credentialTypes() []credential.Type {
+func credentialTypes(n Network) []credential.Type {
 	smtp := credential.Type{Name: typeSMTP, Label: text.Beside("Outgoing mail (SMTP)", "发信服务器（SMTP）"),
 		Fields: append(serverFields(securityStartTLS, "smtp", "smtps"), credential.Username(), credential.Password()),
 		// Relays inside a network take mail without a login.
@@ -30,7 +30,8 @@ func credentialTypes() []credential.Type {
 			credential.Choice("trust_sender", "Trust sender addresses", "信任发件人地址", "no", "yes").Or("no"),
 		),
 	}
-	return []credential.Type{
+	smtp.Check, imap.Check = n.checkSMTP, n.checkIMAP
+	types := []credential.Type{
 		smtp, imap,
 		account(typeGoogle, text.Beside("Google account", "Google 账号"), credential.OAuth{
 			AuthorizeURL: "https://accounts.google.com/o/oauth2/v2/auth", TokenURL: "https://oauth2.googleapis.com/token", Scopes: []string{"https://mail.google.com/"},
@@ -41,6 +42,8 @@ func credentialTypes() []credential.Type {
 			Scopes: []string{"https://outlook.office.com/SMTP.Send", "https://outlook.office.com/IMAP.AccessAsUser.All", "offline_access"},
 		}),
 	}
+	types[2].Check, types[3].Check = n.checkIMAP, n.checkIMAP
+	return types
 }
 
 // serverFields are where a mail server is and how its connections are protected.

@@ -5,14 +5,18 @@ import (
 	"tandem/human"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/trigger"
 )
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	o := Options{Dial: d.HTTP.DialContext, Log: d.Log}
 	return plug.Extension{
 		Name:        "mail",
-		Channels:    []human.Channel{Channel(Options{Dial: d.HTTP.DialContext, Log: d.Log})},
-		Credentials: credentialTypes(),
+		Kinds:       []node.Kind{triggerEmail()},
+		Channels:    []human.Channel{Channel(o)},
+		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}),
+		Sources:     []trigger.Source{newEmailSource(o)},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			with := ask.Deps{Users: d.Users, Channels: all.Channels}
 			return []node.Kind{gmailInteraction(with), outlookInteraction(with)}
@@ -22,5 +26,5 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular].
 func (c *channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{typeSMTP, typeGoogle, typeMicrosoft}}
+	return human.Traits{Credentials: []string{typeSMTP, typeGoogle, typeMicrosoft}, ReadsWith: []string{typeIMAP, typeGoogle, typeMicrosoft}}
 }

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,7 +48,9 @@ type Found struct {
 	UID imap.UID
 	// Size is that of the whole message.
 	Size int64
-	Raw  []byte
+	// Received is when the server got it.
+	Received time.Time
+	Raw      []byte
 }
 
 // OpenMailbox connects, logs in and selects a mailbox. It is closed when the context ends.
@@ -96,6 +99,9 @@ func (n Network) OpenMailbox(ctx context.Context, s Server, name string) (*Mailb
 	}
 	err = m.within(commandTime, func() error {
 		data, err := m.client.Select(name, nil).Wait()
+		if answer := (*imap.Error)(nil); errors.As(err, &answer) {
+			return fault.Newf(fault.RemoteRejected, "mail server %q cannot open the mailbox %q: %s; check its name", s.Host, name, shown(answer.Text)).WithCause(err)
+		}
 		if err != nil {
 			return err
 		}
@@ -165,6 +171,9 @@ func (m *Mailbox) explain(err error) error {
 		return nil
 	}
 	if m.ctx.Err() == nil {
+		if known := (*fault.Error)(nil); errors.As(err, &known) {
+			return known
+		}
 		if errors.Is(err, errTooSlow) {
 			return fault.Newf(fault.Timeout, "mail server %q did not answer in time", m.host)
 		}
@@ -175,18 +184,44 @@ func (m *Mailbox) explain(err error) error {
 	return networkFault(m.ctx, m.host, err)
 }
 
-// Search lists messages in the order they came.
-func (m *Mailbox) Search(criteria *imap.SearchCriteria) (uids []imap.UID, err error) {
+// Search lists messages in the order they came, the newest if there are too many.
+func (m *Mailbox) Search(criteria *imap.SearchCriteria) ([]imap.UID, error) {
+	set, err := m.search(criteria)
+	return expand(set), err
+}
+
+// SearchFrom lists messages from a number on in the order they came, the oldest if there are too many. Since, unless it is zero, leaves out those that
+// were received before that day.
+func (m *Mailbox) SearchFrom(first imap.UID, since time.Time) ([]imap.UID, error) {
+	set, err := m.search(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: first, Stop: 0}}}, Since: since})
+	return expandFrom(set, first), err
+}
+
+func (m *Mailbox) search(criteria *imap.SearchCriteria) (set imap.UIDSet, err error) {
 	err = m.within(commandTime, func() error {
 		data, err := m.client.UIDSearch(criteria, nil).Wait()
 		if err != nil {
 			return err
 		}
-		set, _ := data.All.(imap.UIDSet)
-		uids = expand(set)
+		set, _ = data.All.(imap.UIDSet)
 		return nil
 	})
-	return uids, err
+	return set, err
+}
+
+// expandFrom lists the numbers of a set from one on, the lowest if there are too many. A server answers a range that ends in * with its last message even
+// if that is before the beginning.
+func expandFrom(set imap.UIDSet, first imap.UID) []imap.UID {
+	var uids []imap.UID
+	set = slices.Clone(set)
+	slices.SortFunc(set, func(a, b imap.UIDRange) int { return cmp.Compare(min(a.Start, a.Stop), min(b.Start, b.Stop)) })
+	for _, r := range set {
+		low, high := max(min(r.Start, r.Stop), first, 1), max(r.Start, r.Stop)
+		for uid := low; uid <= high && uid >= low && len(uids) < maxFound; uid++ {
+			uids = append(uids, uid)
+		}
+	}
+	return slices.Compact(uids)
 }
 
 // expand lists the numbers of a set, the highest if there are too many: a server could name them all in a few bytes.
@@ -205,7 +240,7 @@ func expand(set imap.UIDSet) []imap.UID {
 // Fetch reads messages, each as far as limit says, without marking them. Those that are gone are left out.
 func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error) {
 	section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Offset: 0, Size: limit}}
-	options := &imap.FetchOptions{UID: true, RFC822Size: true, BodySection: []*imap.FetchItemBodySection{section}}
+	options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}}
 	err = m.within(5*commandTime, func() error {
 		command := m.client.Fetch(imap.UIDSetNum(uids...), options)
 		for message := command.Next(); message != nil; message = command.Next() {
@@ -216,13 +251,16 @@ func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error)
 					f.UID = item.UID
 				case imapclient.FetchItemDataRFC822Size:
 					f.Size = item.Size
+				case imapclient.FetchItemDataInternalDate:
+					f.Received = item.Time
 				case imapclient.FetchItemDataBodySection:
 					if item.Literal == nil {
 						continue
 					}
 					raw, err := io.ReadAll(io.LimitReader(item.Literal, limit))
 					if err != nil {
-						return errors.Join(err, command.Close())
+						// The client goes on reading by itself after this, so that what is left of the answer must not be read here as well.
+						return errors.Join(err, m.client.Close())
 					}
 					f.Raw = raw
 				}
@@ -248,16 +286,17 @@ func (m *Mailbox) Flag(uids []imap.UID, flags ...imap.Flag) error {
 // Wait returns when there may be something new: the server told so, or it was quiet for long.
 func (m *Mailbox) Wait() error {
 	if !m.idles {
-		if err := m.rest(m.poll); err != nil {
-			return err
-		}
-		return m.within(commandTime, func() error { return m.client.Noop().Wait() })
+		return m.ask()
 	}
 	var idle *imapclient.IdleCommand
 	err := m.within(commandTime, func() (err error) {
 		idle, err = m.client.Idle()
 		return err
 	})
+	if fault.CodeOf(err) == fault.RemoteRejected { // it claims to tell of news, and does not
+		m.idles = false
+		return m.ask()
+	}
 	if err != nil {
 		return err
 	}
@@ -266,6 +305,14 @@ func (m *Mailbox) Wait() error {
 		return err
 	}
 	return m.within(commandTime, func() error { return errors.Join(idle.Close(), idle.Wait()) })
+}
+
+// ask waits for as long as is waited between two questions, and asks the server for news.
+func (m *Mailbox) ask() error {
+	if err := m.rest(m.poll); err != nil {
+		return err
+	}
+	return m.within(commandTime, func() error { return m.client.Noop().Wait() })
 }
 
 // rest waits for news for at most a time.

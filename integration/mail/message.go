@@ -306,7 +306,7 @@ func (l letter) page() page {
 
 // asks says whether a kind of message wants an answer.
 func asks(kind string) bool {
-	return kind != human.KindTimeout && kind != human.KindCompleted && kind != human.KindCancelled
+	return !human.Message{Kind: kind}.Ends()
 }
 
 // buttons all lead to the same page: what decides is what is confirmed there.

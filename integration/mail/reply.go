@@ -54,6 +54,8 @@ type Mail struct {
 	Own bool
 	// Answers says that it refers to another mail or reports about one.
 	Answers bool
+	// Report says that a server wrote it to tell what became of a mail.
+	Report bool
 }
 
 // Concerns says whether a mail is a reply to a message of ours, as far as one can see.
@@ -68,6 +70,11 @@ func ParseMail(raw []byte, trust Trust) (Mail, error) {
 	if len(h) == 0 {
 		return Mail{}, fault.New(fault.InvalidInput, "this is no mail: it has no header")
 	}
+	return parseMail(h, body, trust), nil
+}
+
+// parseMail reads a mail whose header was split off.
+func parseMail(h header, body []byte, trust Trust) Mail {
 	r := &reader{}
 	text := r.text(h, body, "", 0)
 	m := Mail{Subject: strings.Join(strings.Fields(decodeHeader(h.get("Subject"))), " "), Text: text}
@@ -88,8 +95,9 @@ func ParseMail(raw []byte, trust Trust) (Mail, error) {
 	m.Token = findToken(m.Threads, m.Subject, m.Text)
 	m.Own = isOurs(m.ID) && h.get(interactionHeader) != ""
 	m.Automatic = automatic(h, m.From, m.Subject, r.report)
+	m.Report = r.report
 	m.Verified = trust.genuine(h, m.From)
-	return m, nil
+	return m
 }
 
 func unique(list []string) []string {
@@ -204,9 +212,9 @@ func (r *reader) text(h header, body []byte, within string, depth int) string {
 		}
 	case attached:
 	case kind == "text/html":
-		return text.Head(tidy(hypertext.OfMail(decodeText(decodeBody(h, body), parameters["charset"]))), maxText)
+		return text.Head(tidy(hypertext.OfMail(decodeText(decodeBody(h, body[:min(len(body), maxMail)]), parameters["charset"]))), maxText)
 	case kind == "text/plain":
-		return text.Head(tidy(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
+		return text.Head(tidy(decodeText(decodeBody(h, body[:min(len(body), maxMail)]), parameters["charset"])), maxText)
 	}
 	return ""
 }
@@ -247,8 +255,8 @@ func splitParts(body []byte, boundary string) [][]byte {
 		line := bytes.TrimRight(body[at:end], " \t\r")
 		rest, marked := bytes.CutPrefix(line, []byte("--"+boundary))
 		if marked && (len(rest) == 0 || string(rest) == "--") {
-			if begin >= 0 {
-				parts = append(parts, body[begin:at])
+			if begin >= 0 { // the end of the line in front of a boundary belongs to it
+				parts = append(parts, bytes.TrimSuffix(bytes.TrimSuffix(body[begin:at], []byte("\n")), []byte("\r")))
 			}
 			begin = next
 			if len(rest) > 0 || len(parts) >= maxParts {
@@ -267,12 +275,12 @@ func splitParts(body []byte, boundary string) [][]byte {
 func decodeBody(h header, body []byte) []byte {
 	switch strings.ToLower(strings.TrimSpace(h.get("Content-Transfer-Encoding"))) {
 	case "base64":
-		clean := bytes.Map(func(r rune) rune {
-			if r < utf8.RuneSelf && strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", r) {
-				return r
+		clean := make([]byte, 0, len(body))
+		for _, c := range body {
+			if 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' {
+				clean = append(clean, c)
 			}
-			return -1
-		}, body)
+		}
 		decoded := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))
 		n, _ := base64.RawStdEncoding.Decode(decoded, clean) // what is broken at its end is good until there
 		return decoded[:n]

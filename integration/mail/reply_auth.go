@@ -221,8 +221,13 @@ func automatic(h header, from, subject string, report bool) bool {
 	if local, _, _ := strings.Cut(strings.ToLower(from), "@"); local == "mailer-daemon" || local == "postmaster" {
 		return true
 	}
+	return automaticSubject(subject)
+}
+
+// automaticSubject says whether a subject begins as those of automatic replies and of reports do. Only what machines write in front counts; a reply to a
+// question about such things begins with "Re:".
+func automaticSubject(subject string) bool {
 	subject = strings.ToLower(strings.TrimSpace(subject))
-	// Only what machines write in front; a reply to a question about such things begins with "Re:".
 	for _, beginning := range []string{
 		"automatic reply", "auto reply:", "auto-reply:", "autoreply:", "autosvar:", "out of office", "out of the office", "undeliverable:", "undelivered mail",
 		"delivery status notification", "mail delivery failed", "mail delivery subsystem", "delivery failure", "failure notice", "returned mail:", "read:", "not read:", "automatische antwort", "réponse automatique", "respuesta automática",

@@ -236,7 +236,7 @@ type mailbox struct {
 
 const mailboxUser = "replies@example.com"
 
-func startMailbox(t *testing.T, security string, server *tls.Config) *mailbox {
+func startMailbox(t *testing.T, security string, server *tls.Config, change ...func(*imapserver.Options, *imapmemserver.Server)) *mailbox {
 	t.Helper()
 	b := &mailbox{user: imapmemserver.NewUser(mailboxUser, "secret"), stored: make(chan []imap.Flag, 64)}
 	if err := b.user.Create("INBOX", nil); err != nil {
@@ -252,6 +252,9 @@ func startMailbox(t *testing.T, security string, server *tls.Config) *mailbox {
 	}
 	if security == securityStartTLS {
 		options.TLSConfig = server
+	}
+	for _, f := range change {
+		f(options, memory)
 	}
 	s := imapserver.New(options)
 	l, port := listen(t)

@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/trigger"
 )
 
 // Channel asks people in Slack and understands their clicks, forms and replies. It is a [human.Receiver].
@@ -23,8 +24,12 @@ type Channel struct {
 	client   *http.Client
 	log      *slog.Logger
 	patience time.Duration // how long Slack is kept waiting
+	lookup   time.Duration // how long names of an event are looked for
 	// replies keeps a repetition of an event that is still being worked on waiting for the same end.
 	replies singleflight.Group
+	// relay hands events to the triggers that share the app; names are those of channels and people that triggers tell.
+	relay *trigger.Relay
+	names names
 }
 
 // NewChannel makes the channel. The client is one behind the guard; the log may be nil.
@@ -32,7 +37,7 @@ func NewChannel(client *http.Client, log *slog.Logger) *Channel {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Channel{client: client, log: log, patience: patience}
+	return &Channel{client: client, log: log, patience: patience, lookup: lookupTime, names: names{known: map[string]named{}}}
 }
 
 // Name implements [human.Channel].
@@ -65,7 +70,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	if err != nil {
 		return human.Receipt{}, err
 	}
-	s, release, err := open(ctx, c.client, m.Account, cmp.Or(m.Request.Credential, m.Credential))
+	s, release, err := open(ctx, c.client, m.Open, cmp.Or(m.Request.Credential, m.Credential))
 	if err != nil {
 		return human.Receipt{}, err
 	}

@@ -35,7 +35,7 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	if err != nil {
 		return err
 	}
-	s, release, err := open(r.Context(), c.client, a, a.Credential)
+	s, release, err := open(r.Context(), c.client, a.Open, a.Credential)
 	if err != nil {
 		return err
 	}
@@ -125,13 +125,13 @@ func (v *visit) hand(ctx context.Context, who person, reply human.Reply, read re
 	return o
 }
 
-// work hands a reply in, while the visit waits. Two visits that bring the same reply share it.
-func (v *visit) work(ctx context.Context, who person, reply human.Reply, read reader) <-chan outcome {
+// work does what a visit has brought, while the visit waits. Two visits that bring the same share it.
+func (v *visit) work(dedup string, do func() outcome) <-chan outcome {
 	out := make(chan outcome, 1)
 	mine := false
-	results := v.channel.replies.DoChan(v.account.Workspace+"/"+v.account.Credential+"/"+reply.Dedup, func() (any, error) {
+	results := v.channel.replies.DoChan(v.account.Workspace+"/"+v.account.Credential+"/"+dedup, func() (any, error) {
 		mine = true
-		o := v.hand(ctx, who, reply, read)
+		o := do()
 		return o, o.err
 	})
 	go func() {
@@ -141,6 +141,11 @@ func (v *visit) work(ctx context.Context, who person, reply human.Reply, read re
 		out <- o
 	}()
 	return out
+}
+
+// workOn hands a reply in, while the visit waits.
+func (v *visit) workOn(ctx context.Context, who person, reply human.Reply, read reader) <-chan outcome {
+	return v.work(reply.Dedup, func() outcome { return v.hand(ctx, who, reply, read) })
 }
 
 // soon waits for an outcome as long as Slack does.
@@ -214,7 +219,7 @@ func (s *session) identify(ctx context.Context, reply *human.Reply, who person) 
 	return true
 }
 
-// event reads what happened in Slack: only replies in threads are of interest.
+// event reads what happened in Slack. A reply in the thread of a question is an answer to it; everything else is for triggers.
 func (v *visit) event(ctx context.Context, body []byte) error {
 	var e eventCallback
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -223,14 +228,23 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	if e.Type == "url_verification" {
 		return v.reply(http.StatusOK, map[string]string{"challenge": e.Challenge})
 	}
-	who, bot := e.sender()
-	if !e.isReply(bot) {
+	if e.Type != "event_callback" || e.EventID == "" {
 		return v.reply(http.StatusOK, nil)
 	}
-	m := e.Event
-	results := v.work(ctx, who, human.Reply{
-		Account: v.account.Account, Threads: []string{threadOf(m.Channel, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
-	}, nil)
+	who, bot := e.sender()
+	m := &e.Event
+	results := v.work("event:"+e.EventID, func() (o outcome) {
+		if e.isReply(bot) {
+			o = v.hand(ctx, who, human.Reply{
+				Account: v.account.Account, Threads: []string{threadOf(m.Channel.ID, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
+			}, nil)
+		}
+		if o.err == nil {
+			h := happening{channel: v.channel, session: v.session, account: v.account.Account, e: &e, bot: bot, body: body, answers: o.Interaction.ID != ""}
+			_, o.err = v.channel.relay.Deliver(ctx, v.account.Account, h.judge)
+		}
+		return o
+	})
 	o, ok := v.soon(results)
 	switch {
 	case !ok:
@@ -240,11 +254,13 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 		}
 		o = <-results
 		if o.err != nil {
-			v.warn("a reply from Slack was not recorded; it comes again", o.err)
+			v.warn("an event from Slack was not recorded; it comes again", o.err)
 			return nil
 		}
 	case o.err != nil:
 		return o.err
+	case o.Interaction.ID == "": // nobody is told anything
+		return v.reply(http.StatusOK, nil)
 	default:
 		if err := v.early(http.StatusOK); err != nil {
 			return err
@@ -252,57 +268,9 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	}
 	// What was not understood is asked back in a message of its own; a thread about something else is none of our business.
 	if o.mine && o.Interaction.ID != "" && (o.Accepted || o.Err != nil) {
-		v.whisper(ctx, m.Channel, m.ThreadTS, m.User, o.text(wordsIn(o.Request.Language)))
+		v.whisper(ctx, m.Channel.ID, m.ThreadTS, m.User.ID, o.text(wordsIn(o.Request.Language)))
 	}
 	return nil
-}
-
-// eventCallback is what Slack posts when something happens in a workspace, or to try the address.
-type eventCallback struct {
-	Type           string `json:"type"`
-	Challenge      string `json:"challenge"`
-	TeamID         string `json:"team_id"`
-	EventID        string `json:"event_id"`
-	Authorizations []struct {
-		TeamID       string `json:"team_id"`
-		EnterpriseID string `json:"enterprise_id"`
-		UserID       string `json:"user_id"`
-		IsBot        bool   `json:"is_bot"`
-	} `json:"authorizations"`
-	Event struct {
-		Type     string `json:"type"`
-		Subtype  string `json:"subtype"`
-		Channel  string `json:"channel"`
-		User     string `json:"user"`
-		BotID    string `json:"bot_id"`
-		Text     string `json:"text"`
-		TS       string `json:"ts"`
-		ThreadTS string `json:"thread_ts"`
-		Parent   string `json:"parent_user_id"`
-	} `json:"event"`
-}
-
-// sender is who wrote a message, and the user id of the app's own bot if the event names it.
-func (e *eventCallback) sender() (who person, bot string) {
-	who = person{id: e.Event.User, team: e.TeamID}
-	if len(e.Authorizations) > 0 {
-		first := e.Authorizations[0]
-		who.team, who.enterprise = cmp.Or(first.TeamID, who.team), first.EnterpriseID
-		if first.IsBot {
-			bot = first.UserID
-		}
-	}
-	return who, bot
-}
-
-// isReply tells whether a person has written in a thread that is not known to be about something else.
-func (e *eventCallback) isReply(bot string) bool {
-	m := &e.Event
-	written := m.Subtype == "" || m.Subtype == "thread_broadcast" || m.Subtype == "file_share"
-	inThread := m.ThreadTS != "" && m.ThreadTS != m.TS
-	ours := bot == "" || m.Parent == "" || m.Parent == bot
-	byPerson := m.User != "" && m.User != bot && m.BotID == ""
-	return e.Type == "event_callback" && e.EventID != "" && m.Type == "message" && written && inThread && ours && byPerson
 }
 
 // whisper tells one person something in a channel.
@@ -395,7 +363,7 @@ func (v *visit) interaction(ctx context.Context, payload string) error {
 
 // choose takes a click. What became of it is told apart from the answer, which shows nothing.
 func (v *visit) choose(ctx context.Context, p pressed, t touch) error {
-	results := v.work(ctx, p.person(t), human.Reply{
+	results := v.workOn(ctx, p.person(t), human.Reply{
 		Account: v.account.Account, Interaction: t.Interaction, Threads: []string{threadOf(p.Channel.ID, p.Message.TS)},
 		ArgumentsHash: t.Hash, Dedup: "action:" + p.TriggerID + ":" + p.Actions[0].ActionTS,
 	}, human.Choose(t.Value))
@@ -475,7 +443,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 	if t.Channel != "" && t.TS != "" {
 		reply.Threads = []string{threadOf(t.Channel, t.TS)}
 	}
-	results := v.work(ctx, p.person(t), reply, values.read)
+	results := v.workOn(ctx, p.person(t), reply, values.read)
 	o, ok := v.soon(results)
 	if !ok {
 		if err := v.early(http.StatusOK); err != nil { // closes the form

@@ -10,6 +10,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/trigger"
 )
 
 // Name is the channel_type of questions that are asked in Slack.
@@ -17,10 +18,13 @@ const Name = "slack"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	channel := NewChannel(d.HTTP.HTTPClient(), d.Log)
 	return plug.Extension{
 		Name:        Name,
-		Channels:    []human.Channel{NewChannel(d.HTTP.HTTPClient(), d.Log)},
-		Credentials: []credential.Type{botCredential()},
+		Channels:    []human.Channel{channel},
+		Kinds:       []node.Kind{triggerSlack()},
+		Sources:     []trigger.Source{source{channel}},
+		Credentials: []credential.Type{botCredential(d.HTTP.HTTPClient())},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
 		},
@@ -29,7 +33,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular].
 func (*Channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{credentialType}, Place: placeOf}
+	return human.Traits{Credentials: []string{credentialType}, Place: placeOf, Person: notAPerson}
+}
+
+// notAPerson says why an address is not a person's: channels and names are not what clicks and replies come from.
+func notAPerson(address string) string {
+	if !personID.MatchString(address) {
+		return "write your member id, which begins with U or W (in your profile: Copy member ID)"
+	}
+	return ""
 }
 
 // placeOf reads where a question is put: a channel by name or id, or somebody as @U1 or U1.

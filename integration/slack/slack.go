@@ -1,7 +1,7 @@
-// Package slack is everything of Slack: questions to people in its channels and messages.
+// Package slack is everything of Slack: questions to people in its channels and messages, and the trigger that its events start.
 //
 // It speaks the Web API through the vendor-neutral library over the guarded client, tries nothing again on its own, and keeps
-// no state: what it must know of a message later is in the message's receipt or in what Slack sends back. The program that
+// no state but the names that it has looked up: what it must know of a message later is in the message's receipt or in what Slack sends back. The program that
 // puts channels together imports it; nothing else does.
 package slack
 
@@ -16,8 +16,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/human"
 	"tandem/outbound"
 )
 
@@ -29,19 +29,28 @@ type session struct {
 }
 
 // open opens a credential. The caller ends its use.
-func open(ctx context.Context, client *http.Client, a human.Account, id string) (*session, func(), error) {
-	c, err := a.Open(ctx, id, credentialType)
+func open(ctx context.Context, client *http.Client, open credential.Opener, id string) (*session, func(), error) {
+	c, err := open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
+	s, err := read(client, c)
+	if err != nil {
+		c.Release()
+		return nil, nil, err
+	}
+	return s, c.Release, nil
+}
+
+// read reads an opened credential.
+func read(client *http.Client, c credential.Opened) (*session, error) {
 	var fields struct {
 		Token   string `json:"token"`
 		Signing string `json:"signing_secret"`
 		BaseURL string `json:"base_url"`
 	}
-	wrong := func(text string) (*session, func(), error) {
-		c.Release()
-		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
+	wrong := func(text string) (*session, error) {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", c.ID, text)
 	}
 	if json.Unmarshal(c.Data, &fields) != nil || fields.Token == "" {
 		return wrong("has no token of a Slack bot; save it again")
@@ -54,7 +63,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		}
 		options = append(options, slack.OptionAPIURL(strings.TrimRight(fields.BaseURL, "/")+"/"))
 	}
-	return &session{api: slack.New(fields.Token, options...), http: client, signing: fields.Signing}, c.Release, nil
+	return &session{api: slack.New(fields.Token, options...), http: client, signing: fields.Signing}, nil
 }
 
 // problem says what an error of the library means. The addresses that it may hold are left out: a response_url lets in whoever

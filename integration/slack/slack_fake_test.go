@@ -163,6 +163,12 @@ func (f *fake) answer(c call) map[string]any {
 			}
 		}
 		return wrong("user_not_found")
+	case "auth.test":
+		return map[string]any{"team_id": "T1", "team": "Acme", "user_id": "UBOT", "bot_id": "B1"}
+	case "conversations.list":
+		return map[string]any{"channels": []any{}}
+	case "conversations.info":
+		return map[string]any{"channel": map[string]any{"id": c.form.Get("channel"), "name": map[string]string{"C0PS": "ops", "C2": "two"}[c.form.Get("channel")]}}
 	case "users.list": // two on a page, whatever was asked for
 		at, _ := strconv.Atoi(c.form.Get("cursor"))
 		end := min(at+2, len(f.users))

@@ -2,6 +2,7 @@ package teams
 
 import (
 	"encoding/json"
+	"strings"
 
 	"tandem/builtin/ask"
 	"tandem/credential"
@@ -16,10 +17,11 @@ const Name = "teams"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	channel := New(d.HTTP.HTTPClient())
 	return plug.Extension{
 		Name:        Name,
-		Channels:    []human.Channel{New(d.HTTP.HTTPClient())},
-		Credentials: []credential.Type{botCredential()},
+		Channels:    []human.Channel{channel},
+		Credentials: []credential.Type{botCredential(channel)},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
 		},
@@ -28,7 +30,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular]. Everybody has two ids, one of the tenant and one of the bot.
 func (c *Channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{credentialType}, Place: placeOf, SeveralIDs: true, TakesURL: true}
+	return human.Traits{Credentials: []string{credentialType}, Place: placeOf, SeveralIDs: true, TakesURL: true, Person: notAPerson}
+}
+
+// notAPerson says why an address is not a person's.
+func notAPerson(address string) string {
+	if strings.HasPrefix(address, "19:") {
+		return "it is a conversation that several people read; write the id that the bot knows you by, which begins with 29:, or your object id in the tenant"
+	}
+	return ""
 }
 
 // placeOf reads where a question is put: a channel, a person, or a bare webhook, which cannot be answered in any other way than by its link.

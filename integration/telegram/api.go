@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/human"
 	"tandem/outbound"
 	"tandem/text"
 )
@@ -32,8 +32,8 @@ type bot struct {
 	secret string // what webhooks bring along; empty: none is taken
 }
 
-func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, func(), error) {
-	opened, err := a.Open(ctx, id, credentialType)
+func (c *Channel) open(ctx context.Context, open credential.Opener, id string) (*bot, func(), error) {
+	opened, err := open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,11 +181,13 @@ func (b *bot) scrub(said string) string {
 type update struct {
 	ID       int64     `json:"update_id"`
 	Message  *message  `json:"message"`
+	Post     *message  `json:"channel_post"`
 	Callback *callback `json:"callback_query"`
 }
 
 type message struct {
 	ID       int64     `json:"message_id"`
+	Date     int64     `json:"date"`
 	From     *person   `json:"from"`
 	Chat     chat      `json:"chat"`
 	Text     string    `json:"text"`
@@ -214,6 +216,10 @@ type person struct {
 type chat struct {
 	ID   int64  `json:"id"`
 	Type string `json:"type"` // private, group, supergroup, channel
+	// Title is that of a group or channel, Username the public name of it or of a person.
+	Title     string `json:"title"`
+	Username  string `json:"username"`
+	FirstName string `json:"first_name"`
 }
 
 type keyboard struct {

@@ -1,4 +1,5 @@
-// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers.
+// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers, and the trigger that its
+// updates start. A bot has one stream of updates, so the channel reads it for both.
 //
 // It speaks the Bot API itself over the guarded client. The known libraries pass an update before it was dealt with and refuse
 // a whole batch for one thing that is new to them; both would lose answers. What a reply means is decided by package human, not
@@ -14,15 +15,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tandem/fault"
 	"tandem/human"
 	"tandem/payload"
 	"tandem/text"
+	"tandem/trigger"
 )
 
-// Channel asks in Telegram. It keeps nothing between calls.
-type Channel struct{ http *http.Client }
+// Channel asks in Telegram. It keeps nothing between calls but the names of its bots.
+type Channel struct {
+	http *http.Client
+	// relay hands updates to the triggers that share a bot.
+	relay *trigger.Relay
+	// names are the user names of bots, by the number of the bot.
+	names sync.Map
+}
 
 // New makes the channel over a guarded client, whose calls may take a minute.
 func New(client *http.Client) *Channel { return &Channel{http: client} }
@@ -87,13 +96,12 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 			earlier = append(earlier, r)
 		}
 	}
-	b, release, err := c.open(ctx, m.Account, account(m))
+	b, release, err := c.open(ctx, m.Open, account(m))
 	if err != nil {
 		return human.Receipt{}, err
 	}
 	defer release()
-	switch m.Kind {
-	case human.KindTimeout, human.KindCompleted, human.KindCancelled:
+	if m.Ends() {
 		return b.end(ctx, m, to, earlier)
 	}
 	out := sendMessage{Chat: to, Mode: "HTML", Preview: &preview{Disabled: true}}

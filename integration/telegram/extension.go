@@ -10,6 +10,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/trigger"
 )
 
 // Name is the channel_type of questions that are asked in Telegram.
@@ -17,10 +18,13 @@ const Name = "telegram"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	channel := New(d.HTTP.HTTPClient())
 	return plug.Extension{
 		Name:        Name,
-		Channels:    []human.Channel{New(d.HTTP.HTTPClient())},
-		Credentials: []credential.Type{botCredential()},
+		Channels:    []human.Channel{channel},
+		Kinds:       []node.Kind{triggerTelegram()},
+		Sources:     []trigger.Source{source{channel}},
+		Credentials: []credential.Type{botCredential(channel)},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
 		},
@@ -29,7 +33,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular].
 func (c *Channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{credentialType}, Normal: normalAddress, Place: placeOf}
+	return human.Traits{Credentials: []string{credentialType}, Normal: normalAddress, Place: placeOf, Person: notAPerson}
+}
+
+// notAPerson says why an address is not a person's: names are not written to by bots, and groups have negative numbers.
+func notAPerson(address string) string {
+	if address == "" || strings.Trim(address, "0123456789") != "" {
+		return "write the number of your account, which bots such as @userinfobot tell you, and send /start to the bot of the channel first"
+	}
+	return ""
 }
 
 // normalAddress writes a name in lower case: names are the same however they are written.

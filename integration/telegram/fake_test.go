@@ -95,6 +95,8 @@ func (f *api) serve(w http.ResponseWriter, r *http.Request) {
 			chat = -1009
 		}
 		result = map[string]any{"message_id": f.sent, "date": 1, "chat": map[string]any{"id": chat, "type": "private"}}
+	case "getMe":
+		result = map[string]any{"id": 7001, "is_bot": true, "first_name": "B", "username": "Shop_Bot"}
 	case "getWebhookInfo":
 		result = map[string]any{"url": f.webhook, "has_custom_certificate": false}
 	case "setWebhook":

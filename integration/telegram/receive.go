@@ -29,8 +29,8 @@ const (
 	maxToast     = 200
 )
 
-// updateKinds are what this channel wants to be told; the service wants them named in every call. It is read-only.
-var updateKinds = []string{"message", "callback_query"}
+// updateKinds are what the channel and the triggers want to be told; the service wants them named in every call. It is read-only.
+var updateKinds = []string{eventMessage, eventPost, eventCallback}
 
 // response is a call that tells a person what became of their reply.
 type response struct {
@@ -40,7 +40,7 @@ type response struct {
 
 // Receive takes an update that the service brings. What is to be told goes back in the same answer.
 func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
-	b, release, err := c.open(r.Context(), a, a.Credential)
+	b, release, err := c.open(r.Context(), a.Open, a.Credential)
 	if err != nil {
 		return unknownTo(err)
 	}
@@ -62,7 +62,7 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	var answer *response
 	var u update
 	if json.Unmarshal(raw, &u) == nil { // else it is of a kind to come, and would only be brought again and again
-		if answer, err = b.take(r.Context(), a, u, handle); err != nil {
+		if answer, err = c.deal(r.Context(), b, a, u, raw, handle); err != nil {
 			return err // it comes again
 		}
 	}
@@ -110,11 +110,11 @@ func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 	var offset int64
 	var told string // the secret that the service was told to bring along
 	for {
-		b, release, err := c.open(ctx, a, a.Credential) // each time, so that a new token is used soon
+		b, release, err := c.open(ctx, a.Open, a.Credential) // each time, so that a new token is used soon
 		if err != nil {
 			return ended(ctx, err)
 		}
-		if b.secret != "" && strings.HasPrefix(a.Callback, "https://") {
+		if b.called(a.Callback) {
 			err = b.hook(ctx, a.Callback, told != b.secret)
 			told = b.secret
 			release()
@@ -122,13 +122,18 @@ func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 				wait(ctx, webhookCheck)
 			}
 		} else {
-			offset, err = b.poll(ctx, a, offset, handle)
+			offset, err = c.poll(ctx, b, a, offset, handle)
 			release()
 		}
 		if err != nil || ctx.Err() != nil {
 			return ended(ctx, err)
 		}
 	}
+}
+
+// called says whether updates are brought to an address, instead of being looked for.
+func (b *bot) called(address string) bool {
+	return b.secret != "" && strings.HasPrefix(address, "https://")
 }
 
 // ended leaves out the error of a wait that was broken off.
@@ -179,7 +184,7 @@ func place(address string) string {
 
 // poll waits for updates and deals with them. It returns the offset that passes those that are done with: asking from there is
 // what tells the service so.
-func (b *bot) poll(ctx context.Context, a human.Account, offset int64, handle human.Handle) (int64, error) {
+func (c *Channel) poll(ctx context.Context, b *bot, a human.Account, offset int64, handle human.Handle) (int64, error) {
 	var raws []json.RawMessage
 	if err := b.call(ctx, "getUpdates", getUpdates{Offset: offset, Timeout: pollSeconds, Allowed: updateKinds}, &raws); err != nil {
 		return offset, err
@@ -193,7 +198,7 @@ func (b *bot) poll(ctx context.Context, a human.Account, offset int64, handle hu
 			offset = u.ID + 1 // of a kind to come, so nothing of ours
 			continue
 		}
-		answer, err := b.take(ctx, a, u, handle)
+		answer, err := c.deal(ctx, b, a, u, raw, handle)
 		if err == nil {
 			offset = u.ID + 1
 			err = b.tell(ctx, answer)
@@ -219,8 +224,21 @@ func (b *bot) tell(ctx context.Context, r *response) error {
 	return err
 }
 
-// take deals with an update. An error means that it has to come again.
-func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.Handle) (*response, error) {
+// deal takes what an update answers, and hands it to the triggers that share the bot. An error means that it has to come again.
+func (c *Channel) deal(ctx context.Context, b *bot, a human.Account, u update, raw []byte, handle human.Handle) (*response, error) {
+	answer, ours, err := b.take(ctx, a, u, handle)
+	if err != nil {
+		return nil, err
+	}
+	n := news{channel: c, bot: b, update: &u, raw: raw, answers: ours}
+	if _, err := c.relay.Deliver(ctx, a.Account, n.judge); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// take takes an update as a reply. Ours says that it is one to a question, or to what was one. An error means that it has to come again.
+func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.Handle) (answer *response, ours bool, err error) {
 	reply := human.Reply{Account: a.Account, Verified: true, Dedup: b.id() + ":" + strconv.FormatInt(u.ID, 10)}
 	switch {
 	case u.Callback != nil:
@@ -228,13 +246,13 @@ func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.
 	case u.Message != nil:
 		return b.text(ctx, a, *u.Message, reply, handle)
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // click deals with a button. The service wants an answer to each, whosever button it is.
-func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply, handle human.Handle) (*response, error) {
-	toast := func(said string, alert bool) (*response, error) {
-		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: text.FitUTF16(said, maxToast), Alert: alert}}, nil
+func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply, handle human.Handle) (answer *response, ours bool, err error) {
+	toast := func(said string, alert bool) (*response, bool, error) {
+		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: text.FitUTF16(said, maxToast), Alert: alert}}, ours, nil
 	}
 	s, ours := readStamp(q.Data)
 	if !ours || q.From.IsBot {
@@ -248,45 +266,45 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 	asked, err := look(ctx, reply, handle)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, ours, err
 	case asked.Err != nil && asked.Err.Code == fault.NotFound:
 		return toast(text.Of("This question is not there any more.").In(q.From.Language), true)
 	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
 		return toast(asked.Text, true)
 	}
 	i, request := asked.Interaction, asked.Request
-	answer, ok := b.opens(s, i, request)
+	chosen, ok := b.opens(s, i, request)
 	if !ok {
 		return toast(text.Of("This button does not fit the question; use the latest message.").In(request.Language), true)
 	}
 	set, err := readSettings(request)
 	if err != nil {
-		return nil, err
+		return nil, ours, err
 	}
 	if q.Message == nil || q.Message.Chat.Type != "private" && !set.counts(q.From) {
 		return toast(text.Of("This question is not for you.").In(request.Language), true)
 	}
-	reply.Interaction, reply.Answer, reply.ArgumentsHash = i.ID, answer, i.ArgumentsHash
+	reply.Interaction, reply.Answer, reply.ArgumentsHash = i.ID, chosen, i.ArgumentsHash
 	reaction, err := handle(ctx, reply)
 	if err != nil {
-		return nil, err
+		return nil, ours, err
 	}
 	return toast(reaction.Text, !reaction.Accepted)
 }
 
 // text deals with prose. Only what answers one of our messages is ours, and what bots and groups say is nobody's.
-func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (*response, error) {
+func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (answer *response, ours bool, err error) {
 	reply.Text = strings.TrimSpace(cmp.Or(m.Text, m.Caption))
 	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
-		return nil, nil
+		return nil, false, nil
 	}
-	say := func(said string) (*response, error) {
+	say := func(said string) (*response, bool, error) {
 		if said == "" {
-			return nil, nil
+			return nil, true, nil
 		}
 		return &response{"sendMessage", sendMessage{
 			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: text.FitUTF16(said, maxText), ReplyTo: &replyTo{Message: m.ID, Anyway: true},
-		}}, nil
+		}}, true, nil
 	}
 	reply.Threads = []string{b.thread(m.Chat.ID, m.ReplyTo.ID)}
 	sender(&reply, *m.From)
@@ -300,37 +318,37 @@ func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.
 	private := m.Chat.Type == "private"
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, true, err
 	case asked.Err != nil && asked.Err.Code == fault.NotFound:
-		return nil, nil
+		return nil, false, nil
 	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
 		if !private {
-			return nil, nil // people talk in groups
+			return nil, true, nil // people talk in groups
 		}
 		reaction, err := handle(ctx, reply) // so that it is recorded
 		if err != nil {
-			return nil, err
+			return nil, true, err
 		}
 		return say(reaction.Text)
 	}
 	request := asked.Request
 	set, err := readSettings(request)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	if !private && !set.counts(*m.From) {
-		return nil, nil
+		return nil, true, nil
 	}
 	if !set.takes(reply.Text) {
 		if asked.Ended {
-			return nil, nil
+			return nil, true, nil
 		}
 		return say(text.Of("Such a reply is not taken; use the buttons of the message.").In(request.Language))
 	}
 	reply.Interaction = asked.Interaction.ID
 	reaction, err := handle(ctx, reply)
 	if err != nil || reaction.AskedBack {
-		return nil, err
+		return nil, true, err
 	}
 	return say(reaction.Text)
 }

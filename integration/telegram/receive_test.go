@@ -321,7 +321,7 @@ func TestChannel_Listen(t *testing.T) {
 		t.Errorf("toasts %v, messages %v", toast, text)
 	}
 	poll := f.of("getUpdates")[0]
-	if poll.text(t, "allowed_updates") != `["message","callback_query"]` || poll.params["timeout"] != 50.0 {
+	if poll.text(t, "allowed_updates") != `["message","channel_post","callback_query"]` || poll.params["timeout"] != 50.0 {
 		t.Errorf("polled with %v", poll.params)
 	}
 }

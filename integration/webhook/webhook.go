@@ -69,13 +69,15 @@ func secretCredential() credential.Type {
 	return credential.Type{Name: credentialType, Label: text.Beside("Webhook secret", "Webhook 密钥"), Fields: []credential.Field{
 		credential.Secret("secret", "Secret", "密钥").Needed().ChosenByPeople(),
 		credential.Text("header", "Header name", "请求头名"), credential.Text("parameter", "Parameter name", "参数名"),
-	}}
+	}, Untried: text.Beside("it is a secret that two programs share; there is no service to show it to", "这是两个程序共享的密钥，没有可供验证的服务")}
 }
 
 // callBody is the body of a call.
 type callBody struct {
 	// Event is the kind of the message.
-	Event       string          `json:"event"`
+	Event string `json:"event"`
+	// For is whom the message is for, as approvers are written: user:ID.
+	For         string          `json:"for,omitempty"`
 	Interaction interactionBody `json:"interaction"`
 	Request     json.RawMessage `json:"request"`
 	Link        string          `json:"link,omitempty"`
@@ -126,7 +128,7 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	i := m.Interaction
 	body, err := payload.Marshal(callBody{
-		Event: m.Kind, Request: i.Request, Link: m.Link, CallbackURL: m.Callback, Lines: m.Lines, Data: m.Data,
+		Event: m.Kind, For: m.For, Request: i.Request, Link: m.Link, CallbackURL: m.Callback, Lines: m.Lines, Data: m.Data,
 		Interaction: interactionBody{
 			ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, Type: i.Type, Purpose: i.Purpose, Status: i.Status,
 			Priority: i.Priority, Approvers: i.Approvers, MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, ResponseData: i.Response, TimeoutAt: i.TimeoutAt, CreatedAt: i.Created,

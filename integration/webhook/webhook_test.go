@@ -23,6 +23,8 @@ import (
 	"tandem/human/form/formtest"
 	"tandem/outbound"
 	"tandem/store"
+
+	"github.com/tidwall/gjson"
 )
 
 const hookSecret = "a secret of thirty-two characters"
@@ -311,4 +313,11 @@ func TestWebhook_Readable(t *testing.T) {
 		t.Fatal(err)
 	}
 	formtest.Readable(t, <-bodies)
+	m.For = "user:ann"
+	if _, err := New(guard(t)).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if body := <-bodies; gjson.Get(body, "for").Str != "user:ann" {
+		t.Errorf("it does not say whom it is for: %s", body)
+	}
 }

@@ -12,7 +12,7 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: text.Beside("Anthropic", "Anthropic"), Fields: []credential.Field{credential.APIKey().Needed()},
+			Name: Name, Label: text.Beside("Anthropic", "Anthropic"), Fields: []credential.Field{credential.APIKey().Needed()}, Check: check,
 		}},
 	}
 }

@@ -274,10 +274,11 @@ func testDeadline(t *testing.T, h Harness, r llm.Request) {
 	if fault.CodeOf(err) != fault.Timeout || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("complete: %v, want %s around context.DeadlineExceeded", err, fault.Timeout)
 	}
+	if s.count() == 0 {
+		return // on a busy machine the time is over before the service is reached; a connection that was being made may be kept for later
+	}
 	if open != 0 {
 		t.Errorf("%d connections are open after Complete has returned", open)
 	}
-	if s.count() > 0 {
-		wait(t, g.gone)
-	}
+	wait(t, g.gone)
 }

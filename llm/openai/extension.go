@@ -15,7 +15,7 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"), Fields: []credential.Field{credential.APIKey().Needed()},
+			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"), Fields: []credential.Field{credential.APIKey().Needed()}, Check: check,
 		}},
 	}
 }

@@ -11,7 +11,7 @@ const Name = "scripted"
 
 // Extension is what this package brings.
 func Extension(plug.Deps) plug.Extension {
-	return plug.Extension{Name: Name, Providers: []plug.Provider{{Name: Name, New: New, Check: checkScript}}}
+	return plug.Extension{Name: Name, Providers: []plug.Provider{{Name: Name, Scripted: true, New: New, Check: checkScript}}}
 }
 
 // checkScript refuses a profile whose script could never be played.

@@ -199,6 +199,7 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 			`DELETE FROM tokens WHERE workspace_id = ? AND user_id = ?`,
 			`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`,
 			`DELETE FROM logins WHERE workspace_id = ? AND user_id = ?`,
+			`DELETE FROM address_proofs WHERE workspace_id = ? AND user_id = ?`,
 		} {
 			if _, err := w.c.exec(text, workspace, id); err != nil {
 				return err

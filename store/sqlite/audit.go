@@ -43,16 +43,24 @@ func (w *writer) inTransaction(ctx context.Context, run func(*writer) error) err
 
 const auditColumns = `workspace_id, time, user_id, means, address, agent, action, object, object_id, outcome, detail`
 
+// meansText is how somebody came, as the audit log has it. Its zero value says nothing.
+type meansText struct {
+	of   identity.Means
+	text string
+}
+
 // enter adds an entry to the audit log.
 func (w *writer) enter(e store.AuditEntry) error {
-	means := ""
-	if e.Means != (identity.Means{}) {
+	if e.Means != w.means.of { // mostly those of the entry before
 		raw, err := json.Marshal(e.Means)
 		if err != nil {
 			return fault.Newf(fault.Internal, "how %q came cannot be entered in the audit log: %w", e.User, err)
 		}
-		means = string(raw)
+		if w.means = (meansText{e.Means, string(raw)}); e.Means == (identity.Means{}) {
+			w.means.text = ""
+		}
 	}
+	means := w.means.text
 	if e.Time == 0 {
 		e.Time = time.Now().UnixMilli()
 	}
@@ -213,6 +221,9 @@ func (w *writer) auditThrough(workspace string, before int64, keep int) (through
 	}
 	if keep > 0 {
 		over, err := first(`SELECT seq FROM audit WHERE workspace_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?`, workspace, int64(keep))
+		if err == nil && over > 0 { // the entry that says so is one of those that are kept: otherwise there would be one too many for ever
+			over, err = first(`SELECT seq FROM audit WHERE workspace_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?`, workspace, int64(keep-1))
+		}
 		if err != nil {
 			return 0, err
 		}

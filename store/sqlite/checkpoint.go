@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"fmt"
 	"sync"
 
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -84,4 +86,33 @@ func checkpoint(c *sqlconn.Conn) (pages int64, all bool, err error) {
 	pages, _ = row[1].(int64)
 	moved, _ := row[2].(int64)
 	return pages, moved == pages, nil
+}
+
+// cutLog folds the log into the database and cuts its file. It waits for readers for a moment only; what it cannot do now it does the next time.
+func (w *writer) cutLog() {
+	var row [3]driver.Value
+	for _, text := range []string{"PRAGMA busy_timeout = 200", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
+		columns := row[:1]
+		if text[len("PRAGMA ")] == 'w' {
+			columns = row[:3]
+		}
+		if _, err := w.c.Row(columns, text); err != nil {
+			if !datadir.IsFull(err) {
+				w.fail(fmt.Errorf("checkpoint: %w", err))
+			}
+			return
+		}
+		if busy, ok := row[0].(int64); ok && len(columns) == 3 && busy == 0 {
+			w.foldedTo.Store(w.mark.Commits)
+			w.logCut.Store(true)
+		}
+	}
+}
+
+// cutLogNow has the log cut by whoever leads, and says whether that was done.
+func (w *writer) cutLogNow() bool {
+	w.logCut.Store(false)
+	w.emptyLog.Store(true)
+	w.finishCheckpoint()
+	return w.logCut.Load()
 }

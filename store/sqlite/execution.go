@@ -186,8 +186,15 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 	}
 	var f filter
 	f.addCondition("workspace_id = ?", workspace)
+	table, workflow, status, err := x.narrower(ctx, workspace, q)
+	if err != nil {
+		return store.ExecutionPage{}, err
+	}
 	if q.WorkflowID != "" {
-		f.addCondition("workflow_id = ?", q.WorkflowID)
+		f.addCondition(workflow+" = ?", q.WorkflowID)
+	}
+	if err := x.within(ctx, &f, q); err != nil {
+		return store.ExecutionPage{}, err
 	}
 	if q.Parent != "" {
 		f.addCondition("parent = ? AND parent <> ''", q.Parent)
@@ -198,23 +205,93 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 	if q.Conversation != "" {
 		f.addCondition("conversation = ? AND conversation <> ''", q.Conversation)
 	}
+	if q.ForkedFrom != "" {
+		f.addCondition("forked_from = ? AND forked_from <> ''", q.ForkedFrom)
+	}
 	if q.BelowRevision != 0 {
 		f.addCondition("revision < ?", q.BelowRevision)
 	}
 	if len(q.Statuses) > 0 {
-		f.in("status", statusTexts(q.Statuses))
+		f.in(status, statusTexts(q.Statuses))
 	}
 	// How many there are of a workflow with a status is known; what else a query asks for is counted.
 	count := ""
-	if q.Parent == "" && q.User == "" && q.Conversation == "" && q.BelowRevision == 0 {
+	if q.Parent == "" && q.User == "" && q.Conversation == "" && q.ForkedFrom == "" && q.BelowRevision == 0 && q.Since == 0 && q.Until == 0 {
 		count = "SELECT coalesce(sum(count), 0) FROM execution_counts"
 	}
 	var page store.ExecutionPage
-	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionParts, f, "n DESC", q.Page, scanExecutionParts, count)
+	page.Executions, page.Total, err = list(ctx, x.db, table, executionParts, f, "n DESC", q.Page, scanExecutionParts, count)
 	if errors.Is(err, errParts) {
-		page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution, count)
+		page.Executions, page.Total, err = list(ctx, x.db, table, executionColumns, f, "n DESC", q.Page, scanExecution, count)
 	}
 	return page, err
+}
+
+// narrower says how to write the columns of a query by status, and from which index the executions are read: few executions are found by their status, whatever
+// else is asked for, and for a workflow and a status the plus sign keeps the planner from the index of the one that more executions have.
+func (x executions) narrower(ctx context.Context, workspace string, q store.ExecutionQuery) (table, workflow, status string, err error) {
+	table, workflow, status = "executions", "workflow_id", "status"
+	if len(q.Statuses) == 0 || q.Parent != "" || q.Conversation != "" || q.ForkedFrom != "" {
+		return table, workflow, status, nil
+	}
+	var f filter
+	f.addCondition("workspace_id = ?", workspace)
+	f.in("status", statusTexts(q.Statuses))
+	counts, err := query(ctx, x.db, `SELECT coalesce(sum(count), 0) FROM execution_counts WHERE `+strings.Join(f.conditions, " AND ")+`
+		UNION ALL SELECT coalesce(sum(count), 0) FROM execution_counts WHERE workspace_id = ? AND (? = '' OR workflow_id = ?)`, scanInt, append(f.args, workspace, q.WorkflowID, q.WorkflowID)...)
+	const few = 8 // of so many one
+	switch {
+	case err != nil:
+	case q.WorkflowID != "" && counts[0] > counts[1]:
+		status = "+status"
+	case q.WorkflowID != "" || counts[0]*few < counts[1]:
+		table = "executions INDEXED BY executions_status"
+	}
+	return table, workflow, status, err
+}
+
+// within bounds the numbers of executions by the time they were started: every index ends with them, so that a page, and how many there are, is found
+// in any of them.
+func (x executions) within(ctx context.Context, f *filter, q store.ExecutionQuery) error {
+	if q.Since > 0 {
+		n, err := x.firstSince(ctx, q.Since)
+		if err != nil {
+			return err
+		}
+		f.addCondition("n >= ?", n)
+	}
+	if q.Until > 0 {
+		n, err := x.firstSince(ctx, q.Until)
+		if err != nil {
+			return err
+		}
+		f.addCondition("n < ?", n)
+	}
+	return nil
+}
+
+// firstSince is the number of the first execution that was started at a time or later; one behind the last if there is none.
+func (x executions) firstSince(ctx context.Context, at int64) (int64, error) {
+	type found struct{ n, created int64 }
+	scan := func(s scanner) (f found, err error) { return f, s.Scan(&f.n, &f.created) }
+	last, err := query(ctx, x.db, `SELECT n, created FROM executions ORDER BY n DESC LIMIT 1`, scan)
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	low, high := int64(0), last[0].n+1
+	for low < high {
+		middle := low + (high-low)/2
+		next, err := query(ctx, x.db, `SELECT n, created FROM executions WHERE n >= ? ORDER BY n LIMIT 1`, scan, middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(next) == 0 || next[0].created >= at:
+			high = middle
+		default:
+			low = next[0].n + 1
+		}
+	}
+	return low, nil
 }
 
 func statusTexts(statuses []engine.Status) []any {
@@ -280,11 +357,11 @@ func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.S
 			n int64
 		}
 		scan := func(s scanner) (u numbered, err error) {
-			return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.n)
+			return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.User, &u.n)
 		}
 		// One priority after the other, so that each page begins where the one before has ended: the index is of
 		// (priority, n). The plus signs keep the planner from taking another one.
-		const page = `SELECT workspace_id, id, workflow_id, status, priority, created, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
+		const page = `SELECT workspace_id, id, workflow_id, status, priority, created, user_id, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
 		const next = `SELECT min(priority) FROM executions WHERE final = 0 AND priority > ?`
 		for priority := int64(-1 << 62); ; {
 			following, err := queryOne(ctx, x.db, nil, next, func(s scanner) (p *int64, err error) { return p, s.Scan(&p) }, priority)

@@ -184,3 +184,8 @@ func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
 	_, err = p.UpTo(ctx, version)
 	return err
 }
+
+// Tables are the names of all tables.
+func (db *DB) Tables(ctx context.Context) ([]string, error) {
+	return query(ctx, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
+}

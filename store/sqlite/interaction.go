@@ -141,6 +141,10 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 	if q.NotOf != "" {
 		f.addCondition("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR instr(i.requesters, ?) > 0))", q.NotOf, quoted(q.NotOf))
 	}
+	if q.NotAnsweredBy != "" {
+		f.addCondition(`(i.ended <> 0 OR NOT EXISTS (SELECT 1 FROM hil_responses r
+			WHERE r.workspace_id = i.workspace_id AND r.interaction_id = i.id AND r.user_id = ? AND r.accepted <> 0 AND r.overruled_by = ''))`, q.NotAnsweredBy)
+	}
 	if q.Purpose != "" {
 		f.addCondition("i.purpose = ?", q.Purpose)
 	}
@@ -313,13 +317,21 @@ func (x interactions) Unasked(ctx context.Context, p identity.Principal) ([]stor
 
 // nextAccount finds the account that follows one, as the first of three: of its channel, of its workspace, of the others. One
 // comparison of all three columns would read through all rows of the account that it begins with.
-const nextAccount = `SELECT * FROM (` + accountWhere + ` AND workspace_id = ?1 AND channel_type = ?2 AND credential_id > ?3` + accountFirst + `)
-	UNION ALL SELECT * FROM (` + accountWhere + ` AND workspace_id = ?1 AND channel_type > ?2` + accountFirst + `)
-	UNION ALL SELECT * FROM (` + accountWhere + ` AND workspace_id > ?1` + accountFirst + `)`
+const nextAccount = `SELECT * FROM (` + accountWhere + accountSame + `)
+	UNION ALL SELECT * FROM (` + accountWhere + accountChannel + `)
+	UNION ALL SELECT * FROM (` + accountWhere + accountWorkspace + `)
+	UNION ALL SELECT * FROM (` + chosenWhere + accountSame + `)
+	UNION ALL SELECT * FROM (` + chosenWhere + accountChannel + `)
+	UNION ALL SELECT * FROM (` + chosenWhere + accountWorkspace + `)`
 
+// The accounts of the questions themselves, and those that the people who are asked have chosen.
 const (
-	accountWhere = `SELECT workspace_id, channel_type, credential_id FROM hil_interactions WHERE status = 'pending' AND credential_id <> ''`
-	accountFirst = ` ORDER BY workspace_id, channel_type, credential_id LIMIT 1`
+	accountWhere     = `SELECT workspace_id, channel_type, credential_id FROM hil_interactions WHERE status = 'pending' AND credential_id <> ''`
+	chosenWhere      = `SELECT workspace_id, channel_type, credential_id FROM hil_accounts WHERE credential_id <> ''`
+	accountSame      = ` AND workspace_id = ?1 AND channel_type = ?2 AND credential_id > ?3` + accountFirst
+	accountChannel   = ` AND workspace_id = ?1 AND channel_type > ?2` + accountFirst
+	accountWorkspace = ` AND workspace_id > ?1` + accountFirst
+	accountFirst     = ` ORDER BY workspace_id, channel_type, credential_id LIMIT 1`
 )
 
 // Pauses implements [store.Interactions].

@@ -152,6 +152,24 @@ func (w *writer) reseat(workspace string, q *question, approvers []string, statu
 	return w.seat(workspace, q.n, approvers, is)
 }
 
+// listenFor notes further accounts that replies to a question come in by; with its end nobody has to listen for it any more.
+func (w *writer) listenFor(workspace string, q *question, accounts []store.Account, status store.InteractionStatus) error {
+	if status != store.InteractionPending {
+		if q.status == store.InteractionPending {
+			_, err := w.c.exec(`DELETE FROM hil_accounts WHERE interaction = ?`, q.n)
+			return err
+		}
+		return nil
+	}
+	for _, a := range accounts {
+		if _, err := w.c.exec(`INSERT OR IGNORE INTO hil_accounts (workspace_id, channel_type, credential_id, interaction) VALUES (?, ?, ?, ?)`,
+			workspace, a.Channel, a.Credential, q.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // withdraw cancels a pending question of an execution.
 func (w *writer) withdraw(key executionKey, id string, at int64) error {
 	q, err := w.question(key.workspace, id)
@@ -163,6 +181,9 @@ func (w *writer) withdraw(key executionKey, id string, at int64) error {
 		return err
 	}
 	if err := w.reseat(key.workspace, q, q.approvers, store.InteractionCancelled); err != nil {
+		return err
+	}
+	if err := w.listenFor(key.workspace, q, nil, store.InteractionCancelled); err != nil {
 		return err
 	}
 	return w.resume(key, id, &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: at})
@@ -316,6 +337,9 @@ func (w *writer) changeInteraction(workspace string, q *question, c *store.Inter
 		return err
 	}
 	if err := w.reseat(workspace, q, i.Approvers, i.Status); err != nil {
+		return err
+	}
+	if err := w.listenFor(workspace, q, c.Accounts, i.Status); err != nil {
 		return err
 	}
 	if o := c.Overrule; o != nil {

@@ -276,11 +276,11 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		now, updated = *last.Change, last.Time
 	}
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
+		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		w.same.text(0, key.workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
 		w.same.text(5, string(now.Status)), flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
-		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, at, updated)
+		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
 	if err != nil {
 		return nil, err
 	}
@@ -300,8 +300,8 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		return nil, &dbError{err}
 	}
 	h := w.heads.create(key, n)
-	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at}
-	m := move{workflow: workflowKey{key.workspace, e.WorkflowID}, to: e.Status, at: at, created: at}
+	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at, e.TriggerType == store.TriggerTest}
+	m := move{workflow: workflowKey{key.workspace, e.WorkflowID}, to: e.Status, at: at, created: at, test: h.summary.test}
 	if e.Status.Final() {
 		m.countEnd(e.Status, e.DurationMS, e.Credits, e.Ended)
 	}

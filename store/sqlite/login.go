@@ -63,7 +63,8 @@ func (x sessions) Resolve(ctx context.Context, p identity.Principal, hash identi
 		return identity.Session{}, identity.User{}, err
 	}
 	missing := fault.New(fault.NotFound, "the session is unknown or has ended")
-	s, err := queryOne(ctx, x.db, missing, `SELECT `+sessionColumns+` FROM sessions WHERE hash = ? AND expires > ? AND seen >= ?`, scanSession, hash[:], now, idle)
+	s, err := queryOne(ctx, x.db, missing, `SELECT `+sessionColumns+` FROM sessions AS s WHERE hash = ? AND expires > ? AND seen >= ? AND (token_id = ''
+		OR EXISTS (SELECT 1 FROM tokens AS t WHERE t.workspace_id = s.workspace_id AND t.id = s.token_id AND (t.expires = 0 OR t.expires > ?)))`, scanSession, hash[:], now, idle, now)
 	if err != nil {
 		return identity.Session{}, identity.User{}, err
 	}

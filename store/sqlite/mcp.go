@@ -100,11 +100,11 @@ func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string)
 	})
 }
 
-const mcpActivationColumns = `workspace_id, server_id, user_id, activated, accepted_by, accepted, tools`
+const mcpActivationColumns = `workspace_id, server_id, user_id, activated, accepted_by, token_made_by, accepted, tools`
 
 func scanMCPActivation(row scanner) (a store.MCPActivation, err error) {
 	var tools []byte
-	if err := row.Scan(&a.Workspace, &a.Server, &a.User, &a.Activated, &a.AcceptedBy, &a.Accepted, &tools); err != nil {
+	if err := row.Scan(&a.Workspace, &a.Server, &a.User, &a.Activated, &a.AcceptedBy, &a.TokenMadeBy, &a.Accepted, &tools); err != nil {
 		return a, err
 	}
 	return a, json.Unmarshal(tools, &a.Tools)
@@ -150,8 +150,8 @@ func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.
 		if !known {
 			return notFound("tool server", a.Server)
 		}
-		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.Accepted, tools)
+		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.TokenMadeBy, a.Accepted, tools)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCP
 
 // repin changes the pins of one user, and notes which tools have other pins then.
 func repin(w *writer, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
-	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, Accepted: r.Accepted}
+	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, TokenMadeBy: r.TokenMadeBy, Accepted: r.Accepted}
 	row := make([]driver.Value, 2)
 	known, err := w.c.row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)
 	if err != nil {
@@ -268,7 +268,7 @@ func repin(w *writer, workspace, user string, r store.MCPRepin, changed map[stri
 	if err != nil {
 		return a, err
 	}
-	_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
-		tools, r.AcceptedBy, r.Accepted, workspace, r.Server, user)
+	_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, token_made_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
+		tools, r.AcceptedBy, r.TokenMadeBy, r.Accepted, workspace, r.Server, user)
 	return a, err
 }

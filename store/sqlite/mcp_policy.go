@@ -10,21 +10,21 @@ import (
 	"tandem/store"
 )
 
-const mcpPolicyColumns = `workspace_id, server_id, tool, user_id, policy, rules, hash, set_by, set_at`
+const mcpPolicyColumns = `workspace_id, server_id, tool, user_id, policy, rules, hash, set_by, token_made_by, set_at`
 
 func scanMCPPolicy(row scanner) (p store.MCPPolicy, err error) {
 	var rules []byte
-	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy, &p.Set); err != nil {
+	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy, &p.TokenMadeBy, &p.Set); err != nil {
 		return p, err
 	}
 	return p, json.Unmarshal(rules, &p.Rules)
 }
 
-const mcpAcceptanceColumns = `workspace_id, server_id, tool, user_id, kind, summary, before, before_hash, after, after_hash, accepted_by, execution_id, accepted`
+const mcpAcceptanceColumns = `workspace_id, server_id, tool, user_id, kind, summary, before, before_hash, after, after_hash, accepted_by, token_made_by, execution_id, accepted`
 
 func scanMCPAcceptance(row scanner) (a store.MCPAcceptance, err error) {
 	var before, after []byte
-	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By, &a.Execution, &a.Accepted)
+	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By, &a.TokenMadeBy, &a.Execution, &a.Accepted)
 	if len(before) > 0 {
 		a.Before = before
 	}
@@ -58,8 +58,8 @@ func checkDecided(d store.MCPDecided) error {
 func keepDecided(w *writer, workspace string, d store.MCPDecided) error {
 	raw := func(definition json.RawMessage) []byte { return append([]byte{}, definition...) }
 	for _, r := range d.Records {
-		_, err := w.c.exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, r.Server, r.Tool, r.User, r.Kind, r.Summary, raw(r.Before), r.BeforeHash, raw(r.After), r.AfterHash, r.By, r.Execution, r.Accepted)
+		_, err := w.c.exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, r.Server, r.Tool, r.User, r.Kind, r.Summary, raw(r.Before), r.BeforeHash, raw(r.After), r.AfterHash, r.By, r.TokenMadeBy, r.Execution, r.Accepted)
 		if err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func setPolicies(w *writer, workspace string, policies []store.MCPPolicy) error 
 		if err != nil {
 			return err
 		}
-		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, one.Server, one.Tool, one.User, one.Policy, string(rules), one.Hash, one.SetBy, one.Set)
+		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, one.Server, one.Tool, one.User, one.Policy, string(rules), one.Hash, one.SetBy, one.TokenMadeBy, one.Set)
 		if err != nil {
 			return err
 		}

@@ -33,8 +33,10 @@ import (
 	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/memories"
+	"tandem/store/sqlite/overview"
 	"tandem/store/sqlite/sqlconn"
 	"tandem/store/sqlite/triggers"
+	"tandem/store/sqlite/upkeep"
 )
 
 // Options say where the data is. The zero value of everything but Dir is a good choice.
@@ -62,6 +64,7 @@ type DB struct {
 	watch    *datadir.Watcher
 	read     *sqlconn.Readers
 	memories *memories.Memories
+	upkeep   *upkeep.Upkeep
 	// tokens keeps those of requests at hand, headings what starts want to know of workflows.
 	kept     generations
 	tokens   tokenCache
@@ -119,6 +122,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
+	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
+		Blobs: db.blobs, Measure: func() (store.Space, error) { return datadir.Measure(dir) }, Epoch: m.Epoch, Born: m.Time, Write: tables{db}.remove, RemoveMemories: memories.RemoveOf, Gone: db.memories.Gone, CutLog: db.writer.cutLogNow, Err: db.Err,
+	})
 	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
 }
@@ -208,6 +214,7 @@ func (db *DB) Stores() store.Stores {
 		Inbox:        inbox{db},
 		Timers:       timers{db},
 		Executions:   executions{db},
+		Overviews:    overview.New(tables{db}),
 		Logs:         logs{db},
 		Ledger:       ledger{db},
 		Keys:         keys{db},
@@ -228,6 +235,10 @@ func (db *DB) Stores() store.Stores {
 		Invitations:  invitations{db},
 		Logins:       logins{db},
 		Triggers:     triggers.New(tables{db}),
+		Contacts:     contactChannels{db},
+		Proofs:       addressProofs{db},
+		Limits:       db.upkeep.Limits(),
+		Upkeep:       db.upkeep,
 	}
 }
 

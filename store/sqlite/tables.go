@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 
 	"tandem/store/sqlite/sqlconn"
+	"tandem/store/sqlite/upkeep"
 )
 
 // tables is the database as its rooms see it.
@@ -20,6 +21,11 @@ func (m tables) Read(ctx context.Context, f func(*sqlconn.Conn) error) error {
 
 // Write implements [sqlconn.Database].
 func (m tables) Write(ctx context.Context, f func(sqlconn.Transaction) error) error {
+	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
+}
+
+// remove is Write for what removes executions.
+func (m tables) remove(ctx context.Context, f func(upkeep.Transaction) error) error {
 	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
 }
 
@@ -53,3 +59,16 @@ func (t transaction) Rows(columns int, each func([]driver.Value), text string, a
 
 // Grow implements [sqlconn.Transaction].
 func (t transaction) Grow(bytes int) { t.w.logged += bytes }
+
+// Forget implements [upkeep.Transaction].
+func (t transaction) Forget(workspace, execution string) {
+	t.w.heads.forget(executionKey{workspace, execution})
+}
+
+// Removed implements [upkeep.Transaction].
+func (t transaction) Removed(rows, executions int64) {
+	t.w.removedRows, t.w.removedExecutions = t.w.removedRows+rows, t.w.removedExecutions+executions
+}
+
+// Unchanged implements [upkeep.Transaction].
+func (t transaction) Unchanged() { t.w.unchanged = true }

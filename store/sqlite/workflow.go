@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 
@@ -11,6 +13,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite/triggers"
+	"tandem/workflow"
 )
 
 type workflows struct{ db *DB }
@@ -69,16 +72,27 @@ func (w *writer) saveWorkflow(workspace string, p identity.Principal, tags strin
 		return false, fault.Newf(fault.Conflict, "workflow %q exists already", s.ID)
 	case s.Expect > 0 && (!visible || s.Expect != number):
 		return false, fault.Newf(fault.Conflict, "workflow %q is at revision %d, not at %d; read it again", s.ID, number, s.Expect)
-	case visible && hash == s.Hash:
-		w.unchanged = true
-		return false, nil
 	}
-	if hash != s.Hash {
+	rewritten := false
+	if hash == s.Hash {
+		var added bool
+		if rewritten, added, err = w.newSource(workspace, number, s); err != nil {
+			return false, err
+		}
+		if visible && !rewritten {
+			w.unchanged = !added
+			return false, nil
+		}
+	}
+	if hash != s.Hash || rewritten {
 		created = true
 		number++
 		w.logged += len(s.Definition)
 		if _, err := w.c.exec(`INSERT INTO revisions (workspace_id, workflow_id, number, hash, definition, created_by, token_made_by, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			workspace, s.ID, number, s.Hash, s.Definition, p.User, p.TokenMadeBy(), s.Time); err != nil {
+			return false, err
+		}
+		if err := w.saveSource(workspace, number, s); err != nil {
 			return false, err
 		}
 	}
@@ -95,6 +109,50 @@ func (w *writer) saveWorkflow(workspace string, p identity.Principal, tags strin
 		updated_by = ?, token_made_by = ?, updated = ?, deleted = 0 WHERE workspace_id = ? AND id = ?`,
 		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, p.User, p.TokenMadeBy(), s.Time, workspace, s.ID)
 	return created, err
+}
+
+// newSource says whether the text of a definition that is the newest one already makes a revision of its own. One that has no text yet takes it.
+func (w *writer) newSource(workspace string, number int64, s store.SaveWorkflow) (rewritten, added bool, err error) {
+	if len(s.Source.Text) == 0 {
+		return false, false, nil
+	}
+	var row [1]driver.Value
+	kept, err := w.c.row(row[:], `SELECT source FROM revision_sources WHERE workspace_id = ? AND workflow_id = ? AND number = ?`, workspace, s.ID, number)
+	if err != nil {
+		return false, false, err
+	}
+	if !kept {
+		return false, true, w.saveSource(workspace, number, s)
+	}
+	text, _ := row[0].([]byte)
+	return s.Source.Format == string(workflow.YAML) && !bytes.Equal(text, s.Source.Text), false, nil
+}
+
+func (w *writer) saveSource(workspace string, number int64, s store.SaveWorkflow) error {
+	if len(s.Source.Text) == 0 {
+		return nil
+	}
+	w.logged += len(s.Source.Text)
+	_, err := w.c.exec(`INSERT INTO revision_sources (workspace_id, workflow_id, number, format, source) VALUES (?, ?, ?, ?, ?)`,
+		workspace, s.ID, number, s.Source.Format, s.Source.Text)
+	return err
+}
+
+// Source implements [store.Workflows].
+func (x workflows) Source(ctx context.Context, p identity.Principal, id string, number int64) (store.Source, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Source{}, err
+	}
+	missing := fault.Newf(fault.NotFound, "there is no revision %d of workflow %q in this workspace", number, id)
+	return queryOne(ctx, x.db, missing, `SELECT coalesce(format, ''), coalesce(source, x'') FROM revisions LEFT JOIN revision_sources USING (workspace_id, workflow_id, number)
+		WHERE workspace_id = ? AND workflow_id = ? AND number = ?`,
+		func(s scanner) (source store.Source, err error) {
+			if err = s.Scan(&source.Format, &source.Text); len(source.Text) == 0 {
+				source.Text = nil
+			}
+			return source, err
+		}, workspace, id, number)
 }
 
 // texts writes a list as JSON; an empty one is [].
@@ -232,8 +290,32 @@ func (x workflows) RevisionByHash(ctx context.Context, p identity.Principal, id,
 		return store.Revision{}, err
 	}
 	missing := fault.Newf(fault.NotFound, "there is no revision of workflow %q with hash %q in this workspace", id, hash)
-	return queryOne(ctx, x.db, missing, `SELECT `+revisionColumns+`, definition FROM revisions
+	r, err := queryOne(ctx, x.db, missing, `SELECT `+revisionColumns+`, definition FROM revisions
 		WHERE workspace_id = ? AND workflow_id = ? AND hash = ? ORDER BY number DESC LIMIT 1`, scanRevision, workspace, id, hash)
+	if errors.Is(err, missing) {
+		return queryOne(ctx, x.db, missing, `SELECT workspace_id, workflow_id, 0, hash, created_by, token_made_by, created, definition FROM drafts
+			WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1`, scanRevision, workspace, id, hash)
+	}
+	return r, err
+}
+
+// KeepDraft implements [store.Workflows].
+func (x workflows) KeepDraft(ctx context.Context, p identity.Principal, d store.Draft) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
+		w.logged += len(d.Definition)
+		_, err := w.c.exec(`INSERT INTO drafts (workspace_id, execution_id, workflow_id, hash, definition, created_by, token_made_by, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, d.Execution, d.WorkflowID, d.Hash, d.Definition, p.User, p.TokenMadeBy(), d.Time)
+		return err
+	})
+}
+
+// DropDraft implements [store.Workflows].
+func (x workflows) DropDraft(ctx context.Context, p identity.Principal, execution string) error {
+	return x.db.changeOne(ctx, p, notFound("draft", execution), `DELETE FROM drafts WHERE execution_id = ? AND workspace_id = ?`, execution)
 }
 
 // Revisions implements [store.Workflows].
@@ -290,6 +372,14 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 		}
 		if n := row[0].(int64); n > 0 {
 			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
+		}
+		// Whoever makes a workflow with this id again makes another one: what senders have called their requests to this one means nothing to that.
+		if _, err := w.c.exec(`DELETE FROM idempotency_keys WHERE workspace_id = ?
+			AND EXISTS (SELECT 1 FROM executions e WHERE e.workspace_id = idempotency_keys.workspace_id AND e.id = idempotency_keys.execution_id AND e.workflow_id = ?)`, workspace, id); err != nil {
+			return err
+		}
+		if err := triggers.Forget(transaction{w}, workspace, id); err != nil {
+			return err
 		}
 		delete(w.tally.alive, workflowKey{workspace, id})
 		if err := triggers.Remove(transaction{w}, workspace, id); err != nil {

@@ -37,6 +37,10 @@ type writer struct {
 
 	// finishLog is set by the checkpointer: the log has grown long and only a pause of the committer lets it start anew.
 	finishLog atomic.Bool
+	// emptyLog is set to have the log cut after it was folded, so that nothing of what it held is left in its file.
+	emptyLog atomic.Bool
+	// logCut says that it was, since somebody has set it to false.
+	logCut atomic.Bool
 	// commits and works count transactions and what they held.
 	commits, works atomic.Uint64
 
@@ -58,7 +62,9 @@ type writer struct {
 	// counted is the last commit that the database itself counts.
 	counted int64
 	wrote   bool
-	heads   heads
+	// removedRows and removedExecutions are what the transaction takes away.
+	removedRows, removedExecutions int64
+	heads                          heads
 	// version is that of the database after the last transaction, if it is known: another one says that somebody else has written.
 	version      uint32
 	versionKnown bool
@@ -72,6 +78,8 @@ type writer struct {
 	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
+	// means is how the one came whom the last entry of the audit log is about.
+	means meansText
 	// unchanged is set by a part of a transaction that has changed nothing, so that nothing is entered in the audit log.
 	unchanged bool
 
@@ -110,8 +118,9 @@ const (
 )
 
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
-	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut.
-	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", datadir.LogLimit), "cache_size(-8192)")
+	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut. What is removed is overwritten, and what would replace an
+	// entry of the audit log is refused like what removes one.
+	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", datadir.LogLimit), "cache_size(-8192)", "secure_delete(ON)", "recursive_triggers(ON)")
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +206,9 @@ func (w *writer) lead(own *work) {
 
 // maintain does what only the leader can, between two transactions.
 func (w *writer) maintain() {
+	if w.emptyLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
+		w.cutLog()
+	}
 	if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
 		// Without room the log grows instead: what is in it is safe there.
 		switch _, all, err := checkpoint(w.c.Conn); {
@@ -294,7 +306,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 	w.heads.beginBatch()
 	w.tally.beginBatch()
 	w.order = orderFor(len(batch))
-	w.wrote = false
+	w.wrote, w.removedRows, w.removedExecutions = false, 0, 0
 	if err := w.runAll(batch, care); err != nil {
 		return w.rollback(err)
 	}
@@ -332,6 +344,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 			}
 		}
 		writes, mark, moves := w.c.writes, w.heads.mark(), w.tally.mark()
+		removedRows, removedExecutions := w.removedRows, w.removedExecutions
 		k.err = k.run(w)
 		w.wrote = w.wrote || w.c.writes != writes
 		if k.err != nil {
@@ -348,6 +361,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 			if care {
 				w.heads.rewind(mark)
 				w.tally.rewind(moves)
+				w.removedRows, w.removedExecutions = removedRows, removedExecutions
 				if _, err := w.c.exec("ROLLBACK TO part"); err != nil {
 					return err
 				}

@@ -59,11 +59,12 @@ func (w *writer) number() error {
 	}
 	rows, executions, last := w.heads.grown()
 	w.next.Commits++
-	w.next.Rows += rows
-	w.next.Executions += executions
+	w.next.Rows += rows - w.removedRows
+	w.next.Executions += executions - w.removedExecutions
 	w.next.Time = time.Now().UnixMilli()
 	w.next.Witness = datadir.Witness{}
-	if last != nil && w.next.Commits-w.counted < datadir.CountEvery {
+	// What removes rows counts itself: its witness might be among them.
+	if last != nil && w.removedRows == 0 && w.next.Commits-w.counted < datadir.CountEvery {
 		w.next.Witness, w.next.Begun = last.witness(), true
 		err := w.next.Write(w.marks, w.markText)
 		w.next.Begun = false

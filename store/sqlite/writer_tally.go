@@ -25,6 +25,8 @@ type move struct {
 	workflow workflowKey
 	// from is empty for one that has begun.
 	from, to engine.Status
+	// test says that it is a test: it counts as an execution of its workflow and in none of its statistics.
+	test bool
 	// at is when the row was written, created when the execution was.
 	at, created int64
 	// ended, duration and credits are added to those of the workflow; success is when it ended well, zero otherwise.
@@ -55,6 +57,8 @@ func (t *tally) live(k workflowKey) {
 type books struct {
 	workflowKey
 	counts map[engine.Status]int64
+	// counted says that there are others than tests.
+	counted bool
 	// begun is how many have begun; last and lastAt are of the one that began last.
 	begun  int64
 	last   engine.Status
@@ -70,6 +74,13 @@ type books struct {
 
 func (b *books) takeMove(m move) {
 	b.counts[m.to]++
+	if m.test {
+		if m.from != "" {
+			b.counts[m.from]--
+		}
+		return
+	}
+	b.counted = true
 	if m.from == "" {
 		b.begun++
 		b.last, b.lastAt, b.later = m.to, m.at, nil
@@ -117,7 +128,7 @@ func (w *writer) settle() error {
 				return err
 			}
 		}
-		if b.id == "" {
+		if b.id == "" || !b.counted {
 			continue
 		}
 		if _, err := w.c.exec(`UPDATE workflows SET total_runs = total_runs + ?1, last_status = iif(?1 > 0, ?2, last_status), last_execution = iif(?1 > 0, ?3, last_execution),
@@ -145,6 +156,7 @@ type summary struct {
 	duration int64
 	credits  float64
 	created  int64
+	test     bool
 }
 
 // summaryOf returns the summary of an execution, which is read if it is not at hand.
@@ -152,12 +164,12 @@ func (w *writer) summaryOf(h *head) (*summary, error) {
 	if h.summary.known {
 		return &h.summary, nil
 	}
-	var row [5]driver.Value
-	found, err := w.c.row(row[:], `SELECT workflow_id, status, duration_ms, credits, created FROM executions WHERE n = ?`, h.n)
+	var row [6]driver.Value
+	found, err := w.c.row(row[:], `SELECT workflow_id, status, duration_ms, credits, created, trigger_type FROM executions WHERE n = ?`, h.n)
 	if err != nil || !found {
 		return nil, cmp.Or(err, errNoSummary)
 	}
-	h.summary = summary{true, row[0].(string), engine.Status(row[1].(string)), row[2].(int64), row[3].(float64), row[4].(int64)}
+	h.summary = summary{true, row[0].(string), engine.Status(row[1].(string)), row[2].(int64), row[3].(float64), row[4].(int64), row[5].(string) == store.TriggerTest}
 	return &h.summary, nil
 }
 
@@ -173,8 +185,8 @@ func (w *writer) change(workspace string, h *head, rows []*store.Append) error {
 		return err
 	}
 	if c := last.Change; rows[0].Create == nil {
-		if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, updated = ? WHERE n = ?`,
-			string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, last.Time, h.n); err != nil {
+		if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, error_code = ?, error_node = ?, updated = ? WHERE n = ?`,
+			string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, c.ErrorCode, c.ErrorNode, last.Time, h.n); err != nil {
 			return err
 		}
 	}
@@ -188,7 +200,7 @@ func (w *writer) change(workspace string, h *head, rows []*store.Append) error {
 
 // change brings what is known of a summary to where a row says it is.
 func (s *summary) change(workspace string, c *store.Change, at int64) move {
-	m := move{workflow: workflowKey{workspace, s.workflow}, from: s.status, to: c.Status, at: at, created: s.created}
+	m := move{workflow: workflowKey{workspace, s.workflow}, from: s.status, to: c.Status, at: at, created: s.created, test: s.test}
 	// What was counted at an earlier end is taken back, so that a revived execution counts once.
 	if s.status.Final() {
 		m.ended, m.duration, m.credits = -1, -s.duration, -s.credits

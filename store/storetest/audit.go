@@ -152,16 +152,19 @@ func testAuditRetention(t *testing.T, s store.Stores) {
 	equal(t, "nothing is old", 0, must[int](t)(s.Audit.Retain(ctx, p, 100, 0, 500)))
 	equal(t, "no rule", 0, must[int](t)(s.Audit.Retain(ctx, p, 0, 0, 500)))
 	equal(t, "by age", 3, must[int](t)(s.Audit.Retain(ctx, p, 103, 0, 500)))
-	equal(t, "by count", 3, must[int](t)(s.Audit.Retain(ctx, p, 0, 5, 501)))
+	equal(t, "by count", 4, must[int](t)(s.Audit.Retain(ctx, p, 0, 5, 501)))
+	equal(t, "by count, once more", 0, must[int](t)(s.Audit.Retain(ctx, p, 0, 5, 501)))
 	got := entries(t, s, p, store.AuditQuery{})
-	equal(t, "what is left, and that something was removed", []string{" x 6", " x 7", " x 8", " x 9", "ann audit.retain ", "ann audit.retain "}, got)
+	equal(t, "what is left, and that something was removed", []string{" x 7", " x 8", " x 9", "ann audit.retain ", "ann audit.retain "}, got)
 	told := must[[]store.AuditEntry](t)(s.Audit.List(ctx, p, store.AuditQuery{Action: "audit.retain"}))
 	var detail struct{ Removed, Before, Keep int }
 	ok(t, json.Unmarshal(told[1].Detail, &detail))
 	equal(t, "detail", struct{ Removed, Before, Keep int }{3, 103, 0}, detail)
 	equal(t, "another workspace", 10, len(entries(t, s, other, store.AuditQuery{})))
+	equal(t, "all but the entry about it", 10, must[int](t)(s.Audit.Retain(ctx, other, 0, 1, 503)))
+	equal(t, "and no more", 0, must[int](t)(s.Audit.Retain(ctx, other, 0, 1, 504)))
 	last := must[[]store.AuditEntry](t)(s.Audit.List(ctx, p, store.AuditQuery{}))[0].Seq
-	equal(t, "everything", 6, must[int](t)(s.Audit.Retain(ctx, p, 10_000, 0, 502)))
+	equal(t, "everything", 5, must[int](t)(s.Audit.Retain(ctx, p, 10_000, 0, 502)))
 	if left := must[[]store.AuditEntry](t)(s.Audit.List(ctx, p, store.AuditQuery{})); len(left) != 1 || left[0].Seq <= last {
 		t.Errorf("after everything was removed there is %+v; want the entry about it alone, with a number above %d", left, last)
 	}

@@ -452,6 +452,16 @@ func testInteractionList(t *testing.T, s store.Stores) {
 		page := must[store.InteractionPage](t)(s.Interactions.List(ctx, p, q))
 		equal(t, "page", []any{want, 5}, []any{idsOf(page.Interactions), page.Total})
 	}
+	// Who has answered waits for the others; an answer that was overruled is none.
+	for n, one := range []store.Response{{ID: "v1", User: "ann", Accepted: true, ReceivedAt: 5}, {ID: "v2", User: "ann", Accepted: true, OverruledBy: "bob", ReceivedAt: 5}, {ID: "v3", User: "ann", ReceivedAt: 5}} {
+		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, []string{"urgent", "own", "low"}[n]), Responses: []store.Response{one}}))
+	}
+	mine := store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{pending}}
+	equal(t, "mine, answered too", []string{"urgent", "low", "own"}, listed(t, s, p, mine))
+	mine.NotAnsweredBy = "ann"
+	equal(t, "mine, to be answered", []string{"low", "own"}, listed(t, s, p, mine))
+	equal(t, "answered by another", []string{"urgent"}, listed(t, s, p, store.InteractionQuery{Approvers: []string{"role:editor"}, Statuses: []store.InteractionStatus{pending}, NotAnsweredBy: "eve"}))
+	equal(t, "ended", []string{"new-done", "old-done"}, listed(t, s, p, store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{completed}, NotAnsweredBy: "ann"}))
 	// Whose it is follows a change: delegation, escalation.
 	c := getInteraction(t, s, p, "low")
 	c.Approvers = []string{"user:bob", "role:editor"}

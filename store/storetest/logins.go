@@ -137,8 +137,22 @@ func testSessions(t *testing.T, s store.Stores) {
 		}
 		return got.ID == id && user.ID == "ann"
 	}
+	ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: "tok", User: "ann", Name: "browser", Created: 1, Expires: 2000}, identity.HashSecret(p.Workspace+"tok")))
 	for _, id := range []string{"a", "b", "c"} {
 		ok(t, s.Sessions.Create(ctx, p, session(id), hash(id)))
+	}
+	for id, token := range map[string]string{"of-gone": "gone", "of-brief": "brief"} { // order does not matter: each has its own
+		ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: token, User: "ann", Name: token, Created: 1, Expires: 600}, identity.HashSecret(p.Workspace+token)))
+		of := session(id)
+		of.Token = token
+		ok(t, s.Sessions.Create(ctx, p, of, hash(id)))
+		equal(t, "while its token lasts", true, is(id, 599, 50))
+	}
+	equal(t, "after its token has expired", false, is("of-brief", 600, 50))
+	ok(t, s.Tokens.Delete(ctx, p, "gone"))
+	equal(t, "after its token was deleted", false, is("of-gone", 599, 50))
+	for _, id := range []string{"of-gone", "of-brief"} {
+		ok(t, s.Sessions.End(ctx, p, "ann", id))
 	}
 	got, _, err := s.Sessions.Resolve(ctx, system, hash("a"), 500, 50)
 	ok(t, err)

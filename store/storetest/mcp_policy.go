@@ -20,7 +20,7 @@ func testMCPPolicies(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	ok(t, s.MCPServers.Put(t.Context(), p, mcpServer("a")))
 	policy := func(tool, user, value string) store.MCPPolicy {
-		return store.MCPPolicy{Server: "a", Tool: tool, User: user, Policy: value, Hash: "h1", SetBy: "eve", Set: 5}
+		return store.MCPPolicy{Server: "a", Tool: tool, User: user, Policy: value, Hash: "h1", SetBy: "eve", TokenMadeBy: "mallory", Set: 5}
 	}
 	byArgument := policy("x", "ann", "")
 	byArgument.Rules = []store.MCPRule{

@@ -129,6 +129,7 @@ func testExecutionList(t *testing.T, s store.Stores) {
 	equal(t, "default size", store.DefaultPageSize, len(list(store.ExecutionQuery{}).Executions))
 	equal(t, "workflow", 11, list(store.ExecutionQuery{WorkflowID: "w1"}).Total)
 	equal(t, "user", 4, list(store.ExecutionQuery{User: "bob"}).Total)
+	equal(t, "forks of nothing", 0, list(store.ExecutionQuery{ForkedFrom: "nothing"}).Total)
 	equal(t, "conversation", 4, list(store.ExecutionQuery{Conversation: "talk"}).Total)
 	equal(t, "conversation of nobody", 0, list(store.ExecutionQuery{Conversation: "tal"}).Total)
 	equal(t, "conversation with a workflow and a user", []string{"e00"}, ids(list(store.ExecutionQuery{Conversation: "talk", User: "bob", WorkflowID: "w0"})))

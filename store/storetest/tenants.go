@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/engine"
 	"tandem/identity"
@@ -184,6 +185,47 @@ func probes() map[string]probe {
 		},
 		"Templates.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Templates.Delete(ctx, p, "t")
+		},
+		"Limits.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Limits.Get(ctx, p)
+		},
+		"Limits.Put": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Limits.Put(ctx, p, []byte(`"from b"`), 1)
+		},
+		"Limits.StartsSince": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Limits.StartsSince(ctx, p, 1)
+		},
+		"Upkeep.Remove": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Remove(ctx, p, store.Removal{Execution: "e9", Traces: true})
+		},
+		"Upkeep.Removable": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			ids, _, err := s.Upkeep.Removable(ctx, p, store.RetentionQuery{Before: 1 << 50, Limit: 9})
+			return ids, err
+		},
+		"Upkeep.RetainDeliveries": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.RetainDeliveries(ctx, p, 1<<50, 1, 1<<50)
+		},
+		"Upkeep.SweepBlobs": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			n, _, err := s.Upkeep.SweepBlobs(ctx, p, time.Now().Add(time.Hour), time.Now().Add(time.Hour))
+			return n, err
+		},
+		"Upkeep.Usage": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Usage(ctx, p)
+		},
+		"Upkeep.Finish": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Finish(ctx, p)
+		},
+		"Upkeep.Expire": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Expire(ctx, p, time.UnixMilli(5))
+		},
+		"Upkeep.Compact": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Upkeep.Compact(ctx, p, 1)
+		},
+		"Upkeep.Unclean": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Unclean(ctx, p)
+		},
+		"Upkeep.Space": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Upkeep.Space(ctx, p)
 		},
 		"Blobs.Put": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Blobs.Put(ctx, p, strings.NewReader("from b"))
@@ -376,6 +418,8 @@ func probes() map[string]probe {
 		},
 	}
 	maps.Copy(all, loginProbes())
+	maps.Copy(all, overviewProbes())
+	maps.Copy(all, reachProbes())
 	maps.Copy(all, triggerProbes())
 	return all
 }
@@ -391,6 +435,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, s.Users.Create(ctx, p, identity.User{ID: "ann", Name: secret, Roles: []identity.Role{identity.Admin}}))
 	ok(t, s.Tokens.Create(ctx, p, identity.Token{ID: "tok", User: "ann", Name: secret}, identity.HashSecret(secret)))
 	fillLogins(t, s, p)
+	fillReach(t, s, p)
 	ok(t, s.Credentials.Create(ctx, p, store.Credential{ID: "c", Name: "cred", Type: secret, Sealed: []byte(secret)}))
 	ok(t, s.Templates.Put(ctx, p, store.Template{ID: "t", Kind: "K", Name: secret}))
 	ok(t, s.Profiles.Put(ctx, p, store.Profile{ID: "m", Body: []byte(`"` + secret + `"`)}))
@@ -406,7 +451,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	_, err = s.Budgets.Wait(ctx, p, store.BudgetWait{Budget: "b", Execution: "e1", Activation: "a", Node: secret})
 	ok(t, err)
 	for _, id := range []string{"w", "w2"} {
-		_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: id, Name: secret, Hash: "h", Definition: []byte(secret)})
+		_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: id, Name: secret, Hash: "h", Definition: []byte(secret), Source: store.Source{Format: "yaml", Text: []byte(secret)}})
 		ok(t, err)
 	}
 	blob, err := s.Blobs.Put(ctx, p, strings.NewReader(secret))
@@ -421,6 +466,11 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 		a.OpenLedger = []store.LedgerEntry{{ID: "c1", Execution: "e1", Workflow: "w", Tokens: 777}}
 		a.Ask = []store.Interaction{{ID: question, Status: store.InteractionPending, Channel: "email", Credential: "c", Approvers: []string{"user:ann"}, Request: []byte(`"` + secret + `"`), NextAt: 5}}
 	})
+	// One that has ended, and could be removed.
+	started(t, s, p, "e9", func(a *store.Append) {
+		a.Create.Status, a.Create.Ended, a.Create.WorkflowName = engine.StatusSuccess, 1, secret
+	})
+	ok(t, s.Limits.Put(ctx, p, []byte(`"`+secret+`"`), 1))
 	// One that waits for a person without a question.
 	started(t, s, p, "e2", func(a *store.Append) { a.Create.Status = engine.StatusWaitingForHuman })
 	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{
@@ -448,7 +498,7 @@ func reading() []string {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
 			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
 			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations",
-			"Preparing", "InForce", "OfKind", "Delivery", "DeliveryOf":
+			"Preparing", "InForce", "DeployedBy", "OfKind", "Delivery", "DeliveryOf":
 			return false
 		}
 		return true
@@ -510,7 +560,7 @@ func testTenants(t *testing.T, s store.Stores) {
 	ok(t, s.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: b.Workspace}))
 	for _, p := range []identity.Principal{b, identity.System(b.Workspace)} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if p.IsSystem() && slices.Contains([]string{"Tokens.Resolve", "Workspaces.Create", "Sessions.Resolve", "Sessions.Expire", "Invitations.Resolve", "Invitations.ForEmail", "Logins.Resolve"}, name) {
+			if p.IsSystem() && slices.Contains([]string{"Tokens.Resolve", "Workspaces.Create", "Sessions.Resolve", "Sessions.Expire", "Invitations.Resolve", "Invitations.ForEmail", "Logins.Resolve", "Upkeep.Finish", "Upkeep.Expire", "Upkeep.Compact", "Upkeep.Space", "Upkeep.Unclean"}, name) {
 				continue // these are for Tandem itself, and not about one workspace
 			}
 			got, err := all[name](t.Context(), s, p, k)

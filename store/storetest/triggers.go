@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -49,8 +50,10 @@ func testDeployment(t *testing.T, s store.Stores) {
 	// While the next one is pending, and after it has failed, the first is in force.
 	_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: "w", Name: "w", Hash: "h2", Definition: []byte("d2"), Time: 2})
 	ok(t, err)
-	second := store.Deployment{WorkflowID: "w", Revision: 2, Hash: "h2", Triggers: []store.Trigger{{Node: "a", Kind: "K"}, {Node: "c", Kind: "K"}}, Time: 9}
+	second := store.Deployment{WorkflowID: "w", Revision: 2, Hash: "h2", Triggers: []store.Trigger{{Node: "a", Kind: "K"}, {Node: "c", Kind: "K"}}, Time: 9, By: "ann"}
 	ok(t, s.Triggers.Prepare(ctx, p, second))
+	equal(t, "who deploys it", []string{"ann"}, must[[]string](t)(s.Triggers.DeployedBy(ctx, p, "w", 2)))
+	equal(t, "who deployed the first", 0, len(must[[]string](t)(s.Triggers.DeployedBy(ctx, p, "w", 1))))
 	wantCode(t, "two at once", s.Triggers.Prepare(ctx, p, second), fault.Conflict)
 	wantCode(t, "undeployed while pending", s.Triggers.Undeploy(ctx, p, "w"), fault.Conflict)
 	equal(t, "status", store.DeploymentPending, must[store.Workflow](t)(s.Workflows.Get(ctx, p, "w")).DeploymentStatus)
@@ -114,6 +117,35 @@ func delivery(id, key string, decision store.Decision) store.TriggerDelivery {
 	return store.TriggerDelivery{ID: id, WorkflowID: "w", Node: "b", Kind: "TRIGGER.WEBHOOK", Revision: 1, Key: key, Received: 10, Decision: decision, Payload: []byte(`{"n":1}`)}
 }
 
+// A workflow that is made again with the id of one that was deleted is another one: it knows nothing of what senders have called their requests to that.
+func testDeletedKeys(t *testing.T, s store.Stores) {
+	p, ctx := tenant(t), t.Context()
+	for round, execution := range []string{"e1", "e2"} {
+		for _, id := range []string{"w", "stays"} {
+			if id == "w" || round == 0 {
+				deploy(t, s, p, id, "h", hook("b"))
+			}
+			row := first(execution + id)
+			d := delivery("d"+execution+id, "k", "")
+			d.WorkflowID, row.Create.WorkflowID = id, id
+			row.Arrival = &store.Arrival{Delivery: d}
+			row.Key = &store.IdempotencyKey{Key: "key " + id, RequestHash: "h"}
+			row.Create.Status = engine.StatusSuccess
+			err := s.Journal.Append(ctx, p, row)
+			if id == "w" || round == 0 {
+				ok(t, err)
+			} else {
+				wantCode(t, "one that stays knows it", err, fault.Conflict)
+			}
+		}
+		if round == 0 {
+			ok(t, s.Workflows.Delete(ctx, p, "w", 20))
+		}
+	}
+	equal(t, "the deliveries are kept", 2, must[store.DeliveryPage](t)(s.Triggers.Deliveries(ctx, p, store.DeliveryQuery{WorkflowID: "w"})).Total)
+	equal(t, "the key", "e2w", must[store.IdempotencyKey](t)(s.Keys.Find(ctx, p, "key w")).Execution)
+}
+
 func testArrivals(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	deploy(t, s, p, "w", "h", hook("b"))
@@ -160,6 +192,25 @@ func testArrivals(t *testing.T, s store.Stores) {
 	known("recorded again", s.Triggers.Record(ctx, p, delivery("other", "k", store.DeliveryAccepted), []byte("farther")), fmt.Sprint("e", winner))
 	equal(t, "the cursor goes on over what is known", "b@1 active farther", inForce(t, s, p, "w"))
 
+	// Who is no longer in force cannot move the cursor, and delivers nothing: what it has read comes again from the one in force.
+	for what, change := range map[string]func(*store.TriggerDelivery){
+		"another revision": func(d *store.TriggerDelivery) { d.Revision = 2 }, "another node": func(d *store.TriggerDelivery) { d.Node = "x" }, "another kind": func(d *store.TriggerDelivery) { d.Kind = "K" },
+	} { // order does not matter: none of them leaves anything
+		late := delivery("late", "late", "")
+		change(&late)
+		err := start("late", store.Arrival{Delivery: late, Cursor: []byte("late")})
+		if _, is := errors.AsType[*store.SupersededError](err); !is {
+			t.Errorf("%s: started with %v", what, err)
+		}
+		late.Decision = store.DeliveryIgnored
+		if _, is := errors.AsType[*store.SupersededError](s.Triggers.Record(ctx, p, late, []byte("late"))); !is {
+			t.Errorf("%s: recorded with %v", what, err)
+		}
+	}
+	equal(t, "the cursor stays", "b@1 active farther", inForce(t, s, p, "w"))
+	_, err := s.Triggers.Delivery(ctx, p, "late")
+	wantCode(t, "nothing is kept of it", err, fault.NotFound)
+
 	// Without a key each is one of its own. Another trigger has keys of its own.
 	ok(t, start("n1", store.Arrival{Delivery: delivery("n1", "", "")}))
 	ok(t, start("n2", store.Arrival{Delivery: delivery("n2", "", "")}))
@@ -200,6 +251,17 @@ func testArrivals(t *testing.T, s store.Stores) {
 	equal(t, "since", 6, total(store.DeliveryQuery{Since: 10, Kind: "TRIGGER.WEBHOOK"}))
 	page := must[store.DeliveryPage](t)(s.Triggers.Deliveries(ctx, p, store.DeliveryQuery{Page: store.Page{Size: 1}}))
 	equal(t, "newest first", "i", page.Deliveries[0].ID)
+
+	// The messages of a conversation are found by it.
+	for _, of := range []string{"m1", "m2", "x1"} {
+		said := delivery(of, of, "")
+		said.Conversation = "conversation " + of[:1]
+		ok(t, start(of, store.Arrival{Delivery: said}))
+	}
+	said := must[store.DeliveryPage](t)(s.Triggers.Deliveries(ctx, p, store.DeliveryQuery{Conversation: "conversation m"}))
+	equal(t, "of a conversation", "m2 m1 2", fmt.Sprint(said.Deliveries[0].ID, " ", said.Deliveries[1].ID, " ", said.Total))
+	equal(t, "its conversation", "conversation x", must[store.TriggerDelivery](t)(s.Triggers.DeliveryOf(ctx, p, "x1")).Conversation)
+	equal(t, "of no conversation", 0, total(store.DeliveryQuery{Conversation: "other"}))
 }
 
 func testAnswers(t *testing.T, s store.Stores) {
@@ -228,7 +290,7 @@ func testAnswers(t *testing.T, s store.Stores) {
 func fillTriggers(t *testing.T, s store.Stores, p identity.Principal) {
 	t.Helper()
 	ctx := t.Context()
-	d := store.Deployment{WorkflowID: "w", Revision: 1, Hash: secret, Triggers: []store.Trigger{{Node: "n", Kind: "K", Config: []byte(`"` + secret + `"`), NextDue: 1}}, Time: 1}
+	d := store.Deployment{WorkflowID: "w", Revision: 1, Hash: secret, Triggers: []store.Trigger{{Node: "n", Kind: "K", Config: []byte(`"` + secret + `"`), NextDue: 1}}, Time: 1, By: secret}
 	ok(t, s.Triggers.Prepare(ctx, p, d))
 	ok(t, s.Triggers.PutInForce(ctx, p, d))
 	ok(t, s.Triggers.Prepare(ctx, p, store.Deployment{WorkflowID: "w2", Revision: 1, Hash: secret, Triggers: d.Triggers}))
@@ -260,6 +322,9 @@ func triggerProbes() map[string]probe {
 		},
 		"Triggers.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Triggers.List(ctx, p, store.TriggerQuery{})
+		},
+		"Triggers.DeployedBy": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Triggers.DeployedBy(ctx, p, "w", 1)
 		},
 		"Triggers.InForce": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Triggers.InForce(ctx, p, "w")

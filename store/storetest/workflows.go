@@ -128,6 +128,71 @@ func testWorkflowList(t *testing.T, s store.Stores) {
 	equal(t, "pages", []string{"w00", "w01", "w02", "w03", "w04", "w05", "w06", "w07", "w08", "w09", "w10", "w11"}, got)
 }
 
+// testSources keeps the texts of revisions as they were written.
+func testSources(t *testing.T, s store.Stores) {
+	p := tenant(t)
+	save := func(hash, format, text string) (int64, bool) {
+		t.Helper()
+		w, created, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: "w", Name: "n", Hash: hash, Definition: []byte(hash), Source: store.Source{Format: format, Text: []byte(text)}, Time: 1})
+		ok(t, err)
+		return w.Revision, created
+	}
+	for i, c := range []struct {
+		what, hash, format, text string
+		revision                 int64
+		created                  bool
+	}{
+		{"no text", "h1", "", "", 1, true},
+		{"the first text of the content", "h1", "yaml", "# one\n", 1, false},
+		{"the same text", "h1", "yaml", "# one\n", 1, false},
+		{"JSON of the same content", "h1", "json", "{\n}", 1, false},
+		{"no text again", "h1", "", "", 1, false},
+		{"other comments", "h1", "yaml", "# two\n", 2, true},
+		{"other content", "h2", "json", "{\n1}", 3, true},
+		{"other content without a text", "h3", "", "", 4, true},
+	} {
+		revision, created := save(c.hash, c.format, c.text)
+		equal(t, fmt.Sprint(i, " ", c.what), []any{c.revision, c.created}, []any{revision, created})
+	}
+	for number, want := range map[int64]store.Source{1: {Format: "yaml", Text: []byte("# one\n")}, 2: {Format: "yaml", Text: []byte("# two\n")}, 3: {Format: "json", Text: []byte("{\n1}")}, 4: {}} {
+		equal(t, fmt.Sprint("source ", number), want, must[store.Source](t)(s.Workflows.Source(t.Context(), p, "w", number)))
+	}
+	_, err := s.Workflows.Source(t.Context(), p, "w", 5)
+	wantCode(t, "unknown revision", err, fault.NotFound)
+	ok(t, s.Workflows.Delete(t.Context(), p, "w", 5))
+	revision, created := save("h3", "yaml", "# back\n")
+	equal(t, "back", []any{int64(4), false}, []any{revision, created})
+	equal(t, "text of what is back", "# back\n", string(must[store.Source](t)(s.Workflows.Source(t.Context(), p, "w", 4)).Text))
+}
+
+// testDrafts keeps definitions for tests, which count in no statistics.
+func testDrafts(t *testing.T, s store.Stores) {
+	p := tenant(t)
+	_, _, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: "w", Name: "n", Hash: "h1", Definition: []byte("saved"), Time: 1})
+	ok(t, err)
+	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e1", Hash: "h2", Definition: []byte("draft"), Time: 7}))
+	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e2", Hash: "h1", Definition: []byte("never"), Time: 8}))
+	r := must[store.Revision](t)(s.Workflows.RevisionByHash(t.Context(), p, "w", "h2"))
+	equal(t, "draft", store.Revision{Workspace: p.Workspace, WorkflowID: "w", Hash: "h2", Definition: []byte("draft"), CreatedBy: "ann", Created: 7}, r)
+	equal(t, "a revision comes first", "saved", string(must[store.Revision](t)(s.Workflows.RevisionByHash(t.Context(), p, "w", "h1")).Definition))
+	_, err = s.Workflows.RevisionByHash(t.Context(), p, "v", "h2")
+	wantCode(t, "of another workflow", err, fault.NotFound)
+	equal(t, "revisions", 1, must[store.RevisionPage](t)(s.Workflows.Revisions(t.Context(), p, "w", store.Page{})).Total)
+	ok(t, s.Workflows.DropDraft(t.Context(), p, "e2"))
+	wantCode(t, "dropped twice", s.Workflows.DropDraft(t.Context(), p, "e2"), fault.NotFound)
+
+	before := must[store.Workflow](t)(s.Workflows.Get(t.Context(), p, "w"))
+	started(t, s, p, "e1", func(a *store.Append) {
+		a.Create.WorkflowID, a.Create.TriggerType, a.Create.RevisionHash = "w", store.TriggerTest, "h2"
+	})
+	a := next("e1", 1)
+	a.Change = &store.Change{Status: engine.StatusError, Ended: 9, DurationMS: 5, Credits: 2}
+	mustAppend(t, s, p, a)
+	equal(t, "the workflow after a test", before, must[store.Workflow](t)(s.Workflows.Get(t.Context(), p, "w")))
+	list := must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p, store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{engine.StatusError}}))
+	equal(t, "it is listed", []any{1, 1}, []any{list.Total, len(list.Executions)})
+}
+
 func testWorkflowDelete(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	w := store.SaveWorkflow{ID: "w", Name: "n", Hash: "h1", Definition: []byte("d"), Time: 1}

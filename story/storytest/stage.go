@@ -82,9 +82,9 @@ func (Revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) 
 }
 
 func (Revision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (host.Opened, error) {
-	return host.Opened{Iterate: func(_ json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+	return host.Opened{Iterate: func(_ json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		raw, err := json.Marshal(index)
-		return json.RawMessage(`{"item":` + string(raw) + `}`), map[string]json.RawMessage{"item": raw}, err
+		return host.Entry{Value: json.RawMessage(`{"item":` + string(raw) + `}`)}, map[string]json.RawMessage{"item": raw}, err
 	}}, nil
 }
 func (Revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, _ host.Data) (input, origins json.RawMessage, err error) {

@@ -40,11 +40,43 @@ type Shelf struct {
 	LoseMove func() bool
 	// Read counts the rows that Due has read.
 	Read int
+	// changed is closed with the next change.
+	changed chan struct{}
 }
 
 // NewShelf makes an empty one.
 func NewShelf() *Shelf {
-	return &Shelf{triggers: map[string]store.Trigger{}, pending: map[string]store.Deployment{}, blobs: map[string][]byte{}}
+	return &Shelf{triggers: map[string]store.Trigger{}, pending: map[string]store.Deployment{}, blobs: map[string][]byte{}, changed: make(chan struct{})}
+}
+
+// change tells who waits that something has changed. The lock is held.
+func (s *Shelf) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Await waits until something holds that depends on what is on the shelf; false: the context ended before.
+func (s *Shelf) Await(ctx context.Context, holds func() bool) bool {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		if holds() {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// All are the deliveries so far.
+func (s *Shelf) All() []store.TriggerDelivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.deliveries)
 }
 
 // Service makes a service on the shelf. Nodes are the triggers of every revision.
@@ -77,6 +109,9 @@ func (s *Shelf) start(_ context.Context, p identity.Principal, order trigger.Sta
 		}
 	}
 	d := order.Arrival.Delivery
+	if err := s.checkInForce(p.Workspace, d, order.Arrival.Cursor); err != nil {
+		return host.Started{}, err
+	}
 	d.Workspace, d.Decision, d.Execution, d.NextAt, d.Reason = p.Workspace, store.DeliveryStarted, order.Execution, 0, ""
 	if order.Arrival.Stored {
 		i := slices.IndexFunc(s.deliveries, func(o store.TriggerDelivery) bool { return o.ID == d.ID })
@@ -92,6 +127,7 @@ func (s *Shelf) start(_ context.Context, p identity.Principal, order trigger.Sta
 	}
 	s.moveCursor(d, order.Arrival.Cursor)
 	s.starts = append(s.starts, order)
+	s.change()
 	return host.Started{Execution: order.Execution}, nil
 }
 
@@ -120,6 +156,14 @@ func (s *Shelf) known(d store.TriggerDelivery) (store.TriggerDelivery, bool) {
 }
 
 func name(parts ...string) string { return strings.Join(parts, "/") }
+
+// checkInForce refuses a delivery with a cursor whose trigger is no longer in force.
+func (s *Shelf) checkInForce(workspace string, d store.TriggerDelivery, cursor []byte) error {
+	if t, ok := s.triggers[name(workspace, d.WorkflowID, d.Node)]; cursor != nil && (!ok || t.Revision != d.Revision || t.Kind != d.Kind) {
+		return &store.SupersededError{Node: d.Node, Revision: d.Revision}
+	}
+	return nil
+}
 
 func (s *Shelf) moveCursor(d store.TriggerDelivery, cursor []byte) {
 	if t, ok := s.triggers[name(d.Workspace, d.WorkflowID, d.Node)]; ok && cursor != nil {
@@ -168,7 +212,7 @@ func (s *Shelf) PutInForce(_ context.Context, p identity.Principal, d store.Depl
 	former := s.remove(p.Workspace, d.WorkflowID)
 	for _, t := range d.Triggers {
 		t.InForce, t.State, t.Created = true, store.TriggerActive, d.Time
-		if t.Cursor == nil {
+		if t.Cursor == nil && former[t.Node].Kind == t.Kind {
 			t.Cursor = former[t.Node].Cursor
 		}
 		s.triggers[name(p.Workspace, d.WorkflowID, t.Node)] = t
@@ -247,14 +291,19 @@ func (s *Shelf) Move(_ context.Context, _ identity.Principal, t store.Trigger) e
 	if now, ok := s.triggers[name(t.Workspace, t.WorkflowID, t.Node)]; ok && now.Revision == t.Revision {
 		now.Cursor, now.NextDue = t.Cursor, t.NextDue
 		s.triggers[name(t.Workspace, t.WorkflowID, t.Node)] = now
+		s.change()
 	}
 	return nil
 }
 
 // Record implements [store.Triggers].
-func (s *Shelf) Record(_ context.Context, _ identity.Principal, d store.TriggerDelivery, cursor []byte) error {
+func (s *Shelf) Record(_ context.Context, p identity.Principal, d store.TriggerDelivery, cursor []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkInForce(p.Workspace, d, cursor); err != nil {
+		return err
+	}
+	defer s.change()
 	s.moveCursor(d, cursor)
 	if known, is := s.known(d); is {
 		return &store.DeliveryKnownError{Delivery: known}

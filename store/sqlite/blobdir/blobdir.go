@@ -19,6 +19,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"time"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -31,6 +32,10 @@ type Dir struct {
 	root *os.Root
 	// flush makes the names in a directory durable.
 	flush func(*os.File) error
+
+	// turn lets many put values at the same time, and nobody while some are removed: between looking whether a value is there and saying so it must not
+	// go. Nobody holds it while a value is read from elsewhere.
+	turn sync.RWMutex
 
 	mu     sync.Mutex
 	synced map[string]bool // directories whose way from the root is durable
@@ -99,6 +104,8 @@ func (b *Dir) Put(ctx context.Context, p identity.Principal, r io.Reader) (store
 // putAny puts a value in parts if it is at hand and made for it, else as one file.
 func (b *Dir) putAny(ctx context.Context, p identity.Principal, workspace string, r io.Reader) (store.Blob, error) {
 	if at, ok := r.(*bytes.Reader); ok && at.Len() > minPart && at.Len() <= maxInParts {
+		b.turn.RLock()
+		defer b.turn.RUnlock()
 		value := make([]byte, at.Len())
 		if _, err := io.ReadFull(at, value); err != nil {
 			return store.Blob{}, fmt.Errorf("write blob: %w", err)
@@ -106,13 +113,30 @@ func (b *Dir) putAny(ctx context.Context, p identity.Principal, workspace string
 		if blob, ok, err := b.putParts(ctx, p, workspace, value); ok || err != nil {
 			return blob, err
 		}
-		r = bytes.NewReader(value)
+		return b.putBlob(ctx, p, workspace, bytes.NewReader(value), "", alone{})
 	}
-	return b.putBlob(ctx, p, workspace, r, "")
+	return b.putBlob(ctx, p, workspace, r, "", b.turn.RLocker())
 }
 
-// putBlob writes a file. It has the name of its content, unless it is the list of the parts of the value that is named.
-func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string) (_ store.Blob, err error) {
+// alone is the lock of who holds it already.
+type alone struct{}
+
+// Lock and Unlock implement sync.Locker.
+func (alone) Lock()   {}
+func (alone) Unlock() {}
+
+// writeOnly opens a file that is there to be written.
+const writeOnly = os.O_WRONLY
+
+// renew says that a value was put again, so that nobody takes it for one that nothing names.
+func (b *Dir) renew(file string) error {
+	now := time.Now()
+	return b.root.Chtimes(file, now, now)
+}
+
+// putBlob writes a file. It has the name of its content, unless it is the list of the parts of the value that is named. The lock is taken once the value has
+// been read.
+func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string, turn sync.Locker) (_ store.Blob, err error) {
 	root := b.root
 	temp := path.Join(workspace, "tmp", rand.Text())
 	if err := root.MkdirAll(path.Dir(temp), 0o700); err != nil {
@@ -141,9 +165,11 @@ func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace strin
 	if partsOf != "" {
 		final += partsSuffix
 	}
+	turn.Lock()
+	defer turn.Unlock()
 	// A file that has its name has been synced before it got it, so a value that is there costs no second sync.
 	if info, err := root.Stat(final); err == nil && info.Size() == size {
-		if err := f.Close(); err != nil {
+		if err := errors.Join(f.Close(), b.renew(final)); err != nil {
 			return store.Blob{}, fmt.Errorf("write blob: %w", err)
 		}
 		return blob, b.syncDirs(path.Dir(final))

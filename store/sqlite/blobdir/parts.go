@@ -151,7 +151,20 @@ func (k *knownParts) addPart(one knownPart) {
 	}
 }
 
-// putParts puts a value in parts. It is not ok for one that is better kept as one file; nothing is put then.
+// forgetPart says that a part is gone.
+func (k *knownParts) forgetPart(workspace, hash string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.list {
+		if one := &k.list[i]; one.workspace == workspace && one.hash == hash {
+			k.bytes -= len(one.content)
+			k.list = append(k.list[:i:i], k.list[i+1:]...)
+			return
+		}
+	}
+}
+
+// putParts puts a value in parts. The caller has a turn. It is not ok for one that is better kept as one file; nothing is put then.
 func (b *Dir) putParts(ctx context.Context, p identity.Principal, workspace string, value []byte) (blob store.Blob, ok bool, err error) {
 	list := partList{Size: int64(len(value))}
 	spans := largeParts(value)
@@ -160,6 +173,9 @@ func (b *Dir) putParts(ctx context.Context, p identity.Principal, workspace stri
 	for i, s := range spans {
 		content := value[s.from:s.to]
 		hash, known := b.parts.find(workspace, content)
+		if known {
+			known = b.renewPart(p, hash)
+		}
 		if !known {
 			sum := sha256.Sum256(content)
 			hash = hex.EncodeToString(sum[:])
@@ -180,13 +196,16 @@ func (b *Dir) putParts(ctx context.Context, p identity.Principal, workspace stri
 		if err != nil {
 			return store.Blob{}, false, err
 		}
+		if err := b.renewAll(p, final, blob.Hash); err != nil {
+			return store.Blob{}, false, fmt.Errorf("write blob: %w", err)
+		}
 		return blob, true, b.syncDirs(path.Dir(final))
 	}
 	at := 0
 	for i, s := range spans {
 		if content, unknown := contents[hashes[i]]; unknown {
 			delete(contents, hashes[i])
-			if _, err := b.putBlob(ctx, p, workspace, bytes.NewReader(content), ""); err != nil {
+			if _, err := b.putBlob(ctx, p, workspace, bytes.NewReader(content), "", alone{}); err != nil {
 				return store.Blob{}, false, err
 			}
 			b.parts.addPart(knownPart{workspace, hashes[i], content})
@@ -199,8 +218,31 @@ func (b *Dir) putParts(ctx context.Context, p identity.Principal, workspace stri
 	if err != nil {
 		return store.Blob{}, false, fmt.Errorf("write blob: %w", err)
 	}
-	_, err = b.putBlob(ctx, p, workspace, bytes.NewReader(body), blob.Hash)
+	_, err = b.putBlob(ctx, p, workspace, bytes.NewReader(body), blob.Hash, alone{})
 	return blob, err == nil, err
+}
+
+// renewPart says that a part was put again, and whether it is there.
+func (b *Dir) renewPart(p identity.Principal, hash string) bool {
+	name, err := blobPath(p, hash)
+	return err == nil && b.renew(name) == nil
+}
+
+// renewAll says that a value which is there was put again: the file of it, or the list of its parts with each of them.
+func (b *Dir) renewAll(p identity.Principal, final, hash string) error {
+	if err := b.renew(final); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	list, err := b.readParts(final, hash)
+	if err != nil {
+		return err
+	}
+	for _, one := range list.Parts {
+		if one.Hash != "" && !b.renewPart(p, one.Hash) {
+			return blobError(one.Hash, fs.ErrNotExist)
+		}
+	}
+	return b.renew(final + partsSuffix)
 }
 
 // readParts reads the list of a value's parts.

@@ -1,6 +1,8 @@
 package datadir
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -274,10 +276,46 @@ func (f *watched) look() (shrunk int64, err error) {
 	}
 }
 
+// completeTries and completePause are for a file that is written to while it is looked at: its header may be ahead of its length for a moment.
+const (
+	completeTries = 40
+	completePause = 25 * time.Millisecond
+)
+
+// complete says whether a database file that has become smaller has all of its pages: one that has given back free pages says in its header how many are
+// left, and one that was cut has fewer than that.
+func complete(path string) bool {
+	for try := range completeTries {
+		if try > 0 {
+			time.Sleep(completePause)
+		}
+		if _, now, err := identify(path); err != nil || now.size == 0 {
+			return false // and SQLite must not be asked: it removes the log of a database that is empty
+		}
+		if whole, err := hasAllPages(path); err == nil && whole {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAllPages asks SQLite, which must be the only one to open the file: closing it would let go of all locks that this process has on it.
+func hasAllPages(path string) (whole bool, err error) {
+	var pages, size int64
+	err = look(path, true, func(db *sql.DB) error {
+		return db.QueryRowContext(context.Background(), "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size").Scan(&pages, &size)
+	})
+	if err != nil {
+		return false, err
+	}
+	_, now, err := identify(path)
+	return pages > 0 && now.size >= pages*size, err
+}
+
 // Essential checks the database and its log.
 func (w *Watch) Essential() error {
 	shrunk, err := w.database.look()
-	if err == nil && shrunk >= 0 {
+	if err == nil && shrunk >= 0 && !complete(w.database.path) {
 		err = stopped("the file %s was cut while it was in use", w.database.path)
 	}
 	if err != nil {

@@ -23,7 +23,11 @@ import (
 // version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
 // copied first.
 func Migrate(ctx context.Context, dir, path, loss string) (m Mark, err error) {
-	db, err := sql.Open("sqlite", sqlconn.Address(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
+	settings := []string{"journal_mode(WAL)", "synchronous(FULL)", "secure_delete(ON)"}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		settings = append([]string{mayShrink}, settings...) // before anything is in it
+	}
+	db, err := sql.Open("sqlite", sqlconn.Address(path, "immediate", settings...))
 	if err != nil {
 		return m, err
 	}
@@ -57,11 +61,35 @@ func Migrate(ctx context.Context, dir, path, loss string) (m Mark, err error) {
 		if _, err := p.Up(ctx); err != nil {
 			return m, fmt.Errorf("bring the database up to date: %w", err)
 		}
+		if 0 < has && has < shrinksSince {
+			if err := letShrink(ctx, db); err != nil {
+				return m, err
+			}
+		}
 	}
 	if !fenced {
 		m, err = takeEpoch(ctx, db, dir, loss)
 	}
 	return m, err
+}
+
+// shrinksSince is the version from which on a database can become smaller, and mayShrink the setting that lets it.
+const (
+	shrinksSince = 21
+	mayShrink    = "auto_vacuum(INCREMENTAL)"
+)
+
+// letShrink rewrites a database of an older version, so that it can give back the room of what is removed from it. Where there is no room for that the
+// database stays as it is: what becomes free in it is used again, and the file does not become smaller.
+func letShrink(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, "PRAGMA "+mayShrink)
+	if err == nil {
+		_, err = db.ExecContext(ctx, "VACUUM")
+	}
+	if err != nil && !IsFull(err) {
+		return fmt.Errorf("rewrite the database so that it can become smaller: %w", err)
+	}
+	return nil
 }
 
 // copySuffix stands between the name of a database and the version of a copy of it.

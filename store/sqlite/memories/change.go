@@ -276,19 +276,56 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 			return noMemory(scope)
 		}
 		n = m.n
-		if _, err := w.clearMemory(m); err != nil {
-			return err
-		}
-		if _, err := w.Exec(`DELETE FROM memory_marks WHERE scope = ?`, m.n); err != nil {
-			return err
-		}
-		_, err = w.Exec(`DELETE FROM memory_scopes WHERE n = ?`, m.n)
-		return err
+		return w.removeScope(m)
 	})
 	if err == nil {
 		x.vectors.forget(n)
 	}
 	return err
+}
+
+// RemoveOf removes the memories that belong to one execution, and, if marks says so, what is noted of the changes that it has made in others. It returns the
+// numbers of those that have gone, for [Memories.Gone] once that is on disk.
+func RemoveOf(tx sqlconn.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
+	w := writing{tx}
+	var ids []string
+	if err := tx.Rows(1, func(row []driver.Value) { ids = append(ids, row[0].(string)) },
+		`SELECT id FROM memory_scopes WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`, workspace, execution); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		m, err := w.memoryScope(workspace, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.removeScope(m); err != nil {
+			return nil, err
+		}
+		gone = append(gone, m.n)
+	}
+	if marks { // they begin with the execution, and a character that ids do not have
+		_, err = tx.Exec(`DELETE FROM memory_marks WHERE mark >= ?1 || char(0) AND mark < ?1 || char(1)`, execution)
+	}
+	return gone, err
+}
+
+// removeScope removes a memory with everything in it.
+func (w writing) removeScope(m *memoryScope) error {
+	if _, err := w.clearMemory(m); err != nil {
+		return err
+	}
+	if _, err := w.Exec(`DELETE FROM memory_marks WHERE scope = ?`, m.n); err != nil {
+		return err
+	}
+	_, err := w.Exec(`DELETE FROM memory_scopes WHERE n = ?`, m.n)
+	return err
+}
+
+// Gone says that memories have been removed, and that this is on disk.
+func (x *Memories) Gone(numbers ...int64) {
+	for _, n := range numbers {
+		x.vectors.forget(n)
+	}
 }
 
 // maxPurge bounds what one purge holds up others for.

@@ -54,6 +54,11 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 		if _, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 0`, workspace, d.WorkflowID); err != nil {
 			return err
 		}
+		if d.By != "" {
+			if _, err := w.Exec(`INSERT OR IGNORE INTO deployers (workspace_id, workflow_id, revision, user_id) VALUES (?, ?, ?, ?)`, workspace, d.WorkflowID, d.Revision, d.By); err != nil {
+				return err
+			}
+		}
 		for i := range d.Triggers {
 			t := d.Triggers[i]
 			t.State, t.InForce, t.NextDue = store.TriggerPending, false, 0
@@ -188,6 +193,12 @@ func Remove(w sqlconn.Transaction, workspace, workflow string) error {
 	return err
 }
 
+// Forget takes the senders' ids off the deliveries of a workflow that is deleted. The deliveries stay.
+func Forget(w sqlconn.Transaction, workspace, workflow string) error {
+	_, err := w.Exec(`UPDATE trigger_deliveries SET dedup = '' WHERE workspace_id = ? AND workflow_id = ? AND dedup <> ''`, workspace, workflow)
+	return err
+}
+
 // Preparing implements [store.Triggers].
 func (x *Triggers) Preparing(ctx context.Context, p identity.Principal) ([]store.Deployment, error) {
 	workspace, all, err := store.ScopeAll(p)
@@ -222,6 +233,16 @@ func (x *Triggers) List(ctx context.Context, p identity.Principal, q store.Trigg
 	var page store.TriggerPage
 	page.Triggers, page.Total, err = list(ctx, x.db, "triggers", triggerColumns, f, "workflow_id, node_id, in_force DESC", q.Page, scanTrigger)
 	return page, err
+}
+
+// DeployedBy implements [store.Triggers].
+func (x *Triggers) DeployedBy(ctx context.Context, p identity.Principal, workflow string, revision int64) ([]string, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
+		func(s sqlconn.Scanner) (user string, err error) { return user, s.Scan(&user) }, workspace, workflow, revision)
 }
 
 // InForce implements [store.Triggers].
@@ -276,17 +297,17 @@ func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigg
 	})
 }
 
-const deliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size`
+const deliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size, conversation`
 
 func scanDeliveryLine(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
 	return d, s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
-		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize)
+		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation)
 }
 
 func scanDelivery(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
 	var answer, payload []byte
 	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
-		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &answer, &payload)
+		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation, &answer, &payload)
 	d.Answer, d.Payload = rawOf(answer), rawOf(payload)
 	return d, err
 }
@@ -302,6 +323,9 @@ func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.Tri
 	}
 	var known error // what the transaction has to say and still be kept
 	err = x.db.Write(ctx, func(w sqlconn.Transaction) error {
+		if err := checkInForce(w, workspace, &d, cursor); err != nil {
+			return err
+		}
 		found, err := knownDelivery(w, workspace, &d)
 		if err != nil {
 			return err
@@ -329,7 +353,7 @@ func knownDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDeli
 }
 
 func deliveryWhere(w sqlconn.Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
-	row := make(sqlconn.Record, 17)
+	row := make(sqlconn.Record, 18)
 	found, err := w.Row(row, `SELECT `+deliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
 	if err != nil || !found {
 		return nil, err
@@ -340,10 +364,26 @@ func deliveryWhere(w sqlconn.Transaction, condition string, args ...driver.Value
 
 func insertDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery) error {
 	w.Grow(len(d.Payload) + 512)
-	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason, d.Execution, int64(d.Attempts), d.NextAt,
-		d.ReplayOf, d.AnsweredBy, d.PayloadBlob, d.PayloadSize, []byte(d.Answer), []byte(d.Payload))
+		d.ReplayOf, d.AnsweredBy, d.PayloadBlob, d.PayloadSize, d.Conversation, []byte(d.Answer), []byte(d.Payload))
 	return err
+}
+
+// checkInForce refuses a delivery with a cursor if its trigger is not in force with the same revision any more.
+func checkInForce(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
+	if cursor == nil {
+		return nil
+	}
+	var row [1]driver.Value
+	found, err := w.Row(row[:], `SELECT revision FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND kind = ?`, workspace, d.WorkflowID, d.Node, d.Kind)
+	if err != nil {
+		return err
+	}
+	if !found || row[0].(int64) != d.Revision {
+		return &store.SupersededError{Node: d.Node, Revision: d.Revision}
+	}
+	return nil
 }
 
 func moveCursor(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
@@ -355,9 +395,12 @@ func moveCursor(w sqlconn.Transaction, workspace string, d *store.TriggerDeliver
 	return err
 }
 
-// Admit refuses the start for a delivery that has started something before.
+// Admit refuses the start for a delivery that has started something before, or whose trigger is no longer in force.
 func Admit(w sqlconn.Transaction, workspace string, a *store.Arrival) error {
 	d := &a.Delivery
+	if err := checkInForce(w, workspace, d, a.Cursor); err != nil {
+		return err
+	}
 	if a.Stored {
 		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
 		switch {
@@ -442,7 +485,7 @@ func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store
 	}
 	var f filter
 	f.addCondition("workspace_id = ?", workspace)
-	for _, c := range []struct{ column, value string }{{"workflow_id", q.WorkflowID}, {"node_id", q.Node}, {"kind", q.Kind}, {"execution_id", q.Execution}, {"dedup", q.Key}} {
+	for _, c := range []struct{ column, value string }{{"workflow_id", q.WorkflowID}, {"node_id", q.Node}, {"kind", q.Kind}, {"execution_id", q.Execution}, {"dedup", q.Key}, {"conversation", q.Conversation}} {
 		if c.value != "" {
 			f.addCondition(c.column+" = ? AND "+c.column+" <> ''", c.value)
 		}

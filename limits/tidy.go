@@ -1,0 +1,287 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// What is kept for a while only.
+const (
+	// TidyEvery is how often a server looks for what has had its time.
+	TidyEvery = time.Hour
+	// keptKeys is how long the idempotency key of a start is known, keptMarks how long a repeated change of a memory is recognised, keptExpired how
+	// long invitations and tokens are listed that have expired.
+	keptKeys    = 30 * 24 * time.Hour
+	keptMarks   = 30 * 24 * time.Hour
+	keptExpired = 90 * 24 * time.Hour
+	// youngDelivery is how long a delivery is kept whatever the settings say: its sender may repeat it.
+	youngDelivery = 24 * time.Hour
+	// youngBlob is how long a large value is kept that nothing names: what names it may be about to be written.
+	youngBlob = 5 * time.Minute
+	// spareSpace is which part of the database file may be free: it is used again. Giving it back all the time would only move pages around.
+	spareSpace = 0.1
+	// compactEvery is how often the whole database is read to give back what retention has made free; what is removed on request does not wait for it.
+	compactEvery = 24 * time.Hour
+	// removedAtOnce is how many executions are looked at before others have their turn.
+	removedAtOnce = 100
+)
+
+// Tidy removes what has had its time and gives the room back. Idle is since when a session that was not used has ended. One pass goes on at a time. What was removed
+// counts also when the pass ends with an error.
+func (s *Service) Tidy(ctx context.Context, now time.Time, idle time.Duration, spare float64) (out api.TidyReport, err error) {
+	s.tidying.Lock()
+	defer s.tidying.Unlock()
+	defer func() { s.tell(&out) }()
+	if err := s.expire(ctx, now, idle, &out); err != nil {
+		return out, err
+	}
+	all, err := s.o.Stores.Workspaces.List(ctx, identity.System(""))
+	if err != nil {
+		return out, err
+	}
+	ids := map[string]bool{}
+	for _, w := range all {
+		ids[w.ID] = true
+	}
+	s.mu.Lock()
+	for id := range s.workspaces { // order does not matter: they are sorted
+		ids[id] = true
+	}
+	s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if err := s.retain(ctx, now, identity.System(id), &out); err != nil {
+			return out, err
+		}
+	}
+	for more := true; more; {
+		if more, err = s.o.Stores.Upkeep.Finish(ctx, identity.System("")); err != nil {
+			return out, err
+		}
+	}
+	due, err := s.o.Stores.Upkeep.Unclean(ctx, identity.System(""))
+	if err != nil {
+		return out, err
+	}
+	removed := out.Executions+out.Deliveries+out.Audit+out.Others > 0
+	if due || spare < spareSpace || removed && now.Sub(s.compacted) >= compactEvery {
+		if err := s.o.Stores.Upkeep.Compact(ctx, identity.System(""), spare); err != nil {
+			return out, err
+		}
+		s.compacted = now
+	}
+	space, err := s.o.Stores.Upkeep.Space(ctx, identity.System(""))
+	out.Space = TellSpace(space)
+	return out, err
+}
+
+// TellSpace is what an installation takes up, in the shape of the API.
+func TellSpace(s store.Space) api.Space {
+	return api.Space{DatabaseBytes: s.Database, FreeBytes: s.Free, LogBytes: s.Log, BlobBytes: s.Blobs, CopyBytes: s.Copies, Shrinks: s.Shrinks}
+}
+
+// tell counts what was removed.
+func (s *Service) tell(out *api.TidyReport) {
+	if s.o.Removed == nil {
+		return
+	}
+	for what, n := range map[string]int64{"executions": out.Executions, "deliveries": out.Deliveries, "audit": out.Audit, "blobs": out.Blobs, "others": out.Others} { // order does not matter: each is counted by itself
+		if n > 0 {
+			s.o.Removed(what, n)
+		}
+	}
+}
+
+// expire removes what is over by itself, whatever the settings say.
+func (s *Service) expire(ctx context.Context, now time.Time, idle time.Duration, out *api.TidyReport) error {
+	system := identity.System("")
+	for _, one := range []func() (int, error){
+		func() (int, error) { return s.o.Stores.Keys.Expire(ctx, system, now.Add(-keptKeys).UnixMilli()) },
+		func() (int, error) {
+			return s.o.Stores.Sessions.Expire(ctx, system, now.UnixMilli(), now.Add(-idle).UnixMilli())
+		},
+		func() (int, error) { return s.o.Stores.Upkeep.Expire(ctx, system, now.Add(-keptExpired)) },
+	} {
+		n, err := one()
+		out.Others += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retain removes what a workspace does not keep any longer.
+func (s *Service) retain(ctx context.Context, now time.Time, p identity.Principal, out *api.TidyReport) error {
+	keep := s.Settings(p.Workspace).Retention
+	if keep.Audit == (api.Retained{}) {
+		keep.Audit.Days = int64(s.o.AuditDays)
+	}
+	if err := s.retainExecutions(ctx, now, p, keep.Executions, out); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		into *int64
+		kept api.Retained
+		some func(before int64) (int, error) // a bounded number
+	}{
+		{&out.Others, api.Retained{Days: 1}, func(int64) (int, error) {
+			return s.o.Stores.Memories.Purge(ctx, p, now.UnixMilli(), now.Add(-keptMarks).UnixMilli())
+		}},
+		{&out.Deliveries, keep.Deliveries, func(before int64) (int, error) {
+			return s.o.Stores.Upkeep.RetainDeliveries(ctx, p, before, keep.Deliveries.Count, now.Add(-youngDelivery).UnixMilli())
+		}},
+		{&out.Audit, keep.Audit, func(before int64) (int, error) {
+			return s.o.Stores.Audit.Retain(ctx, p, before, int(keep.Audit.Count), now.UnixMilli())
+		}},
+	} {
+		for n := 1; n > 0 && one.kept != (api.Retained{}); {
+			var err error
+			n, err = one.some(before(now, one.kept.Days))
+			*one.into += int64(n)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	orphans := time.Time{}
+	if keep.BlobDays > 0 {
+		orphans = now.AddDate(0, 0, -int(keep.BlobDays))
+	}
+	n, size, err := s.o.Stores.Upkeep.SweepBlobs(ctx, p, orphans, now.Add(-youngBlob))
+	out.Blobs, out.BlobBytes = out.Blobs+int64(n), out.BlobBytes+size
+	return err
+}
+
+// before is the time that so many days have passed since, in Unix milliseconds; zero days: none.
+func before(now time.Time, days int64) int64 {
+	if days <= 0 {
+		return 0
+	}
+	return now.AddDate(0, 0, -int(days)).UnixMilli()
+}
+
+// reasonRetention is what deliveries say whose executions were not kept any longer.
+const reasonRetention = "execution_removed: the execution was not kept any longer"
+
+// retainExecutions removes executions that have had their time. What something still needs stays, and is looked at again the next time.
+func (s *Service) retainExecutions(ctx context.Context, now time.Time, p identity.Principal, keep api.Retained, out *api.TidyReport) error {
+	if keep == (api.Retained{}) {
+		return nil
+	}
+	for again := true; again; {
+		again = false // one that shared its past with another may go once that has gone
+		for after := int64(0); ; {
+			ids, next, err := s.o.Stores.Upkeep.Removable(ctx, p, store.RetentionQuery{Before: before(now, keep.Days), Keep: keep.Count, After: after, Limit: removedAtOnce})
+			if err != nil {
+				return err
+			}
+			removed := int64(0)
+			kept := false
+			for _, id := range ids {
+				r, err := s.remove(ctx, p, store.Removal{Execution: id, Reason: reasonRetention})
+				switch {
+				case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound):
+					kept = true
+				case err != nil:
+					return err
+				default:
+					removed += r.Executions
+				}
+			}
+			out.Executions += removed
+			again = again || kept && removed > 0
+			if removed > 0 {
+				if err := s.enter(ctx, p, "execution.retain", map[string]any{"removed": removed, "days": keep.Days, "count": keep.Count}); err != nil {
+					return err
+				}
+			}
+			if after = next; after == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// remove removes an execution and tells who keeps something of it at hand.
+func (s *Service) remove(ctx context.Context, p identity.Principal, r store.Removal) (store.Removed, error) {
+	removed, err := s.o.Stores.Upkeep.Remove(ctx, p, r)
+	if s.o.Gone != nil && len(removed.IDs) > 0 {
+		s.o.Gone(p.Workspace, removed.IDs)
+	}
+	return removed, err
+}
+
+// enter writes what was removed into the audit log.
+func (s *Service) enter(ctx context.Context, p identity.Principal, action string, detail any) error {
+	return s.o.Stores.Audit.Enter(ctx, p, store.AuditEntry{Time: s.o.Now().UnixMilli(), User: p.User, Action: action, Object: "execution", Detail: store.AuditDetail(detail)})
+}
+
+// Nudge lets the next pass of [Service.Keep] begin at once.
+func (s *Service) Nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is known
+	}
+}
+
+// Keep tidies from time to time until the context ends. What fails is tried again the next time.
+func (s *Service) Keep(ctx context.Context, idle time.Duration) {
+	tick := time.NewTicker(TidyEvery)
+	defer tick.Stop()
+	for {
+		out, err := s.Tidy(ctx, s.o.Now(), idle, spareSpace)
+		removed := out.Executions + out.Deliveries + out.Audit + out.Blobs + out.Others
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.o.Log.Warn("what has had its time could not be removed", "error", err)
+		case removed > 0:
+			s.o.Log.Info("removed what has had its time", "executions", out.Executions, "deliveries", out.Deliveries, "audit", out.Audit, "blobs", out.Blobs, "others", out.Others)
+		}
+		select {
+		case <-tick.C:
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Delete removes an execution on request, with everything that is kept of it. What it leaves in the free parts of files goes with the next pass, which begins
+// at once; large values that were put lately go some minutes later.
+func (s *Service) Delete(ctx context.Context, p identity.Principal, id, reason string) (store.Removed, error) {
+	removed, err := s.remove(ctx, p, store.Removal{Execution: id, Traces: true, Reason: reason})
+	if err != nil {
+		return removed, err
+	}
+	for more := true; more && err == nil; {
+		more, err = s.o.Stores.Upkeep.Finish(store.WithoutEntries(ctx), identity.System(""))
+	}
+	if s.o.Removed != nil {
+		s.o.Removed("executions", removed.Executions)
+	}
+	s.Nudge()
+	time.AfterFunc(youngBlob+time.Minute, s.Nudge)
+	return removed, err
+}
+
+// errQuota is an error of a quota: trying again helps once there is room.
+func errQuota(code fault.Code, wait time.Duration, format string, args ...any) *fault.Error {
+	err := fault.Newf(code, format, args...)
+	err.Retryable = true
+	if wait > 0 {
+		err = err.With("retry_after", seconds(wait))
+	}
+	return err
+}
+
+// seconds is a time in whole seconds, rounded up.
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }

@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tandem/credential"
+	"tandem/fault"
+)
+
+// accountFields are what the credentials of services with a token consist of, all types together.
+type accountFields struct {
+	Token    string `json:"token"`
+	Key      string `json:"key"`
+	Email    string `json:"email"`
+	Version  string `json:"notion_version"`
+	URL      string `json:"url"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	BaseURL  string `json:"base_url"`
+}
+
+func readAccount(c credential.Opened) (f accountFields, err error) {
+	if json.Unmarshal(c.Data, &f) != nil {
+		return f, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	}
+	return f, nil
+}
+
+// checkGitLab and those that follow ask whose account it is.
+func checkGitLab(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	f, err := readAccount(c)
+	if err != nil {
+		return "", err
+	}
+	var who struct {
+		Username string `json:"username"`
+	}
+	base := strings.TrimSuffix(strings.TrimRight(f.BaseURL, "/"), "/api/v4")
+	err = credential.AskGet(ctx, out.HTTP, "GitLab", "token", base, "https://gitlab.com", "/api/v4/user", &who, "Private-Token", f.Token)
+	return "GitLab knows the token as " + who.Username, err
+}
+
+func checkJira(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	f, err := readAccount(c)
+	if err != nil {
+		return "", err
+	}
+	login := "Bearer " + f.Token
+	if f.Email != "" {
+		login = basic(f.Email, f.Token)
+	}
+	var who struct {
+		Name string `json:"displayName"`
+	}
+	err = credential.AskGet(ctx, out.HTTP, "Jira", "token", f.BaseURL, "", "/rest/api/2/myself", &who, "Authorization", login)
+	return "Jira knows the token as " + who.Name, err
+}
+
+func checkTrello(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	f, err := readAccount(c)
+	if err != nil {
+		return "", err
+	}
+	var who struct {
+		Username string `json:"username"`
+	}
+	// In a header, so that no address holds them.
+	login := `OAuth oauth_consumer_key="` + url.QueryEscape(f.Key) + `", oauth_token="` + url.QueryEscape(f.Token) + `"`
+	err = credential.AskGet(ctx, out.HTTP, "Trello", "key or token", f.BaseURL, "https://api.trello.com", "/1/members/me", &who, "Authorization", login)
+	return "Trello knows the token as " + who.Username, err
+}
+
+func checkNotion(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	f, err := readAccount(c)
+	if err != nil {
+		return "", err
+	}
+	var who struct {
+		Name string `json:"name"`
+	}
+	base := strings.TrimSuffix(strings.TrimRight(f.BaseURL, "/"), "/v1")
+	err = credential.AskGet(ctx, out.HTTP, "Notion", "token", base, "https://api.notion.com", "/v1/users/me", &who, "Authorization", "Bearer "+f.Token, "Notion-Version", cmp.Or(f.Version, "2022-06-28"))
+	return "Notion knows the token as " + who.Name, err
+}
+
+// checkCalDAV asks for the properties of the calendar itself, and for none of its entries.
+func checkCalDAV(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
+	f, err := readAccount(c)
+	if err != nil {
+		return "", err
+	}
+	r, err := http.NewRequestWithContext(ctx, "PROPFIND", f.URL, strings.NewReader(`<?xml version="1.0"?><propfind xmlns="DAV:"><prop><displayname/></prop></propfind>`))
+	if err != nil {
+		return "", fault.New(fault.CredentialInvalid, "the url in the credential cannot be used; write it like https://host/calendar/")
+	}
+	r.Header.Set("Depth", "0")
+	r.Header.Set("Content-Type", "application/xml")
+	r.Header.Set("Authorization", basic(f.Username, f.Password))
+	return "the calendar lets " + f.Username + " in", credential.Ask(ctx, out.HTTP, "the calendar server", "user name or password", r, nil)
+}
+
+func basic(name, secret string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+secret))
+}

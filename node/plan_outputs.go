@@ -1,0 +1,44 @@
+package node
+
+import (
+	"slices"
+	"strings"
+
+	"tandem/dataflow"
+	"tandem/payload"
+	"tandem/workflow"
+)
+
+// checkOutputs warns of names in output_params that the output of the node never has: none of them becomes a name of the execution's data.
+// It knows only kinds that tell all fields of all their outputs.
+func (p *Planning) checkOutputs(about *About, published bool) {
+	names, err := dataflow.ParamNames(p.node.OutputParams)
+	if err != nil || len(names) == 0 || published || p.Templated() {
+		return
+	}
+	fields := []string{}
+	for _, key := range about.Keys {
+		if len(key.Fields) == 0 || key.Name == AnyKey {
+			return
+		}
+		fields = append(fields, key.Name) // of a node that produces several keys, they are the fields of its output
+		for _, f := range key.Fields {
+			name := f.Name
+			if i := strings.IndexAny(name, ".["); i >= 0 {
+				name = name[:i]
+			}
+			if name == AnyKey || name == "" {
+				return
+			}
+			fields = append(fields, name)
+		}
+	}
+	if p.OnError == workflow.OnErrorDefault || len(fields) == 0 {
+		return
+	}
+	for _, name := range names {
+		if !slices.Contains(fields, name) && !p.Full() {
+			p.Warn(workflow.ProblemConfig, payload.JoinKey("output_params", name), "%s has no field %q in its output, so that no such name is written%s", p.node.Kind(), name, p.Suggest(name, fields))
+		}
+	}
+}

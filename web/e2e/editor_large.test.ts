@@ -1,0 +1,132 @@
+import type { Page } from "playwright-core"
+import { expect, test } from "vitest"
+import { world } from "./tandem"
+
+const { tandem, open, quiet } = world()
+
+/**
+ * No piece of the page's work may take the processor longer than this, in milliseconds. It is the time of the processor and not that of the clock, which other tests that run at the
+ * same time make longer. They make that of the processor somewhat longer, too: FIGURES=1 is for a machine that does nothing else.
+ */
+const most = process.env.FIGURES ? 100 : 160
+
+/** large is a workflow with many nodes: chains of steps and conditions. */
+function large(name: string, n: number): string {
+  const nodes = ["  - id: n0\n    description: Starts.\n    type: TRIGGER\n    subtype: MANUAL"]
+  const connections: string[] = []
+  for (let i = 1; i < n; i++) {
+    const decides = i % 7 === 4
+    nodes.push(`  # Step ${i}.\n  - id: n${i}\n    description: ${decides ? "Decides" : `Step ${i}`}.\n    type: ${decides ? "FLOW" : "CALL"}\n    subtype: ${decides ? "IF" : "EMPTY"}\n    configurations:\n      ${decides ? `condition_expression: input.x > ${i}` : "pass_through: true"}`)
+    const from = Math.max(0, i - 1 - ((i - 1) % 5))
+    connections.push(`  - {from_node: n${from}, to_node: n${i}${from % 7 === 4 ? ', output_key: "true"' : ""}}`)
+  }
+  return `metadata:\n  name: ${name}\nnodes:\n${nodes.join("\n")}\nconnections:\n${connections.join("\n")}\n`
+}
+
+type Event = { name: string; ph: string; pid: number; tid: number; dur?: number; tdur?: number; args: { name?: string } }
+
+/** figures does something and tells how long the longest task of the page took the processor, and the clock, while it was done. */
+async function figures(page: Page, nodes: number, what: string, act: () => Promise<unknown>): Promise<number> {
+  const browser = page.context().browser()!
+  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] })
+  try {
+    await act()
+  } catch (error) {
+    await browser.stopTracing()
+    throw error
+  }
+  // What was put off until the page is idle belongs to it.
+  await page.evaluate(() => new Promise((done) => requestIdleCallback(() => setTimeout(done), { timeout: 2_000 })))
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: Event[] }
+  const main = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}.${e.tid}`))
+  const tasks = traceEvents.filter((e) => e.name === "RunTask" && main.has(`${e.pid}.${e.tid}`) && e.tdur !== undefined)
+  expect(tasks.length).toBeGreaterThan(0)
+  const longest = tasks.reduce((a, b) => (a.tdur! > b.tdur! ? a : b))
+  console.info(`${nodes} nodes, ${what}: longest task ${Math.round(longest.tdur! / 1000)} ms of the processor (${Math.round(longest.dur! / 1000)} ms by the clock), ${tasks.filter((t) => t.tdur! > 50_000).length} over 50 ms`)
+  return longest.tdur! / 1000
+}
+
+async function middle(page: Page, selector: string) {
+  const box = await page.locator(selector).boundingBox()
+  return { x: box!.x + box!.width / 2, y: box!.y + box!.height / 2 }
+}
+
+test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task", async (n) => {
+  const { workflow } = await tandem.api<{ workflow: { id: string } }>("POST", "/workflows", large(`large_${n}`, n))
+  const page = await open(`/workflows/${workflow.id}`)
+  await page.locator(".react-flow__node").first().waitFor()
+  await page.getByRole("button", { name: "No problems found" }).waitFor()
+  const longest: Record<string, number> = {}
+  const measure = async (what: string, act: () => Promise<unknown>) => {
+    longest[what] = await figures(page, n, what, act)
+  }
+  await page.mouse.move(500, 300)
+  await figures(page, n, "zooming", async () => {
+    for (let i = 0; i < 6; i++) await page.mouse.wheel(0, -120)
+  })
+  await measure("panning", async () => {
+    await page.mouse.move(430, 700)
+    await page.mouse.down()
+    for (let i = 0; i < 40; i++) await page.mouse.move(430 + 8 * (i % 20), 700 - 5 * (i % 17))
+    await page.mouse.up()
+  })
+  // All nodes are in view, which is the hardest.
+  await figures(page, n, "showing all", () => page.getByRole("button", { name: "Show all" }).click())
+  await page.locator(".react-flow__pane").click({ position: { x: 20, y: 20 } })
+  await page.keyboard.press("/")
+  await page.getByRole("combobox", { name: /What should happen/ }).fill("empty")
+  await page.getByRole("option", { name: /^Empty/ }).first().waitFor()
+  await measure("adding a node", async () => {
+    await page.keyboard.press("Enter")
+    await page.getByText(/Changes not saved yet/).waitFor()
+    await page.getByRole("complementary", { name: "Node step" }).getByRole("tab", { name: "General" }).waitFor()
+  })
+  await page.getByRole("tab", { name: "General" }).click()
+  const field = page.getByRole("complementary").getByRole("textbox", { name: /^Description/ })
+  await field.click()
+  await measure("typing in a form", () => field.pressSequentially("What it does", { delay: 30 }))
+  await page.keyboard.press("Escape")
+  await page.getByRole("complementary").waitFor({ state: "detached" })
+  await page.context().close()
+  quiet()
+
+  // Near enough to take hold of one.
+  const near = await open(`/workflows/${workflow.id}?node=n1`)
+  await near.getByRole("complementary", { name: "Node n1" }).waitFor()
+  await near.keyboard.press("Escape")
+  await near.getByRole("complementary").waitFor({ state: "detached" })
+  await near.getByRole("button", { name: "No problems found" }).waitFor()
+  const measureNear = async (what: string, act: () => Promise<unknown>) => {
+    longest[what] = await figures(near, n, what, act)
+  }
+  const at = await middle(near, '.react-flow__node[data-id="n1"]')
+  await measureNear("moving a node", async () => {
+    await near.mouse.move(at.x, at.y)
+    await near.mouse.down()
+    for (let i = 1; i <= 15; i++) await near.mouse.move(at.x + 4 * i, at.y - 6 * i)
+    await near.mouse.up()
+    await near.getByText(/Changes not saved yet/).waitFor()
+  })
+  await near.keyboard.press("Escape")
+  const from = await middle(near, '.react-flow__node[data-id="n1"] .react-flow__handle-right')
+  const to = await middle(near, '.react-flow__node[data-id="n2"]')
+  const other = near.locator('.react-flow__edge[data-id="n1-result-n2"]')
+  await measureNear("connecting two", async () => {
+    await near.mouse.move(from.x, from.y)
+    await near.mouse.down()
+    for (let i = 1; i <= 10; i++) await near.mouse.move(from.x + ((to.x - from.x) * i) / 10, from.y + ((to.y - from.y) * i) / 10)
+    await near.mouse.up()
+    await other.waitFor({ state: "attached" })
+  })
+  await measureNear("undoing it", async () => {
+    await near.keyboard.press("Control+z")
+    await other.waitFor({ state: "detached" })
+  })
+  await near.getByRole("button", { name: "Show the text beside the canvas" }).click()
+  await near.getByRole("textbox", { name: "Text of the workflow (YAML)" }).locator(".cm-line", { hasText: "Step 1." }).last().click()
+  await near.keyboard.press("End")
+  await measureNear("typing in the text", () => near.keyboard.type(" And more", { delay: 30 }))
+  expect(Object.entries(longest).filter(([, ms]) => ms > most)).toEqual([])
+  await near.context().close()
+  quiet()
+})

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest"
+import { accessible } from "./axe"
+import { world } from "./tandem"
+
+const { tandem, open, quiet } = world()
+
+test("the login link logs in once and leaves nothing in the address bar", async () => {
+  const page = await open(`/login#token=${tandem.token}`, { token: null })
+  await page.getByRole("navigation", { name: "Places" }).waitFor()
+  expect(page.url()).toBe(tandem.url + "/")
+  quiet()
+})
+
+test("who is not logged in comes back to where they wanted to go", async () => {
+  const page = await open("/executions?status=ERROR", { token: null })
+  await page.waitForURL(/\/login\?next=/)
+  await page.getByLabel("Token").fill(tandem.token)
+  await page.getByRole("button", { name: "Log in" }).click()
+  await page.waitForURL(tandem.url + "/executions?status=ERROR")
+})
+
+test("the language follows the browser and can be switched", async () => {
+  const page = await open("/", { locale: "zh-CN" })
+  await page.getByRole("link", { name: "工作流" }).waitFor()
+  await page.getByRole("button", { name: "您的账户" }).click()
+  await page.getByRole("menuitem", { name: "English" }).click()
+  await page.getByRole("link", { name: "Workflows" }).waitFor()
+  expect(await page.locator("html").getAttribute("lang")).toBe("en")
+  await page.reload()
+  await page.getByRole("link", { name: "Workflows" }).waitFor()
+  quiet()
+})
+
+test("the question mark shows all keys, and is a sign where somebody writes", async () => {
+  const page = await open("/workflows")
+  await page.getByRole("heading", { name: "Workflows" }).waitFor()
+  await page.keyboard.press("?")
+  const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" })
+  await sheet.getByRole("region", { name: "On the canvas" }).getByText("Add a node").waitFor()
+  await accessible(page)
+  await page.keyboard.press("Escape")
+  await sheet.waitFor({ state: "detached" })
+  await page.keyboard.press("Control+k")
+  const box = page.getByRole("dialog").getByRole("combobox")
+  await box.press("?")
+  expect([await box.inputValue(), await sheet.count()]).toEqual(["?", 0])
+  quiet()
+})

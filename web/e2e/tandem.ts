@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { afterAll, afterEach, beforeAll, expect, inject } from "vitest"
+
+const root = join(import.meta.dirname, "..", "..")
+
+async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const s = createServer()
+    s.once("error", reject)
+    s.listen(0, "127.0.0.1", () => {
+      const { port } = s.address() as { port: number }
+      s.close(() => resolve(port))
+    })
+  })
+}
+
+/** Tandem is a server of its own with a data directory of its own. */
+export class Tandem {
+  readonly dir = mkdtempSync(join(tmpdir(), "tandem-e2e-data-"))
+  port = 0
+  token = ""
+  private process?: ChildProcess
+  private said = ""
+
+  get url() {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  /** start starts the server and waits until it is ready. The first start shows the token of the admin. */
+  async start(...flags: string[]) {
+    if (!this.port) this.port = await freePort()
+    this.said = ""
+    const p = spawn(inject("tandem"), ["serve", "--addr", `127.0.0.1:${this.port}`, "--data", this.dir, ...flags], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+    this.process = p
+    p.stdout.on("data", (d: Buffer) => (this.said += d))
+    p.stderr.on("data", (d: Buffer) => (this.said += d))
+    for (;;) {
+      if (p.exitCode !== null) throw new Error(`tandem ended with ${p.exitCode}:\n${this.said}`)
+      const ready = await fetch(this.url + "/readyz").then(
+        (r) => r.ok,
+        () => false,
+      )
+      // It answers a moment before it has printed the token.
+      const token = /^\s*(tdm_\S+)\s*$/m.exec(this.said)?.[1]
+      if (token) this.token = token
+      if (ready && this.token) break
+      await new Promise((done) => setTimeout(done, 50))
+    }
+  }
+
+  /** kill ends the process as a crash would. */
+  async kill(signal: NodeJS.Signals = "SIGKILL") {
+    const p = this.process
+    if (!p || p.exitCode !== null || p.signalCode !== null) return
+    const gone = new Promise((done) => p.once("exit", done))
+    p.kill(signal)
+    await gone
+  }
+
+  /** api calls the API as the admin and returns what it answers. */
+  async api<T = Record<string, unknown>>(method: string, path: string, body?: unknown, token = this.token): Promise<T> {
+    const text = typeof body === "string"
+    const answer = await fetch(this.url + "/api/v1" + path, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "Content-Type": text ? "application/yaml" : "application/json" }) },
+      body: body === undefined ? undefined : text ? body : JSON.stringify(body),
+    })
+    const said = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${said}`)
+    return (said ? JSON.parse(said) : {}) as T
+  }
+
+  async end() {
+    await this.kill("SIGTERM")
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+}
+
+const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+/** follow goes to an address within the page, as a link in it does: nothing is loaded once more but what the address needs. */
+export async function follow(page: Page, address: string) {
+  await page.evaluate((to) => {
+    history.pushState(null, "", to)
+    dispatchEvent(new PopStateEvent("popstate", { state: null }))
+  }, address)
+}
+
+/**
+ * world gives a test file a server and a browser. Every page that it opens is watched: an error or a warning on the console, or a request to
+ * anywhere else, fails the test that calls `quiet`, and the file at its end.
+ */
+export function world(options: { flags?: string[] } = {}) {
+  const tandem = new Tandem()
+  const noises: string[] = []
+  const contexts: BrowserContext[] = []
+  let browser: Browser
+  beforeAll(async () => {
+    await tandem.start(...(options.flags ?? []))
+    browser = await chromium.launch({ executablePath: inject("chromium"), args: flags })
+  })
+  // A page that stays open goes on asking the server and drawing, beside every test that comes after it.
+  afterEach(async () => {
+    await Promise.all(contexts.splice(0).map((c) => c.close()))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await tandem.end()
+    expect(noises).toEqual([])
+  })
+  /** open opens a page, which is closed when the test ends; it is logged in unless `token` is null. */
+  const open = async (path = "/", { token = tandem.token, ...context }: BrowserContextOptions & { token?: string | null } = {}): Promise<Page> => {
+    const c: BrowserContext = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 800 }, baseURL: tandem.url, ...context })
+    contexts.push(c)
+    const page = await c.newPage()
+    watch(page)
+    if (token) {
+      const answer = await c.request.post(tandem.url + "/api/v1/sessions", { headers: { Authorization: `Bearer ${token}` } })
+      expect(answer.status()).toBe(201)
+    }
+    await page.goto(path)
+    return page
+  }
+  const watch = (page: Page) => {
+    page.on("console", (m) => {
+      // The browser itself says that a request failed, which is what happens while a server is away; the page has to cope with it.
+      if ((m.type() === "error" || m.type() === "warning") && !/Failed to load resource|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE/.test(m.text())) noises.push(`${page.url()}: ${m.text()}`)
+    })
+    page.on("pageerror", (e) => noises.push(`${page.url()}: ${e.stack ?? e.message}`))
+    page.on("request", (r) => {
+      if (!r.url().startsWith(tandem.url) && !/^(data|blob):/.test(r.url())) noises.push(`${page.url()} asks for ${r.url()}`)
+    })
+  }
+  /** quiet fails when a page of this file has made a noise so far. */
+  const quiet = () => expect(noises).toEqual([])
+  return { tandem, open, quiet }
+}

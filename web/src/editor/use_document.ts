@@ -1,0 +1,122 @@
+import { useCallback, useEffect, useRef, useState } from "react"
+import { dropDraft, keepDraft, readDraft } from "./draft"
+import { begin, change, checked, edited, type History, put, redo, undo } from "./history"
+import type { Plain } from "./rewrite"
+
+/** Base is what the server has: the text of a revision. Revision 0 is a workflow that is not there yet. */
+export type Base = { text: string; revision: number }
+
+/** Document is what an editor works on: the text, its past, and how it differs from what the server has. */
+export type Doc = {
+  history: History
+  base: Base
+  dirty: boolean
+  /** A draft of an earlier visit was taken up again, made at this time. */
+  restored?: number
+  /** The draft was made from another revision than the server has now. */
+  stale: boolean
+  /** The browser has no room for drafts: what is typed is lost when the page is closed. */
+  homeless: boolean
+  type: (text: string) => void
+  edit: (change: (value: Plain) => Plain, by?: string) => void
+  undo: () => void
+  redo: () => void
+  /** The text was saved as this revision, or another revision is taken as the one to compare with. */
+  rebase: (base: Base) => void
+  /** Begins anew with a text, which can be undone. */
+  replace: (text: string) => void
+  forget: () => void
+}
+
+// What a workflow went through before it had an address: the page of that address goes on with it.
+let handed: { id: string; history: History; revision: number } | undefined
+
+/** handOver keeps the past of a document for the page that opens next, if it is that of this id. */
+export function handOver(id: string, history: History, revision: number) {
+  handed = { id, history, revision }
+}
+
+// The server may tell the same in other words than those that were saved; these stay.
+function takeOver(id: string, { revision }: Base): { history: History; restored?: undefined; base: Base } | undefined {
+  const given = handed
+  if (given?.id !== id) return undefined
+  handed = undefined
+  return given.revision === revision ? { history: given.history, base: { text: given.history.now.text, revision } } : undefined
+}
+
+/**
+ * useDocument holds the text of a workflow while it is edited. Everything typed is kept in the browser at once, so that a reload, a crash or a server that is away
+ * loses nothing.
+ */
+export function useDocument(id: string, first: Base): Doc {
+  const [start] = useState(() => {
+    const given = takeOver(id, first)
+    if (given) return given
+    const draft = readDraft(id)
+    const use = draft && draft.text !== first.text ? draft : undefined
+    if (draft && !use) dropDraft(id)
+    return { history: begin(use ? use.text : first.text), restored: use?.at, base: use && use.revision !== first.revision ? { text: use.base, revision: use.revision } : first }
+  })
+  const [history, setHistory] = useState(start.history)
+  const [base, setBase] = useState<Base>(start.base)
+  const [restored, setRestored] = useState(start.restored)
+  const [homeless, setHomeless] = useState(false)
+  const text = history.now.text
+  const dirty = text !== base.text
+
+  // Drafts are written when somebody pauses for a moment, and at the latest when the page goes away.
+  const pending = useRef<(() => void) | undefined>(undefined)
+  useEffect(() => {
+    const write = () => {
+      pending.current = undefined
+      if (dirty) setHomeless(!keepDraft(id, { text, revision: base.revision, base: base.text, at: Date.now() }))
+      else dropDraft(id)
+    }
+    pending.current = write
+    const timer = setTimeout(write, 150)
+    return () => clearTimeout(timer)
+  }, [id, text, dirty, base])
+  useEffect(() => {
+    const flush = () => pending.current?.()
+    addEventListener("pagehide", flush)
+    document.addEventListener("visibilitychange", flush)
+    return () => {
+      flush()
+      removeEventListener("pagehide", flush)
+      document.removeEventListener("visibilitychange", flush)
+    }
+  }, [])
+
+  // What cannot be read by itself is read with all the rest when somebody pauses.
+  const { unsure } = history.now
+  useEffect(() => {
+    if (!unsure) return
+    const timer = setTimeout(() => setHistory(checked), 400)
+    return () => clearTimeout(timer)
+  }, [unsure, text])
+
+  const edit = useCallback((act: (value: Plain) => Plain, by = "") => {
+    setHistory((h) => (h.now.broken ? h : put(h, edited(h.now, act(h.now.value)), by)))
+  }, [])
+  return {
+    history,
+    base,
+    dirty,
+    restored,
+    stale: base.revision !== first.revision,
+    homeless,
+    type: useCallback((next: string) => setHistory((h) => change(h, next, "text")), []),
+    edit,
+    undo: useCallback(() => setHistory(undo), []),
+    redo: useCallback(() => setHistory(redo), []),
+    rebase: useCallback((next: Base) => {
+      setBase(next)
+      setRestored(undefined)
+    }, []),
+    replace: useCallback((next: string) => setHistory((h) => change(h, next, "replace")), []),
+    forget: useCallback(() => {
+      setRestored(undefined)
+      dropDraft(id)
+    }, [id]),
+  }
+}

@@ -1,0 +1,65 @@
+import react from "@vitejs/plugin-react"
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
+import type { Plugin } from "vite"
+import { defineConfig } from "vitest/config"
+import { outline } from "./src/docs/outline.ts"
+
+const here = fileURLToPath(new URL(".", import.meta.url))
+
+// compressed keeps the assets as they are sent: the binary has one copy of each, and the server compresses nothing.
+function compressed(): Plugin {
+  return {
+    name: "tandem-compressed",
+    apply: "build",
+    closeBundle() {
+      const dir = join(here, "dist", "assets")
+      for (const name of readdirSync(dir, { recursive: true, encoding: "utf8" })) {
+        const file = join(dir, name)
+        if (!statSync(file).isFile() || !/\.(js|css|svg|json)$/.test(name)) continue
+        writeFileSync(file + ".gz", gzipSync(readFileSync(file), { level: 9 }))
+        rmSync(file)
+      }
+    },
+  }
+}
+
+// documents lists the documents of the product with their headings, so that they are found without being loaded. Their texts are loaded one by one.
+function documents(): Plugin {
+  const name = "virtual:documents"
+  return {
+    name: "tandem-documents",
+    resolveId: (id) => (id === name ? "\0" + name : undefined),
+    load(id) {
+      if (id !== "\0" + name) return
+      const dir = join(here, "..", "docs")
+      const found = readdirSync(dir, { recursive: true, encoding: "utf8" })
+        .filter((file) => /^(zh\/|decisions\/)?[\w-]+\.md$/.test(file))
+        .sort()
+      return `export default ${JSON.stringify(found.map((file) => ({ name: file.replace(/\.md$/, ""), ...outline(readFileSync(join(dir, file), "utf8")) })))}`
+    },
+  }
+}
+
+const server = process.env.TANDEM_URL ?? "http://127.0.0.1:8080"
+const proxied = ["/api", "/login", "/openapi", "/respond", "/forms", "/chat", "/run"]
+
+export default defineConfig({
+  plugins: [react(), compressed(), documents()],
+  resolve: { alias: { "@": join(here, "src") } },
+  // Browsers of 2024 know light-dark(); for older ones it would be rewritten into something that only works where the style sheet itself sets color-scheme.
+  build: { outDir: "dist", assetsInlineLimit: 0, sourcemap: false, chunkSizeWarningLimit: 800, cssTarget: ["chrome123", "firefox120", "safari17.5"] },
+  // `npx vite` while the UI is worked on: the API is that of a running server.
+  server: { fs: { allow: [here, join(here, "..", "docs")] }, proxy: Object.fromEntries(proxied.map((path) => [path, { target: server, ws: true }])) },
+  test: {
+    projects: [
+      { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"], environment: "jsdom" } },
+      {
+        extends: true,
+        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 2 },
+      },
+    ],
+  },
+})
