@@ -342,6 +342,36 @@ test("a connection opens: its output and the function that changes what it carri
   quiet()
 })
 
+test("what somebody types while a new workflow is saved for the first time is still there at its address", async () => {
+  const page = await open("/workflows/new")
+  await page.getByRole("button", { name: "Manual trigger" }).click()
+  await card(page, "start").click()
+  await page.getByLabel("Name of the workflow").fill("typed_on")
+  await page.getByLabel("Name of the workflow").press("Enter")
+  let release = () => {}
+  const held = new Promise<void>((done) => (release = done))
+  const asked = page.waitForRequest((r) => r.method() === "POST" && r.url().endsWith("/api/v1/workflows"))
+  await page.route("**/api/v1/workflows", async (route) => {
+    if (route.request().method() === "POST") await held
+    await route.continue()
+  })
+  await page.getByRole("button", { name: "Save", exact: true }).click()
+  await asked
+  await describe(page, "Typed while it was saved.")
+  release()
+  await page.waitForURL(/typed-on/)
+  await page.getByText(/Changes not saved yet/).waitFor()
+  await card(page, "start").click()
+  await page.getByRole("tab", { name: "General" }).click()
+  await expect.poll(() => said(page)).toBe("Typed while it was saved.")
+  // It is a draft of that workflow, and the next new one begins with nothing.
+  await page.reload()
+  await page.getByText(/Changes not saved yet/).waitFor()
+  await page.goto("/workflows/new")
+  await page.getByText("What starts this workflow?").waitFor()
+  quiet()
+})
+
 test("a new workflow keeps what can be undone when it gets its address, and one may be called new", async () => {
   const page = await open("/workflows/new")
   await page.getByRole("button", { name: "Manual trigger" }).click()

@@ -4,13 +4,10 @@ import { accessible } from "./axe"
 import { addWorkflows, hostile, run, SlowModel } from "./executions_world"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"] })
+const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"], prepare: (tandem) => addWorkflows(tandem, "buying", "outer", "slow", "evil", "writer") })
 const model = new SlowModel()
 
-beforeAll(async () => {
-  await addWorkflows(tandem, "buying", "outer", "slow", "evil", "writer")
-  await model.start()
-})
+beforeAll(() => model.start())
 afterAll(() => model.end())
 
 type Listed = { activation_id: string; status: string }

@@ -1,11 +1,9 @@
 import type { Page } from "playwright-core"
-import { beforeAll, expect, test } from "vitest"
+import { expect, test } from "vitest"
 import { addWorkflows, run } from "./executions_world"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world()
-
-beforeAll(() => addWorkflows(tandem, "many", "large"))
+const { tandem, open, quiet } = world({ prepare: (tandem) => addWorkflows(tandem, "many", "large") })
 
 /** No piece of the page's work may take longer than this, in milliseconds, on a machine that is busy with many other tests. How long it took is written to the console. */
 const freeze = 2_000

@@ -6,9 +6,18 @@ import { accessible } from "./axe"
 import { answerOf, ask, ended } from "./questions"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"] })
-
 const secret = randomBytes(32).toString("hex")
+let bob = ""
+
+const { tandem, open, quiet } = world({
+  flags: ["--http-allow", "127.0.0.1"],
+  prepare: async (tandem) => {
+    await tandem.api("POST", "/users", { id: "bob", name: "bob", roles: ["approver"] })
+    bob = (await tandem.api<{ secret: string }>("POST", "/users/bob/tokens", { name: "e2e" })).secret
+    await tandem.api("POST", "/credentials", { name: "hook", type: "webhook_secret", data: { secret } })
+  },
+})
+
 const asked = new Map<string, (callback: string) => void>()
 const callbacks = new Map<string, string>()
 
@@ -26,13 +35,8 @@ const program = createServer((request, response) => {
   })
 })
 
-let bob = ""
-
 beforeAll(async () => {
   await new Promise<void>((done) => program.listen(0, "127.0.0.1", done))
-  await tandem.api("POST", "/users", { id: "bob", name: "bob", roles: ["approver"] })
-  bob = (await tandem.api<{ secret: string }>("POST", "/users/bob/tokens", { name: "e2e" })).secret
-  await tandem.api("POST", "/credentials", { name: "hook", type: "webhook_secret", data: { secret } })
 })
 
 afterAll(() => {

@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core"
-import { afterAll, afterEach, beforeAll, expect, inject } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest"
 
 const root = join(import.meta.dirname, "..", "..")
 
@@ -21,7 +21,7 @@ async function freePort(): Promise<number> {
 
 /** Tandem is a server of its own with a data directory of its own. */
 export class Tandem {
-  readonly dir = mkdtempSync(join(tmpdir(), "tandem-e2e-data-"))
+  dir = mkdtempSync(join(tmpdir(), "tandem-e2e-data-"))
   port = 0
   token = ""
   private process?: ChildProcess
@@ -79,9 +79,16 @@ export class Tandem {
     await this.kill("SIGTERM")
     rmSync(this.dir, { recursive: true, force: true })
   }
+
+  /** renew ends the server and forgets everything that it kept: the next start is a first start. */
+  async renew() {
+    await this.end()
+    this.dir = mkdtempSync(join(tmpdir(), "tandem-e2e-data-"))
+    this.token = ""
+  }
 }
 
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+const quietly = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 /** follow goes to an address within the page, as a link in it does: nothing is loaded once more but what the address needs. */
 export async function follow(page: Page, address: string) {
@@ -93,16 +100,27 @@ export async function follow(page: Page, address: string) {
 
 /**
  * world gives a test file a server and a browser. Every page that it opens is watched: an error or a warning on the console, or a request to
- * anywhere else, fails the test that calls `quiet`, and the file at its end.
+ * anywhere else, fails the test that calls `quiet`, and the file at its end. What `prepare` makes is there before the first test.
+ *
+ * A test that failed and is tried once more gets a new server, prepared in the same way: it would trip over what it made the first time. So no
+ * test may need what another test left behind; with E2E_FRESH=1 every test gets a new server, which shows those that do.
  */
-export function world(options: { flags?: string[] } = {}) {
+export function world({ flags = [], prepare = async () => {} }: { flags?: string[]; prepare?: (tandem: Tandem) => Promise<unknown> } = {}) {
   const tandem = new Tandem()
   const noises: string[] = []
   const contexts: BrowserContext[] = []
   let browser: Browser
   beforeAll(async () => {
-    await tandem.start(...(options.flags ?? []))
-    browser = await chromium.launch({ executablePath: inject("chromium"), args: flags })
+    await tandem.start(...flags)
+    await prepare(tandem)
+    browser = await chromium.launch({ executablePath: inject("chromium"), args: quietly })
+  })
+  beforeEach(async ({ task }) => {
+    if (!task.result?.retryCount && !process.env.E2E_FRESH) return
+    noises.length = 0
+    await tandem.renew()
+    await tandem.start(...flags)
+    await prepare(tandem)
   })
   // A page that stays open goes on asking the server and drawing, beside every test that comes after it.
   afterEach(async () => {

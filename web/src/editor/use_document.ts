@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from "react"
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react"
 import { dropDraft, keepDraft, readDraft } from "./draft"
 import { begin, change, checked, edited, type History, put, redo, undo } from "./history"
 import type { Plain } from "./rewrite"
@@ -23,32 +23,29 @@ export type Doc = {
   redo: () => void
   /** The text was saved as this revision, or another revision is taken as the one to compare with. */
   rebase: (base: Base) => void
+  /** The text was saved for the first time, under this id: the page of that id goes on with everything that was done here, also until it opens. */
+  handOver: (id: string, base: Base) => void
   /** Begins anew with a text, which can be undone. */
   replace: (text: string) => void
   forget: () => void
 }
 
-// What a workflow went through before it had an address: the page of that address goes on with it.
-let handed: { id: string; history: History; revision: number } | undefined
+// What a workflow went through before it had an address: the page of that address goes on with it. It is asked for when that page opens, because somebody may type
+// until then.
+let handed: { id: string; base: Base; now: () => History } | undefined
 
-/** handOver keeps the past of a document for the page that opens next, if it is that of this id. */
-export function handOver(id: string, history: History, revision: number) {
-  handed = { id, history, revision }
-}
-
-// The server may tell the same in other words than those that were saved; these stay.
+// The server may tell the same in other words than those that were saved; these stay. Nothing is cleared here: React may begin a page more than once before it shows it.
 function takeOver(id: string, { revision }: Base): { history: History; restored?: undefined; base: Base } | undefined {
-  const given = handed
-  if (given?.id !== id) return undefined
-  handed = undefined
-  return given.revision === revision ? { history: given.history, base: { text: given.history.now.text, revision } } : undefined
+  if (handed?.id !== id || handed.base.revision !== revision) return undefined
+  return { history: handed.now(), base: handed.base }
 }
 
 /**
  * useDocument holds the text of a workflow while it is edited. Everything typed is kept in the browser at once, so that a reload, a crash or a server that is away
  * loses nothing.
  */
-export function useDocument(id: string, first: Base): Doc {
+export function useDocument(opened: string, first: Base): Doc {
+  const [id, setId] = useState(opened)
   const [start] = useState(() => {
     const given = takeOver(id, first)
     if (given) return given
@@ -63,6 +60,13 @@ export function useDocument(id: string, first: Base): Doc {
   const [homeless, setHomeless] = useState(false)
   const text = history.now.text
   const dirty = text !== base.text
+  useEffect(() => {
+    if (handed?.id === opened) handed = undefined
+  }, [opened])
+  const latest = useRef(history)
+  useLayoutEffect(() => {
+    latest.current = history
+  }, [history])
 
   // Drafts are written when somebody pauses for a moment, and at the latest when the page goes away.
   const pending = useRef<(() => void) | undefined>(undefined)
@@ -112,6 +116,12 @@ export function useDocument(id: string, first: Base): Doc {
     rebase: useCallback((next: Base) => {
       setBase(next)
       setRestored(undefined)
+    }, []),
+    handOver: useCallback((next: string, base: Base) => {
+      dropDraft("")
+      setId(next)
+      setBase(base)
+      handed = { id: next, base, now: () => latest.current }
     }, []),
     replace: useCallback((next: string) => setHistory((h) => change(h, next, "replace")), []),
     forget: useCallback(() => {

@@ -4,9 +4,8 @@ import { useTranslation } from "react-i18next"
 import { call, client, Failure } from "@/api/client"
 import { createWorkflow, putWorkflow } from "@/api/definition"
 import { useNotice } from "@/shell/notices"
-import { dropDraft } from "./draft"
 import { sourceOf } from "./source"
-import { type Doc, handOver } from "./use_document"
+import type { Doc } from "./use_document"
 
 /** Theirs is what somebody else has saved in the meantime. */
 export type Theirs = { text: string; revision: number; by: string; at: number }
@@ -42,12 +41,12 @@ export function useSave({ id, doc, onCreated, onRefused }: Options) {
     setBusy(true)
     try {
       const saved = id === "" ? await createWorkflow(text) : await putWorkflow(id, text, over ?? doc.base.revision)
+      const base = { text, revision: saved.workflow.revision }
       setTheirs(undefined)
-      doc.rebase({ text, revision: saved.workflow.revision })
+      doc.rebase(base)
       say(t("save.done", { revision: saved.workflow.revision }), saved.waiting_on_older ? { detail: t("save.older", { count: saved.waiting_on_older }) } : undefined)
       if (id === "") {
-        dropDraft("")
-        handOver(saved.workflow.id, doc.history, saved.workflow.revision)
+        doc.handOver(saved.workflow.id, base)
         onCreated(saved.workflow.id)
       }
       void queries.invalidateQueries({ queryKey: ["workflows"] })
