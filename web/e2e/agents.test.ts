@@ -5,7 +5,7 @@ import { slowModel } from "./model"
 import { world } from "./tandem"
 import { tools, withTools } from "./tools"
 
-const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"] })
+const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"], inOrder: true })
 const model = slowModel()
 
 test("the first agent is made on an empty installation, and answers", async () => {

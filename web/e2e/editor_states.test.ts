@@ -3,7 +3,7 @@ import { expect, test } from "vitest"
 import { accessible } from "./axe"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world()
+const { tandem, open, quiet } = world({ inOrder: true })
 
 const card = (page: Page, name: string) => page.locator(`.react-flow__node[data-id="${name}"]`)
 

@@ -264,6 +264,7 @@ test("the canvas shows the states, an iteration can be chosen, and a click opens
 })
 
 test("an address that names no run, and a server that is away, are told", async () => {
+  await run(tandem, "evil", { html: "away" }, 20)
   const page = await open("/executions/exec_missing")
   await page.getByText("There is no such run").waitFor()
   await accessible(page)
@@ -278,6 +279,7 @@ test("an address that names no run, and a server that is away, are told", async 
 })
 
 test("the list is filtered by state and workflow, and its address keeps that", async () => {
+  await run(tandem, "evil", { html: "listed" }, 20)
   const page = await open("/executions?status=failed&workflow=evil")
   const rows = page.locator("tbody tr")
   await rows.first().waitFor()
@@ -292,6 +294,8 @@ test("the list is filtered by state and workflow, and its address keeps that", a
 })
 
 test("the list is filtered by who started runs and when", async () => {
+  await run(tandem, "evil", { html: "mine" }, 20)
+  await run(tandem, "evil", { html: "mine too" }, 20)
   const page = await open("/executions?user=me&since=hour")
   await page.locator("tbody tr").first().waitFor()
   const { total_count } = await tandem.api<{ total_count: number }>("GET", "/executions?user_id=me")

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { accessible } from "./axe"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world()
+const { tandem, open, quiet } = world({ inOrder: true })
 
 type Run = { execution: { status: string } }
 const status = async (id: string) => (await tandem.api<Run>("GET", `/executions/${id}`)).execution.status

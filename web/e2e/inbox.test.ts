@@ -278,6 +278,8 @@ test("an admin decides in the place of others only with a reason, reminds them, 
 test("the keys j, k and Enter go through the list; what is shown is in the address", async () => {
   await ask(tandem, "key_one", "IN_APP_APPROVAL", { title: "Key one" })
   await ask(tandem, "key_two", "IN_APP_APPROVAL", { title: "Key two" })
+  const { question: answered } = await ask(tandem, "key_three", "IN_APP_APPROVAL", { title: "Key three" })
+  await tandem.api("POST", `/interactions/${answered}/respond`, { response_data: { action: "approve" } })
   const page = await open("/inbox")
   const links = page.locator("a[data-question]")
   await links.nth(1).waitFor()
@@ -292,7 +294,7 @@ test("the keys j, k and Enter go through the list; what is shown is in the addre
   await page.waitForURL(`**/inbox/${focused}`)
   expect(second).toBeTruthy()
   await page.goto("/inbox?show=ended")
-  await page.getByRole("link", { name: /For Eli/ }).waitFor()
+  await page.getByRole("link", { name: /Key three/ }).waitFor()
   quiet()
 })
 

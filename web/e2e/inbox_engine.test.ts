@@ -5,7 +5,7 @@ import { ended, questionOf } from "./questions"
 import { world } from "./tandem"
 import { call, tools, withTools } from "./tools"
 
-const { tandem, open, quiet } = world()
+const { tandem, open, quiet } = world({ inOrder: true })
 
 test("a tool that somebody wants to be asked about is called with exactly what was shown", async () => {
   await withTools(tandem)

@@ -365,6 +365,7 @@ test("a contact channel is added and chosen, and questions go there", async () =
 })
 
 test("the audit log is filtered by the address, read on and exported", async () => {
+  for (const id of ["ann", "ben", "cid", "dee", "eve", "fay"]) await tandem.api("POST", "/users", { id: `audited-${id}`, name: id, roles: ["viewer"] })
   const page = await open("/settings/audit?action=user.create")
   await page.getByRole("row").nth(1).waitFor()
   for (const text of await page.locator("tbody tr code").allInnerTexts()) expect(text).toBe("user.create")

@@ -103,9 +103,10 @@ export async function follow(page: Page, address: string) {
  * anywhere else, fails the test that calls `quiet`, and the file at its end. What `prepare` makes is there before the first test.
  *
  * A test that failed and is tried once more gets a new server, prepared in the same way: it would trip over what it made the first time. So no
- * test may need what another test left behind; with E2E_FRESH=1 every test gets a new server, which shows those that do.
+ * test may need what another test left behind, unless all tests of the file are one story, told `inOrder`. With E2E_FRESH=1 every test gets a new
+ * server, which shows those that need something.
  */
-export function world({ flags = [], prepare = async () => {} }: { flags?: string[]; prepare?: (tandem: Tandem) => Promise<unknown> } = {}) {
+export function world({ flags = [], prepare = async () => {}, inOrder = false }: { flags?: string[]; prepare?: (tandem: Tandem) => Promise<unknown>; inOrder?: boolean } = {}) {
   const tandem = new Tandem()
   const noises: string[] = []
   const contexts: BrowserContext[] = []
@@ -116,7 +117,7 @@ export function world({ flags = [], prepare = async () => {} }: { flags?: string
     browser = await chromium.launch({ executablePath: inject("chromium"), args: quietly })
   })
   beforeEach(async ({ task }) => {
-    if (!task.result?.retryCount && !process.env.E2E_FRESH) return
+    if (inOrder || (!task.result?.retryCount && !process.env.E2E_FRESH)) return
     noises.length = 0
     await tandem.renew()
     await tandem.start(...flags)

@@ -4,7 +4,7 @@ import { parse } from "yaml"
 import { accessible } from "./axe"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world()
+const { tandem, open, quiet } = world({ inOrder: true })
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text })
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" })
 
