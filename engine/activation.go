@@ -43,6 +43,7 @@ type activation struct {
 	recoveries uint32 // runs that were repeated because a process died
 	blamed     uint32 // deaths of a process in which it ran alone
 	started    bool   // a once attempt has been recorded as begun
+	inquires   bool   // the service can be asked what became of it
 	asOf       uint64
 	cause      Cause
 	inputs     []Input
@@ -248,7 +249,7 @@ func (s *State) nodeStarted(f NodeStarted) error {
 	if a.started {
 		return fault.Newf(fault.Conflict, "attempt %d of %q has started already", a.attempt, a.id)
 	}
-	a.started = true
+	a.started, a.inquires = true, f.Inquires
 	return nil
 }
 
@@ -286,6 +287,8 @@ func (s *State) nodeFailed(f NodeFailed) error {
 // attemptFailed decides what follows a failed attempt: a person, another try, or the end of the activation.
 func (s *State) attemptFailed(a *activation, f NodeFailed) {
 	switch {
+	case a.cause.Kind == CauseInquire:
+		s.inquired(a, f)
 	case f.Unknown:
 		s.outcomeUnknown(a, f.Error)
 	case s.mayRetry(a, f.Error):
@@ -379,8 +382,56 @@ func unknownOutcome(cause *fault.Error) *fault.Error {
 	return err
 }
 
-// outcomeUnknown decides about an attempt that may or may not have had its effect.
+// outcomeUnknown decides about an attempt that may or may not have had its effect. A service that can be asked is asked before anything else.
 func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
+	if a.inquires && !a.scope.torn {
+		a.inquires = false
+		a.unknown, a.effected = true, true
+		a.cause.Kind, a.cause.Error = CauseInquire, cause
+		a.attempt++
+		s.dispatch(a)
+		return
+	}
+	s.decideUnknown(a, cause)
+}
+
+// maxInquiries is how often a service is asked what became of an attempt before a person is.
+const maxInquiries = 5
+
+// inquired takes what asking the service has brought, other than that the effect has happened.
+func (s *State) inquired(a *activation, f NodeFailed) {
+	if !f.NotDone && f.Error.Retryable && a.cause.Inquiries+1 < maxInquiries && !a.scope.torn {
+		a.cause.Inquiries++
+		a.attempt++
+		delay := s.backoff(a, a.cause.Inquiries, backoffMax)
+		if f.RetryAfterMS > 0 {
+			delay = min(f.RetryAfterMS, maxServiceBackoff)
+		}
+		s.runLater(a, delay)
+		return
+	}
+	before := s.endInquiry(a)
+	if !f.NotDone {
+		s.decideUnknown(a, before)
+		return
+	}
+	a.unknown, a.effected = false, false
+	err := f.Error
+	if before != nil {
+		err = err.With("last_error", before.Message)
+	}
+	s.attemptFailed(a, NodeFailed{Error: err, RetryAfterMS: f.RetryAfterMS})
+}
+
+// endInquiry makes the activation ready to do its work again, and returns how the run ended that was asked about.
+func (s *State) endInquiry(a *activation) *fault.Error {
+	before := a.cause.Error
+	a.cause.Kind, a.cause.Error, a.cause.Inquiries = CauseRun, nil, 0
+	return before
+}
+
+// decideUnknown does what the node says about an outcome that nobody knows.
+func (s *State) decideUnknown(a *activation, cause *fault.Error) {
 	err := unknownOutcome(cause)
 	a.unknown, a.effected = true, true
 	p := a.policy()

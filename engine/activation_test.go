@@ -211,6 +211,85 @@ func TestActivation_UnknownOutcome(t *testing.T) {
 	})
 }
 
+// TestActivation_Inquires: a service that can be asked what became of an attempt is asked before a person is.
+func TestActivation_Inquires(t *testing.T) {
+	t.Parallel()
+	cutOff := fault.New(fault.NetworkError, "cut off")
+	unknown := func(t *testing.T, config string) *sim {
+		s := begin(t, "pay "+config+"\npay -> thank")
+		s.do(engine.NodeStarted{Attempt: s.run("pay").Attempt, Inquires: true})
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff, Unknown: true})
+		if r := s.run("pay"); r.Cause.Kind != engine.CauseInquire || len(s.asks) != 0 {
+			t.Fatalf("run %+v, questions %v", r.Cause, s.asks)
+		}
+		return s
+	}
+	t.Run("WhatHappenedIsTheResult", func(t *testing.T) {
+		t.Parallel()
+		s := unknown(t, `{"effect":"once"}`)
+		s.complete("pay")
+		s.wantRuns("thank")
+		s.replay()
+	})
+	t.Run("WhatDidNotHappenIsDoneAgain", func(t *testing.T) {
+		t.Parallel()
+		s := unknown(t, `{"effect":"once","max_retries":1}`)
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff, NotDone: true})
+		s.fire(engine.TimerRetry)
+		if r := s.run("pay"); r.Cause.Kind != engine.CauseRun || r.Generation != 0 {
+			t.Fatalf("run %+v", r)
+		}
+		s.replay()
+		// As often as any other failure: then it has failed, and it is known that it did not happen.
+		s.do(engine.NodeStarted{Attempt: s.run("pay").Attempt, Inquires: true})
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff, Unknown: true})
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff, NotDone: true})
+		s.status(engine.StatusError)
+		if s.finish.Error.Code != fault.NetworkError {
+			t.Errorf("error %v", s.finish.Error)
+		}
+	})
+	t.Run("APersonIsAskedWhenTheServiceCannotTell", func(t *testing.T) {
+		t.Parallel()
+		s := unknown(t, `{"effect":"once"}`)
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: fault.New(fault.Unsupported, "it cannot be asked")})
+		s.status(engine.StatusWaitingForHuman)
+		for id := range s.asks {
+			s.do(engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Choice: engine.ChoiceNotDone})
+		}
+		if r := s.run("pay"); r.Cause.Kind != engine.CauseRun {
+			t.Errorf("run %+v", r.Cause)
+		}
+		s.replay()
+	})
+	t.Run("AServiceThatIsAwayIsAskedSomeTimes", func(t *testing.T) {
+		t.Parallel()
+		s := unknown(t, `{"effect":"once"}`)
+		for range 4 {
+			s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff})
+			s.fire(engine.TimerRetry)
+		}
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: cutOff})
+		s.status(engine.StatusWaitingForHuman)
+		s.replay()
+	})
+	t.Run("AfterACrash", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "pay {\"effect\":\"once\"}\npay -> thank")
+		s.do(engine.NodeStarted{Attempt: s.run("pay").Attempt, Inquires: true})
+		s.do(engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"pay"}})
+		// The process dies while the service is asked, too: it is asked again.
+		s.do(engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"pay"}})
+		if r := s.run("pay"); r.Cause.Kind != engine.CauseInquire || len(s.asks) != 0 {
+			t.Fatalf("run %+v, questions %v", r.Cause, s.asks)
+		}
+		s.refuse(fault.Invalid, engine.NodeSuspended{Attempt: s.run("pay").Attempt, Signal: "x"})
+		s.complete("pay")
+		s.wantRuns("thank")
+		s.replay()
+	})
+}
+
 func TestActivation_Waits(t *testing.T) {
 	t.Parallel()
 	t.Run("Timer", func(t *testing.T) {

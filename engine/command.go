@@ -53,6 +53,9 @@ const (
 	CauseClose  CauseKind = "close"  // the scope has closed: produce its exit keys
 	CauseError  CauseKind = "error"  // the node has failed and handles errors: settle its connections with Error
 	CauseOutput CauseKind = "output" // a person gave the output, Ref: settle the connections with it
+	// CauseInquire asks the service what became of the run before, whose outcome is not known. Its answers are NodeCompleted: the effect
+	// has happened; NodeFailed with NotDone: it has not; any other failure: the service could not tell.
+	CauseInquire CauseKind = "inquire"
 )
 
 // Cause is why a node is run.
@@ -71,6 +74,8 @@ type Cause struct {
 	Memo Ref `json:"memo,omitempty"`
 	// Filled is what was found for the input, once it was looked through for what it lacks. It stays with the activation.
 	Filled *Filling `json:"filled,omitempty"`
+	// Inquiries is how often the service was asked before, for CauseInquire; Error is how the run ended that it is asked about, if that is known.
+	Inquiries uint32 `json:"inquiries,omitempty"`
 }
 
 // Closed says how a scope went.

@@ -140,7 +140,11 @@ type (
 // Facts about an activation.
 type (
 	// NodeStarted is recorded before a once attempt touches the world.
-	NodeStarted struct{ Attempt }
+	NodeStarted struct {
+		Attempt
+		// Inquires says that the service can be asked what became of the attempt, should its outcome stay unknown.
+		Inquires bool `json:"inquires,omitempty"`
+	}
 
 	// NodeNotBegun takes a NodeStarted back: the process stops in order, and the attempt's turn had not come. The next process
 	// runs it.
@@ -166,6 +170,8 @@ type (
 		RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
 		// Unknown says that the effect may or may not have happened.
 		Unknown bool `json:"unknown,omitempty"`
+		// NotDone answers CauseInquire: the effect has not happened.
+		NotDone bool `json:"not_done,omitempty"`
 		// Handled carries Outputs and Settled for a node that handles its errors (on_error), when this failure is
 		// its last. Without it the engine asks the runtime for them.
 		Handled bool      `json:"handled,omitempty"`

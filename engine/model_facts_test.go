@@ -21,7 +21,8 @@ func (m *model) apply(now int64, fact engine.Fact, timer timerName, ask string) 
 		m.limitTime()
 		m.startRoot()
 	case engine.NodeStarted:
-		m.find(f.Activation).started = true
+		a := m.find(f.Activation)
+		a.started, a.inquires = true, f.Inquires
 	case engine.NodeCompleted:
 		a := m.find(f.Activation)
 		fate := engine.NodeDone
@@ -248,6 +249,9 @@ func (m *model) recover(f engine.ExecutionRecovered) {
 		case a.phase != "running":
 		case a.started:
 			m.look(a.scope, m.unknown(a))
+		case !f.Known && a.crashes >= engine.MaxRecoveries && a.cause == engine.CauseInquire:
+			a.cause = engine.CauseRun
+			m.look(a.scope, m.undecided(a))
 		case !f.Known && a.crashes >= engine.MaxRecoveries:
 			m.look(a.scope, m.fail(a, nil))
 		case !begun:
@@ -258,6 +262,11 @@ func (m *model) recover(f engine.ExecutionRecovered) {
 			}
 			if f.Alone {
 				a.blamed++
+			}
+			if f.Known && a.blamed >= engine.MaxBlamed && a.cause == engine.CauseInquire {
+				a.cause = engine.CauseRun
+				m.look(a.scope, m.undecided(a))
+				continue
 			}
 			if f.Known && a.blamed >= engine.MaxBlamed {
 				m.look(a.scope, m.fail(a, nil))
@@ -286,7 +295,7 @@ func (m *model) cancel() {
 func (m *model) renew(a *modelAct) {
 	m.forget(a.id)
 	a.gen++
-	a.retries, a.crashes, a.blamed = 0, 0, 0
+	a.retries, a.crashes, a.blamed, a.inquires = 0, 0, 0, false
 	a.started, a.effected, a.canceling, a.byChild = false, false, false, false
 	a.opened = false
 	if a.cause != engine.CauseOutput {

@@ -25,6 +25,19 @@ func (m *model) dispatch(a *modelAct) {
 func (m *model) attemptFailed(a *modelAct, f *engine.NodeFailed) []int {
 	final := a.scope.torn || a.cause == engine.CauseTurn || a.cause == engine.CauseClose || a.byChild
 	switch {
+	case a.cause == engine.CauseInquire && !f.NotDone && f.Error.Retryable && !a.scope.torn && a.inquiries < 4:
+		before := a.retries
+		a.retries = a.inquiries
+		m.backoff(a, f.RetryAfterMS)
+		a.retries = before
+		a.inquiries++
+		return nil
+	case a.cause == engine.CauseInquire && !f.NotDone:
+		a.cause = engine.CauseRun
+		return m.undecided(a)
+	case a.cause == engine.CauseInquire:
+		a.cause, a.effected = engine.CauseRun, false
+		return m.attemptFailed(a, &engine.NodeFailed{Error: f.Error, RetryAfterMS: f.RetryAfterMS})
 	case f.Unknown:
 		return m.unknown(a)
 	case f.Error.Retryable && !final && a.retries < m.maxRetries(a):
@@ -50,6 +63,16 @@ func (m *model) backoff(a *modelAct, wish int64) {
 
 // unknown decides about an attempt that may have had its effect.
 func (m *model) unknown(a *modelAct) []int {
+	if a.inquires && !a.scope.torn {
+		a.inquires, a.effected, a.inquiries, a.cause = false, true, 0, engine.CauseInquire
+		m.dispatch(a)
+		return nil
+	}
+	return m.undecided(a)
+}
+
+// undecided is what follows when nobody can say what became of an attempt.
+func (m *model) undecided(a *modelAct) []int {
 	a.effected = true
 	how := m.plan(a).OnUnknown
 	switch {

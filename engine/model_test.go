@@ -124,6 +124,8 @@ type (
 		inputs    []int
 		timedOut  bool // its join did not wait for all
 		started   bool // its once attempt has begun
+		inquires  bool // the service can be asked what became of it
+		inquiries int
 		effected  bool // a once attempt has begun and nobody has said that it had no effect
 		retryFrom int64
 		retryTo   int64

@@ -91,6 +91,8 @@ func (s *State) recover(f ExecutionRecovered) error {
 			s.outcomeUnknown(a, nil)
 		case f.Known:
 			s.recoverRun(a, f)
+		case a.recoveries >= MaxRecoveries && a.cause.Kind == CauseInquire:
+			s.decideUnknown(a, s.endInquiry(a))
 		case a.recoveries >= MaxRecoveries:
 			s.fail(a, fault.Newf(fault.Interrupted, "the process died in each of %d runs of this node; it is not run again by itself", a.recoveries+1), nil)
 		default:
@@ -111,6 +113,10 @@ func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 	}
 	if begun && f.Alone {
 		a.blamed++
+	}
+	if a.blamed >= MaxBlamed && a.cause.Kind == CauseInquire {
+		s.decideUnknown(a, s.endInquiry(a))
+		return
 	}
 	if a.blamed >= MaxBlamed {
 		s.fail(a, fault.Newf(fault.Interrupted, "the process died in %d runs of this node while nothing else ran; it is not run again by itself", a.blamed), nil)
@@ -304,7 +310,7 @@ func (s *State) regenerate(a *activation) {
 		o.innerGen = max(o.innerGen, a.gen)
 	}
 	a.attempt, a.retries, a.recoveries, a.blamed, a.spawned = 1, 0, 0, 0, 0
-	a.started, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false
+	a.started, a.inquires, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false, false
 	a.err = nil
 	if a.cause.Kind != CauseOutput {
 		a.cause = Cause{Kind: CauseRun, Filled: a.cause.Filled} // what was found for it, or a person has told, still holds

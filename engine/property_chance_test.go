@@ -92,7 +92,7 @@ func (d *chance) outcome() {
 	plan := &d.graph.Nodes[c.Node].Plan
 	scope := d.g.nodes[c.Node].scope
 	if plan.Effect == workflow.Once && c.Cause.Kind == engine.CauseRun && !d.started[c.Activation] && !d.odds("not taken", 4) {
-		d.do(engine.NodeStarted{Attempt: c.Attempt})
+		d.do(engine.NodeStarted{Attempt: c.Attempt, Inquires: d.odds("inquires", 2)})
 		return
 	}
 	switch rapid.SampledFrom([]string{"go on", "go on", "go on", "go on", "go on", "go on", "fail", "fail", "wait", "time out"}).Draw(d.r, "outcome") {
@@ -108,7 +108,9 @@ func (d *chance) outcome() {
 	case "fail":
 		d.failRun(c)
 	case "wait":
-		d.suspend(c)
+		if c.Cause.Kind != engine.CauseInquire {
+			d.suspend(c)
+		}
 	case "time out":
 		d.do(engine.AttemptTimedOut{Attempt: c.Attempt})
 	}
@@ -169,10 +171,11 @@ func (d *chance) openScope(c engine.RunNode) {
 func (d *chance) failRun(c engine.RunNode) {
 	f := engine.NodeFailed{Attempt: c.Attempt, Error: fault.New(rapid.SampledFrom([]fault.Code{fault.RemoteRejected, fault.NetworkError}).Draw(d.r, "code"), "it went wrong")}
 	f.Unknown = d.started[c.Activation] && d.odds("unknown", 2)
+	f.NotDone = c.Cause.Kind == engine.CauseInquire && d.odds("not done", 2)
 	if d.odds("service's wish", 4) {
 		f.RetryAfterMS = 7_200_000
 	}
-	if onError := d.g.nodes[c.Node].plan.OnError; onError != "" && !f.Unknown && c.Cause.Kind != engine.CauseError && d.odds("handled", 2) {
+	if onError := d.g.nodes[c.Node].plan.OnError; onError != "" && !f.Unknown && c.Cause.Kind != engine.CauseError && c.Cause.Kind != engine.CauseInquire && d.odds("handled", 2) {
 		key := workflow.ErrorKey
 		if onError == workflow.OnErrorDefault {
 			key = workflow.DefaultKey

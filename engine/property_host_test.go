@@ -317,7 +317,7 @@ func (h *host) note(fact engine.Fact) {
 		}
 		stop(f.Attempt)
 	case engine.NodeFailed:
-		if !f.Unknown {
+		if inquired := h.running[f.Activation].Cause.Kind == engine.CauseInquire; !f.Unknown && !inquired || f.NotDone {
 			delete(h.begun, f.Activation) // a known outcome: it was not done
 		}
 		stop(f.Attempt)

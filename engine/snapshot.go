@@ -65,6 +65,7 @@ type (
 		Blamed     uint32       `json:"blamed,omitempty"`
 		Spawned    uint32       `json:"spawned,omitempty"`
 		Started    bool         `json:"started,omitempty"`
+		Inquires   bool         `json:"inquires,omitempty"`
 		Effected   bool         `json:"effected,omitempty"`
 		Opened     bool         `json:"opened,omitempty"`
 		Canceling  bool         `json:"canceling,omitempty"`
@@ -163,7 +164,7 @@ func (sc *Scope) snapshot() (*scopeJSON, error) {
 func (a *activation) snapshot() (actJSON, error) {
 	snap := actJSON{
 		Name: a.name, Node: a.node, Step: a.step, Ord: a.ord, Phase: a.phase, Generation: a.gen, InnerGen: a.innerGen, Attempt: a.attempt,
-		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Effected: a.effected,
+		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Inquires: a.inquires, Effected: a.effected,
 		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, Causes: a.causes, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
 		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
@@ -280,7 +281,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 	a := &activation{
 		id: joinID(sc.path, snap.Name), scope: sc, name: snap.Name, node: snap.Node, step: snap.Step, ord: snap.Ord,
 		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries, blamed: snap.Blamed,
-		spawned: snap.Spawned, started: snap.Started, effected: snap.Effected, opened: snap.Opened,
+		spawned: snap.Spawned, started: snap.Started, inquires: snap.Inquires, effected: snap.Effected, opened: snap.Opened,
 		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, causes: snap.Causes, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
 		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,
 	}

@@ -30,6 +30,9 @@ func (s *State) nodeSuspended(f NodeSuspended) error {
 	if f.Until == 0 && f.Signal == "" && f.Ask == nil && f.Child == nil {
 		return fault.Newf(fault.Invalid, "%q waits for nothing; name until, signal, ask or child", a.id)
 	}
+	if a.cause.Kind == CauseInquire {
+		return fault.Newf(fault.Invalid, "%q was asked what became of a run; it cannot wait", a.id)
+	}
 	if a.scope.torn {
 		a.effected = a.effected || a.started
 		s.cancelled(a)

@@ -25,6 +25,11 @@ type Kind struct {
 	// Scope is set for kinds that run a body, Steps for kinds whose work a program of the engine leads.
 	Scope *Scope
 	Steps *Steps
+	// Inquire, when it is set, asks the service what became of a run whose outcome is not known: the process died in it, or the answer was cut
+	// off. It is given the call as that run had it, with the same [Call.EffectKey], and changes nothing in the world. A success means that the run
+	// had its effect, and is its result. Nil without an error: it had not, and may be repeated. An error: the service cannot tell; when it was
+	// asked often enough, a person is.
+	Inquire func(ctx context.Context, c *Call) (Outcome, error)
 	// Prepare, when it is set, may change the input before it is checked and the kind is run; it sees the call with its
 	// configurations. It is part of the run, so it may be called again with it.
 	Prepare func(ctx context.Context, c *Call) (input json.RawMessage, err error)

@@ -240,6 +240,11 @@ func (r *Revision) Repeatable(run engine.RunNode) bool {
 	return run.Cause.Wake != nil && n.kind.EffectFirst || n.looks(run)
 }
 
+// Inquires says that the service can be asked what became of a run, should its outcome stay unknown.
+func (r *Revision) Inquires(run engine.RunNode) bool {
+	return run.Node >= 0 && run.Step == nil && r.nodes[run.Node].kind.Inquire != nil
+}
+
 // Syncs returns the names that a node's output_params list.
 func (r *Revision) Syncs(node int) []string { return r.nodes[node].syncs }
 

@@ -148,6 +148,9 @@ func (x *run) do() (factOf, error) {
 	if err := checkSchema(x.node.override.input, fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
 	}
+	if cause.Kind == engine.CauseInquire {
+		return x.inquire()
+	}
 	scope := x.node.kind.Scope
 	if x.job.Stand != nil && (scope == nil || cause.Kind == engine.CauseClose) {
 		return x.stood(nil)
@@ -164,6 +167,24 @@ func (x *run) do() (factOf, error) {
 		return nil, err
 	}
 	return x.outcome(outcome)
+}
+
+// inquire asks the service what became of the run before.
+func (x *run) inquire() (factOf, error) {
+	if x.node.kind.Inquire == nil {
+		return nil, fault.Newf(fault.Unsupported, "%s cannot be asked what became of a run", x.node.kind.About.Name)
+	}
+	outcome, err := x.node.kind.Inquire(x.ctx, &x.call)
+	if err != nil {
+		return nil, err
+	}
+	if outcome != nil {
+		return x.outcome(outcome)
+	}
+	missing := fault.New(fault.NetworkError, "the service has nothing of what the last attempt sent, so that it may be sent again")
+	return func(Put) engine.Fact {
+		return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: missing, NotDone: true}
+	}, nil
 }
 
 // standsIn hands on what a node of a test is pinned with. One that is pinned with nothing may not run, so that the test ends there.

@@ -208,6 +208,13 @@ func (x *run) failed(err error) factOf {
 		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
 		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
+	if x.job.Run.Cause.Kind == engine.CauseInquire {
+		out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f}
+		if told {
+			out.RetryAfterMS = later.RetryAfter.Milliseconds()
+		}
+		return func(Put) engine.Fact { return out }
+	}
 	if x.job.Run.Step == nil && x.plan().Asks != "" {
 		f = f.With(unanswered, x.revision.Graph.Nodes[x.owner].ID)
 	}
