@@ -102,8 +102,8 @@ type Failure struct {
 	Err error
 	// RetryAfter is when the service wants to be asked again; it wins over the backoff. Zero: it did not say.
 	RetryAfter time.Duration
-	// Unknown says that nobody knows whether the effect has happened.
-	Unknown bool
+	// Unknown says that nobody knows whether the effect has happened; NotDone that asking the service has told that it has not.
+	Unknown, NotDone bool
 }
 
 // Error returns what the error says.

@@ -148,12 +148,12 @@ func (x *run) do() (factOf, error) {
 	if err := checkSchema(x.node.override.input, fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
 	}
-	if cause.Kind == engine.CauseInquire {
-		return x.inquire()
-	}
 	scope := x.node.kind.Scope
 	if x.job.Stand != nil && (scope == nil || cause.Kind == engine.CauseClose) {
 		return x.stood(nil)
+	}
+	if cause.Kind == engine.CauseInquire {
+		return x.inquire()
 	}
 	if scope != nil {
 		return x.scope(scope)
@@ -181,10 +181,7 @@ func (x *run) inquire() (factOf, error) {
 	if outcome != nil {
 		return x.outcome(outcome)
 	}
-	missing := fault.New(fault.NetworkError, "the service has nothing of what the last attempt sent, so that it may be sent again")
-	return func(Put) engine.Fact {
-		return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: missing, NotDone: true}
-	}, nil
+	return nil, &Failure{Err: fault.New(fault.NetworkError, "the service has nothing of what the last attempt sent, so that it may be sent again"), NotDone: true}
 }
 
 // standsIn hands on what a node of a test is pinned with. One that is pinned with nothing may not run, so that the test ends there.

@@ -204,16 +204,16 @@ func (x *run) failed(err error) factOf {
 		f = fault.New(fault.Canceled, "the attempt was stopped").WithCause(err)
 	}
 	later, told := errors.AsType[*Failure](err)
-	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown || told && later.Unknown) {
-		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
-		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
-	}
 	if x.job.Run.Cause.Kind == engine.CauseInquire {
-		out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f}
+		out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, NotDone: told && later.NotDone}
 		if told {
 			out.RetryAfterMS = later.RetryAfter.Milliseconds()
 		}
 		return func(Put) engine.Fact { return out }
+	}
+	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown || told && later.Unknown) {
+		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
+		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
 	if x.job.Run.Step == nil && x.plan().Asks != "" {
 		f = f.With(unanswered, x.revision.Graph.Nodes[x.owner].ID)

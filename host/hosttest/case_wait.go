@@ -97,6 +97,38 @@ func waitCases() []Case {
 			b.wantRuns("x", "o", 2)
 			b.wantRuns("y", "p", 1)
 		}},
+		{Name: "Wait/UnknownOutcomeThatTheServiceKnows", run: func(b *bench) {
+			b.save(flow("f", []string{"o SEND {effect: once, hold: true, late: true}", "d WORK"}, []string{"o -> d"}))
+			b.start("x", "f")
+			b.held("o")
+			b.crash()
+			b.ends("x", engine.StatusSuccess)
+			b.wantOutput("x", `{"d":{"d":2}}`)
+			b.wantRuns("x", "o", 1)
+		}},
+		{Name: "Wait/UnknownOutcomeThatTheServiceDenies", run: func(b *bench) {
+			b.save(flow("f", []string{"o SEND {effect: once, kill: 1}", "d WORK"}, []string{"o -> d"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			b.wantRuns("x", "o", 2)
+			if n := b.world.count(b.world.effects, b.at("x", "o")); n != 1 {
+				b.t.Errorf("the effect happened %d times", n)
+			}
+		}},
+		{Name: "Wait/UnknownOutcomeThatTheServiceCannotTell", run: func(b *bench) {
+			b.manual = true
+			b.save(flow("f", []string{"o SEND {effect: once, away: true, hold: true, late: true}", "d WORK"}, []string{"o -> d"}))
+			b.start("x", "f")
+			b.held("o")
+			b.crash()
+			ask := b.question("x", engine.PurposeOutcomeUnknown)
+			b.act("x", host.ActionAnswer, func(r *host.Request) {
+				r.Ask, r.Outcome, r.Choice, r.Value = ask, engine.AskDone, engine.ChoiceDone, json.RawMessage(`{"n":10}`)
+			})
+			b.ends("x", engine.StatusSuccess)
+			b.wantOutput("x", `{"d":{"d":11}}`)
+			b.wantRuns("x", "o", 1)
+		}},
 	}
 }
 

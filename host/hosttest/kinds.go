@@ -30,6 +30,8 @@ type settings struct {
 	Hold bool `json:"hold"`
 	Late bool `json:"late"`
 	MS   int  `json:"ms"`
+	// Away says that the service cannot be asked what became of what was sent.
+	Away bool `json:"away"`
 	// Pad is the length of a text that is part of the result.
 	Pad int `json:"pad"`
 	// Lines is how many lines it logs.
@@ -54,7 +56,7 @@ type settings struct {
 type catalogue struct{}
 
 func kindNames() []string {
-	return []string{"TEST.ASK", "TEST.BRIEF", "TEST.CHILD", "TEST.CHOICE", "TEST.EACH", "TEST.PANIC", "TEST.WAIT", "TEST.WORK", "TRIGGER.MANUAL"}
+	return []string{"TEST.ASK", "TEST.BRIEF", "TEST.CHILD", "TEST.CHOICE", "TEST.EACH", "TEST.PANIC", "TEST.SEND", "TEST.WAIT", "TEST.WORK", "TRIGGER.MANUAL"}
 }
 
 // Kind implements [workflow.Kinds].
@@ -129,6 +131,13 @@ func (p *process) registry() *node.Registry {
 	})
 	add("TEST.WAIT", p.wait)
 	add("TEST.ASK", p.ask)
+	r.Register(node.Kind{About: kindInfo("TEST.SEND"), Inquire: p.inquire, Run: func(ctx context.Context, c *node.Call) (node.Outcome, error) {
+		s, err := settingsOf(c)
+		if err != nil {
+			return nil, err
+		}
+		return p.work(ctx, c, s, c.Input)
+	}})
 	add("TEST.CHILD", p.child)
 	r.Register(node.Raw(kindInfo("TEST.PANIC"), func(context.Context, *node.Call, struct{}, struct{}) (node.Outcome, error) { panic("on purpose") }))
 	r.Register(node.Kind{About: kindInfo("TEST.EACH"), Scope: &node.Scope{Open: p.open, Iteration: iteration, Turn: turn, Close: closeLoop}})
@@ -239,6 +248,25 @@ func (p *process) work(ctx context.Context, c *node.Call, s settings, in json.Ra
 		}
 	}
 	return done, nil
+}
+
+// inquire asks the world whether it has what a node has sent.
+func (p *process) inquire(_ context.Context, c *node.Call) (node.Outcome, error) {
+	s, err := settingsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if s.Away {
+		return nil, fault.New(fault.Unsupported, "the service cannot say")
+	}
+	var answer json.RawMessage
+	if !p.do(func(w *world) { answer = w.answers[callOf(c)] }) {
+		return nil, errDead
+	}
+	if answer == nil {
+		return nil, nil
+	}
+	return node.Done{"result": answer}, nil
 }
 
 func (p *process) fails(id call, s settings, in json.RawMessage) error {

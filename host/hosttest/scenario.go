@@ -47,7 +47,7 @@ func (s *scenario) node(i int) {
 	out := name
 	switch pick := s.chance.IntN(20); {
 	case pick < 3:
-		s.add(name, fmt.Sprintf("WORK {effect: once, ms: %d}", s.chance.IntN(3)))
+		s.add(name, fmt.Sprintf("%s {effect: once, ms: %d}", []string{"WORK", "WORK", "SEND"}[s.chance.IntN(3)], s.chance.IntN(3)))
 	case pick < 6:
 		s.add(name, fmt.Sprintf("WORK {effect: idempotent, ms: %d, fail: %d}", s.chance.IntN(3), s.chance.IntN(3)))
 	case pick < 8:
