@@ -243,12 +243,13 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 
 // assemble gathers the extensions and registers their kinds.
 func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
-	deps := plug.Deps{HTTP: client, Log: i.log, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
+	store := files.New(filepath.Join(o.Dir, "files"))
+	deps := plug.Deps{HTTP: client, Log: i.log, Files: store, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
 		return i.stores.Users.List(ctx, identity.System(workspace))
 	}}
 	own := families(func(set *plug.Set) kindDeps {
 		return kindDeps{
-			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+			Databases: i.databases, Files: store, Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
 			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)

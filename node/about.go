@@ -37,8 +37,9 @@ type About struct {
 	// TYPE.SUBTYPE.
 	Older []string
 	// Values are the values of fields for which they depend on what the program is made of, by the name of the field: they take the place of the
-	// tag enum. Beside are the conditions of fields that depend on it, in the place of the tag with.
+	// tag enum. Legacy are further values, of older files, in the place of the tag legacy. Beside are the conditions of fields that depend on it, in the place of the tag with.
 	Values map[string][]string
+	Legacy map[string][]string
 	Beside map[string][]Condition
 	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
 	Inputs []Value

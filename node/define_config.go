@@ -143,6 +143,9 @@ func shapeFor[C any](about About) *shape {
 	for name, values := range about.Values { // order does not matter: each is about a field of its own
 		s.fields[s.index(t, name)].enum = slices.Clone(values)
 	}
+	for name, values := range about.Legacy { // order does not matter either
+		s.fields[s.index(t, name)].legacy = slices.Clone(values)
+	}
 	for name, with := range about.Beside { // order does not matter: each is about a field of its own
 		s.fields[s.index(t, name)].with = slices.Clone(with)
 	}

@@ -34,6 +34,12 @@ func skimsOf(t reflect.Type) *skims {
 	return s
 }
 
+// Reads says of a kind that it reads those fields of its input that a Go type has, and no others.
+func Reads[I any](k Kind) Kind {
+	k.skims = skimsOf(reflect.TypeFor[I]())
+	return k
+}
+
 // collect adds the names of a struct, and says whether these are all that it reads.
 func (s *skims) collect(t reflect.Type) bool {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 
 	"tandem/credential"
+	"tandem/files"
 	"tandem/human"
 	"tandem/identity"
 	"tandem/llm"
@@ -68,6 +69,8 @@ type ObjectStore struct {
 type Deps struct {
 	// HTTP is the one way out: it reaches what the operator allows and nothing else.
 	HTTP *outbound.Client
+	// Files are the files of workspaces; nil where there are none.
+	Files *files.Store
 	// Users lists the users of a workspace.
 	Users func(ctx context.Context, workspace string) ([]identity.User, error)
 	// Log is that of the program, for operators. It is never nil.

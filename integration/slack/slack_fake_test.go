@@ -37,6 +37,8 @@ type fake struct {
 	t      *testing.T
 	url    string
 	client *http.Client
+	// guarded is what the client goes through.
+	guarded *outbound.Client
 
 	mu    sync.Mutex
 	calls []call
@@ -44,6 +46,8 @@ type fake struct {
 	answers map[string][]func(http.ResponseWriter)
 	users   []map[string]any
 	ts      int
+	// kept are the messages that were posted.
+	kept []map[string]any
 	// heard gets every call, after it was answered.
 	heard chan call
 }
@@ -71,7 +75,7 @@ func newFake(t *testing.T) *fake {
 	}
 	guarded := outbound.New(outbound.Options{Allow: allow})
 	t.Cleanup(guarded.Close)
-	f.url, f.client = server.URL, guarded.HTTPClient()
+	f.url, f.client, f.guarded = server.URL, guarded.HTTPClient(), guarded
 	return f
 }
 
@@ -91,6 +95,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err := json.Unmarshal(body, &c.json); err != nil {
 			f.t.Errorf("%s: %v", method, err)
 		}
+	} else if strings.HasPrefix(method, "/upload/") {
+		c.json = map[string]any{"content": string(body)}
 	} else if c.form, err = url.ParseQuery(string(body)); err != nil {
 		f.t.Errorf("%s: %v", method, err)
 	} else if token == "" {
@@ -107,7 +113,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case answer != nil:
 		answer(w)
-	case strings.HasPrefix(method, "/hook/"):
+	case strings.HasPrefix(method, "/hook/"), strings.HasPrefix(method, "/upload/"):
 		fmt.Fprint(w, "ok")
 	case token != testToken:
 		fmt.Fprint(w, `{"ok":false,"error":"invalid_auth"}`)
@@ -143,6 +149,13 @@ func (f *fake) answer(c call) map[string]any {
 		}
 		f.ts++
 		ts := fmt.Sprintf("1700000000.%06d", f.ts)
+		if c.method == "chat.postMessage" {
+			message := map[string]any{"ts": ts, "text": c.form.Get("text")}
+			if raw := c.form.Get("metadata"); raw != "" {
+				message["metadata"] = json.RawMessage(raw)
+			}
+			f.kept = append(f.kept, message)
+		}
 		if c.method == "chat.update" {
 			ts = c.form.Get("ts")
 		}
@@ -166,7 +179,22 @@ func (f *fake) answer(c call) map[string]any {
 	case "auth.test":
 		return map[string]any{"team_id": "T1", "team": "Acme", "user_id": "UBOT", "bot_id": "B1"}
 	case "conversations.list":
-		return map[string]any{"channels": []any{}}
+		if c.form.Get("exclude_archived") == "" { // that of the trigger
+			return map[string]any{"channels": []any{}}
+		}
+		return f.page(c, "channels", []map[string]any{{"id": "C1", "name": "one"}, {"id": "C2", "name": "two"}, {"id": "C0PS", "name": "ops"}})
+	case "conversations.history", "conversations.replies":
+		return f.page(c, "messages", f.kept)
+	case "conversations.create":
+		return map[string]any{"channel": map[string]any{"id": "CNEW", "name": c.form.Get("name"), "is_private": c.form.Get("is_private") == "true"}}
+	case "conversations.invite", "conversations.setTopic", "conversations.archive", "reactions.add", "pins.list":
+		return map[string]any{}
+	case "chat.delete":
+		return map[string]any{"channel": c.form.Get("channel"), "ts": c.form.Get("ts")}
+	case "files.getUploadURLExternal":
+		return map[string]any{"upload_url": f.url + "/upload/1", "file_id": "F1"}
+	case "files.completeUploadExternal":
+		return map[string]any{"files": []map[string]any{{"id": "F1"}}}
 	case "conversations.info":
 		return map[string]any{"channel": map[string]any{"id": c.form.Get("channel"), "name": map[string]string{"C0PS": "ops", "C2": "two"}[c.form.Get("channel")]}}
 	case "users.list": // two on a page, whatever was asked for
@@ -190,6 +218,17 @@ func (f *fake) answer(c call) map[string]any {
 	}
 	f.t.Errorf("Slack has no method %q", c.method)
 	return wrong("unknown_method")
+}
+
+// page is a part of a list, one entry at a time.
+func (f *fake) page(c call, name string, list []map[string]any) map[string]any {
+	at, _ := strconv.Atoi(c.form.Get("cursor"))
+	end := min(at+1, len(list))
+	next := ""
+	if end < len(list) {
+		next = strconv.Itoa(end)
+	}
+	return map[string]any{name: list[min(at, end):end], "response_metadata": map[string]any{"next_cursor": next}}
 }
 
 // next makes a method answer otherwise the next time.

@@ -1,0 +1,202 @@
+// Package action makes kinds of node that act in a service: one kind with several operations, of which a node does one.
+//
+// The fields of all operations stand in one configuration. What a node leaves empty its input may bring, so that data can fill
+// in a message and cannot change a channel that the author has fixed. Each operation has an effect class of its own, and may say how
+// the service is asked what became of a call whose answer was lost.
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+	"tandem/node"
+	"tandem/payload"
+	"tandem/workflow"
+)
+
+// Fields are what the configuration of every such kind begins with.
+type Fields struct {
+	ActionType string      `json:"action_type" required:"true" fixed:"true" doc:"What is done." zh:"执行的操作。"`
+	Data       node.Object `json:"data" doc:"An object with further fields of this node, in older files. Those that are written beside it win." zh:"旧文件中含有本节点其他字段的对象；与之并列的字段优先。"`
+}
+
+// Operation implements the constraint of [Define].
+func (f Fields) Operation() string { return f.ActionType }
+
+// Operation is one thing that a kind can do in its service. C is the configuration of the kind, O its result.
+type Operation[C, O any] struct {
+	Name string
+	// Also are further names of it, for files of older versions.
+	Also   []string
+	Effect workflow.Effect
+	// Needs are the fields that must be set, by the configuration or by the input. "a|b" needs one of them.
+	Needs []string
+	Do    func(ctx context.Context, call *node.Call, cfg C) (O, error)
+	// Inquire, when it is set, asks the service whether a call whose answer was lost has arrived: see [node.Kind].
+	Inquire func(ctx context.Context, call *node.Call, cfg C) (out O, found bool, err error)
+}
+
+// Define makes a kind of its operations. C is a struct that embeds [Fields]; what a field is for is told by its tags, and which operations read it
+// by the tag with.
+func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O], plan ...func(p *node.Planning, cfg *C)) node.Kind {
+	s := newSet(operations)
+	about.Values, about.Legacy = map[string][]string{actionType: s.names}, map[string][]string{actionType: s.older}
+	about.Inputs = slices.DeleteFunc(node.ValuesOf[C](), func(v node.Value) bool { return v.Name == actionType })
+	k := node.Define(about, func(ctx context.Context, call *node.Call, _ C, _ json.RawMessage) (out O, err error) {
+		o, cfg, err := s.read(call)
+		if err != nil {
+			return out, err
+		}
+		if out, err = o.Do(ctx, call, cfg); err != nil {
+			return out, Failed(err, o.Effect == workflow.Once)
+		}
+		return out, nil
+	}, append(plan, s.plan)...)
+	k.InputSchema = node.SchemaOf[C](about.Name)
+	if s.inquires {
+		k.Inquire = s.inquire
+	}
+	return node.Reads[C](k)
+}
+
+const actionType = "action_type"
+
+// set are the operations of a kind.
+type set[C interface{ Operation() string }, O any] struct {
+	names    []string
+	older    []string
+	byName   map[string]*Operation[C, O]
+	fields   []string
+	inquires bool
+}
+
+func newSet[C interface{ Operation() string }, O any](operations []Operation[C, O]) *set[C, O] {
+	s := &set[C, O]{byName: map[string]*Operation[C, O]{}, fields: fieldsOf(reflect.TypeFor[C]())}
+	for i := range operations {
+		o := &operations[i]
+		for _, need := range o.Needs {
+			for field := range strings.SplitSeq(need, "|") {
+				if !slices.Contains(s.fields, field) {
+					panic(fmt.Sprintf("action: %s needs %q, which %s does not have", o.Name, field, reflect.TypeFor[C]()))
+				}
+			}
+		}
+		s.names, s.older = append(s.names, o.Name), append(s.older, o.Also...)
+		for _, name := range append([]string{o.Name}, o.Also...) {
+			s.byName[name] = o
+		}
+		s.inquires = s.inquires || o.Inquire != nil
+	}
+	return s
+}
+
+// fieldsOf are the names of a configuration's fields.
+func fieldsOf(t reflect.Type) (names []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			names = append(names, fieldsOf(f.Type)...)
+		case name != "" && name != "-":
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *set[C, O]) plan(p *node.Planning, cfg *C) {
+	if o := s.byName[(*cfg).Operation()]; o != nil {
+		p.Effect = o.Effect
+	}
+}
+
+// read reads what a node does, and with what.
+func (s *set[C, O]) read(call *node.Call) (*Operation[C, O], C, error) {
+	filled, brought, err := s.filled(call)
+	if err != nil {
+		var none C
+		return nil, none, err
+	}
+	cfg, err := node.Configuration[C](filled)
+	if err != nil {
+		return nil, cfg, fromInput(err, brought)
+	}
+	o := s.byName[cfg.Operation()]
+	if o == nil {
+		return nil, cfg, fault.Newf(fault.Unsupported, "%s has no action_type %q; it has %s", call.Kind, cfg.Operation(), strings.Join(s.names, ", ")).With("path", "configurations."+actionType)
+	}
+	given := gjson.ParseBytes(filled)
+	for _, need := range o.Needs {
+		fields := strings.Split(need, "|")
+		if !slices.ContainsFunc(fields, func(name string) bool { return present(given.Get(escaped(name))) }) {
+			return nil, cfg, fault.Newf(fault.InvalidInput, "%s needs %s: set it in the configurations, or let the input bring it", o.Name, strings.Join(fields, " or ")).With("path", fields[0])
+		}
+	}
+	return o, cfg, nil
+}
+
+// filled is the configuration with what it leaves empty taken from the input, and the names of the fields that were.
+func (s *set[C, O]) filled(call *node.Call) (filled json.RawMessage, brought []string, err error) {
+	config := gjson.ParseBytes(call.Config)
+	input := gjson.ParseBytes(call.Input)
+	sources := []gjson.Result{config, config.Get("data"), input, input.Get("data")}
+	out := map[string]json.RawMessage{}
+	for _, name := range s.fields {
+		for i, source := range sources {
+			value := source.Get(escaped(name))
+			if name == actionType && i > 0 || name == "data" || !source.IsObject() || !present(value) {
+				continue
+			}
+			out[name] = json.RawMessage(value.Raw)
+			if i > 1 {
+				brought = append(brought, name)
+			}
+			break
+		}
+	}
+	filled, err = payload.Encode(out)
+	return filled, brought, err
+}
+
+// present says that a field is set: the empty text stands for nothing.
+func present(v gjson.Result) bool {
+	return v.Exists() && v.Type != gjson.Null && !(v.Type == gjson.String && v.Str == "")
+}
+
+// escaped is a name as a path of one step.
+func escaped(name string) string { return gjson.Escape(name) }
+
+// fromInput says of what is wrong with a field that the input has brought it.
+func fromInput(err error, brought []string) error {
+	f := fault.From(err)
+	path, _ := f.Details["path"].(string)
+	inner, ok := strings.CutPrefix(path, "configurations.")
+	if top, _, _ := strings.Cut(inner, "."); !ok || !slices.Contains(brought, top) {
+		return err
+	}
+	return fault.Newf(fault.InvalidInput, "the input brings a value that does not fit: %s", f.Message).With("path", inner)
+}
+
+// inquire asks the service what became of a call.
+func (s *set[C, O]) inquire(ctx context.Context, call *node.Call) (node.Outcome, error) {
+	o, cfg, err := s.read(call)
+	if err != nil {
+		return nil, err
+	}
+	if o.Inquire == nil {
+		return nil, fault.Newf(fault.Unsupported, "the service cannot be asked what became of %s", o.Name)
+	}
+	out, found, err := o.Inquire(ctx, call, cfg)
+	if err != nil || !found {
+		return nil, err
+	}
+	return node.Succeed(out)
+}
