@@ -56,7 +56,7 @@ func floors() map[string]floor {
 		"credential/oauth": {level: 4},
 
 		"node":         {level: 4},
-		"node/printed": {level: 0}, // lines of what code prints
+		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
 		"llm":          {level: 4},
 		"store":        {level: 4},

@@ -74,7 +74,7 @@ func (x *run) emit(chunk any) {
 		if x.guarded() {
 			text = x.job.Redact.Text(text)
 		}
-		x.chunks.add(text)
+		x.chunks.Add(text)
 		x.job.Out.Emit(text)
 		return
 	}
@@ -86,7 +86,7 @@ func (x *run) emit(chunk any) {
 	if x.guarded() {
 		raw = x.job.Redact.JSON(raw)
 	}
-	x.chunks.put(raw)
+	x.chunks.Put(raw)
 	x.job.Out.Emit(raw)
 }
 

@@ -76,7 +76,7 @@ type run struct {
 	begun   bool // the kind's own work has begun: an effect may have happened
 	spent   bool // it has ended, and nothing that is left of it refers to it
 	opened  []func()
-	chunks  chunks
+	chunks  printed.Chunks
 	printed printed.Streams
 	outputs Done // of a success
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
@@ -148,6 +148,11 @@ func (x *run) do() (factOf, error) {
 	if err := checkSchema(x.node.override.input, fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
 	}
+	return x.work(cause)
+}
+
+// work does what the run is for, once its input and its configurations are there.
+func (x *run) work(cause engine.Cause) (factOf, error) {
 	scope := x.node.kind.Scope
 	if x.job.Stand != nil && (scope == nil || cause.Kind == engine.CauseClose) {
 		return x.stood(nil)
@@ -468,8 +473,8 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 func (x *run) outcome(o Outcome) (factOf, error) {
 	switch o := o.(type) {
 	case Done:
-		if len(o) == 0 && x.chunks.any() {
-			payload, err := x.chunks.payload()
+		if len(o) == 0 && x.chunks.Any() {
+			payload, err := x.chunks.Payload()
 			if err != nil {
 				return nil, err
 			}

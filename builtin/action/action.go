@@ -12,8 +12,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"tandem/fault"
 	"tandem/node"
@@ -48,7 +50,8 @@ type Operation[C, O any] struct {
 func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O], plan ...func(p *node.Planning, cfg *C)) node.Kind {
 	s := newSet(operations)
 	about.Values, about.Legacy = map[string][]string{actionType: s.names}, map[string][]string{actionType: s.older}
-	about.Inputs = slices.DeleteFunc(node.ValuesOf[C](), func(v node.Value) bool { return v.Name == actionType })
+	about.Inputs = append(slices.DeleteFunc(node.ValuesOf[C](), func(v node.Value) bool { return v.Name == actionType }),
+		node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。"))
 	k := node.Define(about, func(ctx context.Context, call *node.Call, _ C, _ json.RawMessage) (out O, err error) {
 		o, cfg, err := s.read(call)
 		if err != nil {
@@ -59,7 +62,7 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 		}
 		return out, nil
 	}, append(plan, s.plan)...)
-	k.InputSchema = node.SchemaOf[C](about.Name)
+	k.InputSchema = inputSchema(node.SchemaOf[C](about.Name))
 	if s.inquires {
 		k.Inquire = s.inquire
 	}
@@ -67,6 +70,20 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 }
 
 const actionType = "action_type"
+
+// inputSchema is the schema of a configuration as that of an input, which brings fields and does not choose what is done.
+func inputSchema(config node.SchemaSource) node.SchemaSource {
+	return sync.OnceValue(func() json.RawMessage {
+		out, err := sjson.DeleteBytes(config.JSON(), "properties."+actionType)
+		if err == nil {
+			out, err = sjson.DeleteBytes(out, "required")
+		}
+		if err != nil {
+			panic(err) // it is a schema that was just written
+		}
+		return out
+	})
+}
 
 // set are the operations of a kind.
 type set[C interface{ Operation() string }, O any] struct {

@@ -98,11 +98,10 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 		Needs:       node.Needs{Credential: []string{credentialType}},
 		Keys:        []node.Key{{Name: "result", Meaning: node.Says("What Slack has answered.", "Slack 的响应。")}},
 		Examples: []node.Example{{
-			Shows:   node.Says("Tells a channel that an order has come in.", "在频道中通知有新订单。"),
-			Config:  `{"credential_id": "slack_bot", "action_type": "send_message", "channel": "C0PS", "message": "Order {{order}} has come in."}`,
-			Input:   `{"order": 7}`,
-			Replies: []string{`{"ok": true, "channel": "C0PS", "ts": "1700000000.000001"}`},
-			Output:  `{"result": {"success": true, "action": "send_message", "content": "Order 7 has come in.", "message_ts": "1700000000.000001", "channel_id": "C0PS", "resource_id": "1700000000.000001", "items": [], "next_cursor": "", "truncated": false, "api_response": "…"}}`,
+			Shows:  node.Says("Tells a channel that an order has come in.", "在频道中通知有新订单。"),
+			Config: `{"credential_id": "slack_bot", "action_type": "send_message", "channel": "C0PS", "message": "Order {{order}} has come in."}`,
+			Input:  `{"order": 7}`,
+			Output: `{"result": {"success": true, "action": "send_message", "content": "Order 7 has come in.", "message_ts": "…", "channel_id": "C0PS", "resource_id": "…", "items": [], "next_cursor": "", "truncated": false, "api_response": "…"}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
 		{Name: "send_message", Also: []string{"post_message"}, Effect: workflow.Once, Needs: []string{"channel|channel_override", "message|blocks|attachments"}, Do: does((*acting).send), Inquire: inquire(client)},

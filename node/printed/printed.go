@@ -1,4 +1,5 @@
-// Package printed takes what the code and the processes of a run print, piece by piece, and makes lines of it.
+// Package printed takes what a run says while it goes on: what its code and processes print, piece by piece, of which it makes lines, and the chunks
+// of output that it emits.
 package printed
 
 import (
