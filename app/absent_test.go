@@ -2,14 +2,18 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/identity"
 )
 
 // asksPeople is a workflow that names people and a workflow who are there, and others who are not.
@@ -23,7 +27,7 @@ nodes:
     subtype: IN_APP_APPROVAL
     configurations:
       title: Go?
-      approvers: [operator, "user:viewerr", "ann@example.com", "role:editor", "{{who}}", "slack:U1", local]
+      approvers: [operator, "user:viewerr", "role:editor", "{{who}}", local]
       escalation: {after_seconds: 60, to: [boss]}
 connections:
   - {from_node: start, to_node: ask}
@@ -81,6 +85,72 @@ func TestAbsent_IsToldWhenAsked(t *testing.T) {
 	}
 	if len(got) != 3 || !strings.HasPrefix(got[0], `configurations.approvers "user:viewerr"`) || !strings.HasPrefix(got[1], `configurations.approvers "nobody"`) || !strings.HasPrefix(got[2], `configurations.escalation.to "boss"`) {
 		t.Errorf("warnings %q", got)
+	}
+}
+
+// asksAddresses is a workflow that names addresses: of a question in the app, and of one that is asked by mail.
+const asksAddresses = `
+metadata: {id: addresses, name: addresses, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: ask, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: Go, approvers: [operator, "ann@example.com", "slack:U1", "mail:Bob@example.com"]}}
+  - {id: mail, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: Go, channel_type: email, credential_id: post, approvers: ["ann@example.com"]}}
+connections:
+  - {from_node: start, to_node: ask}
+  - {from_node: ask, to_node: mail}
+`
+
+// Nobody is told of a question in the app by an address, so that only a user who has the address can answer it: who has none is told of, when the
+// workflow is saved and when it asks.
+func TestAbsent_AddressesInTheApp(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	bob := identity.User{Workspace: "default", ID: "viewer", Name: "viewer", Roles: []identity.Role{identity.Viewer}, Email: "bob@example.com"}
+	if err := x.stores.Users.Update(t.Context(), identity.System("default"), bob); err != nil {
+		t.Fatal(err)
+	}
+	saved := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", asksAddresses, "Content-Type", "application/yaml"), http.StatusCreated)
+	var found []string
+	for _, p := range saved.Problems {
+		if strings.HasSuffix(p.Code, "_approver") {
+			found = append(found, p.Code+" "+p.Severity+" "+p.Path)
+		}
+	}
+	if want := []string{"unreached_approver warning nodes[1].configurations.approvers[1]", "unreached_approver warning nodes[1].configurations.approvers[2]"}; !slices.Equal(found, want) {
+		t.Errorf("problems %q, want %q", found, want)
+	}
+	if !warned(saved.Problems, "unreached_approver", "nodes[1].configurations.approvers[1]", "channel_type") {
+		t.Errorf("the remedy is not told: %+v", saved.Problems)
+	}
+	r := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/addresses/execute", `{}`), http.StatusAccepted)
+	x.reaches(t, r.ExecutionID, engine.StatusWaitingForHuman)
+	e := want[api.GetExecution](t, x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID, nil), http.StatusOK).Execution
+	if list := e.NodeExecutions["ask"].Warnings; len(list) != 2 || !strings.HasPrefix(list[0].Message, `"ann@example.com" cannot answer: `) {
+		t.Errorf("warnings %+v", list)
+	}
+}
+
+// A run in a directory without users says so too, in the words of a server.
+func TestAbsent_IsToldByARun(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "asks.yaml")
+	if err := os.WriteFile(file, []byte(asksPeople), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var checked Report
+	_, _, err := RunFile(t.Context(), Run{File: file, Dir: t.TempDir(), Inputs: json.RawMessage(`{"who": "local"}`), Checked: func(r Report) { checked = r }})
+	if !errors.Is(err, ErrAsked) && err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, p := range checked.Problems {
+		if p.Code == "unknown_approver" {
+			told = append(told, p.Path+" "+p.Message)
+		}
+	}
+	if len(told) != 2 || told[0] != `nodes[1].configurations.approvers[1] "user:viewerr" cannot answer: user "viewerr" is not in this workspace; create them, or name somebody else` ||
+		!strings.HasPrefix(told[1], `nodes[1].configurations.escalation.to[0] "boss" cannot answer`) {
+		t.Errorf("told %q", told)
 	}
 }
 

@@ -220,6 +220,11 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 		{"beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY"},
 		{"range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: %d, max_iterations: 1000}`, "CALL.EMPTY"},
 		{"own", "WHILE", `{condition_expression: "index < %d", max_iterations: 1000}`, "CALL.EMPTY"},
+		{"handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}"},
+		{"off", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true, enabled: false}"},
+		{"if", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.IF {condition_expression: "item.id >= 0"}`},
+		{"switch", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SWITCH {branches: [{branch_id: old, condition: "item.id < 0"}, {branch_id: rest, is_default: true}]}`},
+		{"delay", "FOR_EACH", `{items_path: orders, collect_results: false}`, "FLOW.DELAY {duration_seconds: 0}"},
 		{"memory", "FOR_EACH", `{items_path: orders}`, `MEMORY.KEY_VALUE_STORE {operation: set, session_id: "s-{{customer}}"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -228,7 +233,10 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 				if strings.Contains(config, "%d") {
 					config = fmt.Sprintf(config, count)
 				}
-				x.save(t, guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body}, []string{"start each", "each body iteration", "body each"}))
+				key := map[string]string{"if": ` "true"`, "switch": " rest"}[c.name]
+				// what follows the body's node is handed what it hands on
+				x.save(t, guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body, "next CALL.EMPTY {pass_through: " + fmt.Sprint(!strings.Contains("beside range own memory", c.name)) + "}"},
+					[]string{"start each", "each body iteration", "body next" + key, "next each"}))
 				input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","key":"k","value":"v","customer"`, 1)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
@@ -290,6 +298,63 @@ connections:
 	}
 	if a := x.call(t, "admin", "GET", "/memory", nil); !strings.Contains(string(a.body), "ann-7") {
 		t.Errorf("nothing was stored under what the large field says: %.500s", a.body)
+	}
+}
+
+// What the nodes of a body hand on is shared, and is there for who reads it: a placeholder, a condition, code, a conversion, the person who looks.
+func TestSizes_WhatIsHandedOnIsRead(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: handed, name: handed, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: orders}}
+  - {id: check, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "doc.id == 'ann'"}}
+  - {id: pass, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {more: 1}}
+  - {id: pick, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {from: "{{pass.doc.id}} {{check.outputs.doc.id}} {{doc.id}} {{item}}"}}
+  - {id: last, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: check, output_key: iteration}
+  - {from_node: check, to_node: pass, output_key: "true"}
+  - {from_node: pass, to_node: pick}
+  - {from_node: pick, to_node: last, conversion_function: "{from: from, id: doc.id, length: len(doc.text), order: order}"}
+  - {from_node: last, to_node: each}
+`)
+	text := strings.Repeat("x", 100_000)
+	doc := `{"id":"ann","text":"` + text + `"}`
+	e, r := ran(t, x, "handed", `{"doc":`+doc+`,"order":3,"orders":[1,2]}`)
+	if e.Status != "SUCCESS" {
+		t.Fatalf("status %s, %+v", e.Status, e.Error)
+	}
+	shown := func(activation string) api.NodeExecution {
+		t.Helper()
+		return want[api.NodeExecution](t, x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/activations/"+url.PathEscape("each[1]/"+activation), nil), http.StatusOK)
+	}
+	if got := string(shown("last").OutputData["result"]); got != `{"from":"ann ann ann 2","id":"ann","length":100000,"order":3}` {
+		t.Errorf("the end of the body has %s", got)
+	}
+	pass := shown("pass")
+	if got := string(pass.InputData); !strings.HasPrefix(got, `{"doc":`+doc+`,"order":3,`) || !strings.HasSuffix(got, `,"item":2,"index":1,"condition_result":true,"more":1}`) {
+		t.Errorf("the input of what is handed it is shown as %s", strings.ReplaceAll(got, text, "…"))
+	}
+	var output struct {
+		Doc struct {
+			Hash string `json:"$blob"`
+			Size int    `json:"size"`
+		} `json:"doc"`
+		Item, More int
+	}
+	if err := json.Unmarshal(pass.OutputData["result"], &output); err != nil || output.Item != 2 || output.More != 1 || output.Doc.Size != len(doc) {
+		t.Fatalf("what was handed on is shown as %.300s, %v", pass.OutputData["result"], err)
+	}
+	if a := x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/values/"+output.Doc.Hash, nil); a.status != http.StatusOK || string(a.body) != doc {
+		t.Errorf("the large field is answered with %d, %.100s", a.status, a.body)
+	}
+	context := x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/context", nil)
+	if !strings.Contains(string(context.body), text) {
+		t.Errorf("the data of the execution lacks the large field: %.300s", context.body)
 	}
 }
 
@@ -433,7 +498,7 @@ func BenchmarkForEach_FieldBeside(b *testing.B) {
 }
 
 // BenchmarkLoops_PayloadSize runs the loops with a payload of 1 KB, one of 1 MB and one of 3 MB that stays as it is, in turns: a loop with a condition, a
-// range, and a list with the payload beside it, each with a body that hands nothing on, and the list with a body that hands everything on. Reported is what an execution with
+// range, and a list with the payload beside it, each with a body that hands nothing on, and the list with bodies that hand everything on. Reported is what an execution with
 // one iteration takes, and for each size what every further iteration takes, with the ratio to the smallest.
 func BenchmarkLoops_PayloadSize(b *testing.B) {
 	units := []string{"1KB", "1MB", "3MB"}
@@ -444,11 +509,12 @@ func BenchmarkLoops_PayloadSize(b *testing.B) {
 		{"While", "WHILE", `{condition_expression: "index < n", max_iterations: 10000}`, "CALL.EMPTY", 2000},
 		{"Range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: "{{n}}", max_iterations: 10000}`, "CALL.EMPTY", 2000},
 		{"Beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY", 2000},
-		{"Handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", 20},
+		{"Handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", 2000},
+		{"If", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.IF {condition_expression: "item.id >= 0"}`, 2000},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			x := openSite(b)
-			x.save(b, guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body}, []string{"start each", "each body iteration", "body each"}))
+			x.save(b, guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body}, []string{"start each", "each body iteration", "body each" + map[string]string{"If": ` "true"`}[c.name]}))
 			one, each := make([]time.Duration, len(units)), make([]time.Duration, len(units))
 			for b.Loop() {
 				for i, size := range []int{1_000, 1_000_000, 3_000_000} {

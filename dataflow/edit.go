@@ -260,7 +260,7 @@ func (l *Layers) editTrigger(e *Edit, mark *edited) {
 
 // result is what an edit makes of a node's result: the same if it has nothing of that name.
 func (e *Edit) result(r *result, mark *edited) *result {
-	keys, marks := slices.Clone(r.keys), r.edited
+	keys, marks := slices.Clone(r.wholeKeys()), r.edited
 	for i := range keys {
 		changed, ok := e.payload(r.node, keys[i].Value)
 		if !ok {

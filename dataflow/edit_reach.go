@@ -103,7 +103,7 @@ func (l *Layers) Copies(edits []Edit, kept []json.RawMessage, exempt func(kind s
 				if !ok || exempt(v.value.tool) {
 					continue
 				}
-				for _, m := range v.value.keys {
+				for _, m := range v.value.wholeKeys() {
 					at := payload.JoinKey("", node)
 					if m.Key != DefaultKey && len(v.value.keys) > 1 {
 						at = payload.JoinKey(at, m.Key)

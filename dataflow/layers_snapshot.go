@@ -183,7 +183,7 @@ func (w *snapshotWriter) result(r *result) {
 	if !r.success {
 		w.text(r.message)
 	}
-	w.members(r.keys)
+	w.members(r.wholeKeys())
 	w.marks(r.edited)
 }
 

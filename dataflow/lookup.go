@@ -300,7 +300,7 @@ func (r *reader) step(head string, path payload.Path) (hit, bool) {
 // read follows a path into an output. A first step that is not a field of the output may be an output key.
 func (res *result) read(path payload.Path) (hit, bool) {
 	if len(path) == 0 {
-		return hit{raw: res.output, layer: LayerSteps, name: res.node, from: res}, true
+		return hit{raw: res.whole(), layer: LayerSteps, name: res.node, from: res}, true
 	}
 	if res.fields != nil {
 		if value, ok := find(res.fields, path[0].Key); ok {
@@ -322,6 +322,9 @@ func (res *result) read(path payload.Path) (hit, bool) {
 	}
 	if !ok {
 		return hit{}, false
+	}
+	if len(res.beside) > 0 {
+		payload = res.whole() // it is the only one
 	}
 	raw, ok := path[1:].In(payload)
 	return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok

@@ -104,7 +104,7 @@ func (r *reader) deepest(p *placeholder) (names []string, broken int, found bool
 	ok, failed := r.results(p.head)
 	for _, res := range []*result{ok, failed} {
 		if res != nil {
-			try(res.output, p.rest, len(p.path)-len(p.rest))
+			try(res.whole(), p.rest, len(p.path)-len(p.rest))
 		}
 	}
 	if p.outputs {

@@ -25,6 +25,8 @@ type Step struct {
 	ToolID string
 	// Output is payload by output key. The layers keep it; the caller no longer changes it.
 	Output map[string]json.RawMessage
+	// Beside are fields of the one payload that are kept beside it, so that many results share them.
+	Beside []payload.Part
 	// OutputParams are the names the node's definition lists for synchronisation, DeclaredOutputs those of the tool's
 	// schema. The first that is not empty counts; if both are, every top-level key of the output is synced.
 	OutputParams    []string
@@ -54,6 +56,8 @@ type result struct {
 	output json.RawMessage
 	fields []payload.Member
 	keys   []payload.Member
+	// beside are fields of the only payload that are in fields, and neither in output nor in keys.
+	beside []payload.Part
 	// edited says whose the fields are that somebody has edited since; nil if nobody has.
 	edited map[string]*edited
 }
@@ -122,6 +126,23 @@ func resultOf(keys []payload.Member) *result {
 	return r
 }
 
+// share lays fields beside a result of one payload.
+func (r *result) share(parts []payload.Part) {
+	r.beside = parts
+	r.fields = sortMembers(payload.JoinedMembers(r.output, parts))
+}
+
+// whole is the output with what is kept beside it.
+func (r *result) whole() json.RawMessage { return payload.Join(r.output, r.beside) }
+
+// wholeKeys are the payloads by output key, with what is kept beside them.
+func (r *result) wholeKeys() []payload.Member {
+	if len(r.beside) == 0 {
+		return r.keys
+	}
+	return []payload.Member{{Key: r.keys[0].Key, Value: r.whole()}}
+}
+
 // Sync records a success in step_results and writes its output's fields into runtime_metadata of its scope, each as
 // name and as <node id>_name. Among successes the last in the journal wins. Only objects have fields to sync. On an
 // error nothing has changed.
@@ -134,6 +155,9 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 	r, err := newResult(s.Output)
 	if err != nil {
 		return trace, err
+	}
+	if len(s.Beside) > 0 {
+		r.share(s.Beside)
 	}
 	if err := l.advance(s.Seq); err != nil {
 		return trace, err

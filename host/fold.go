@@ -62,8 +62,8 @@ type Data struct {
 	Handed bool
 	// Prepared is that of the scope whose turn it is.
 	Prepared any
-	// Entry are the fields of what the iteration is given that the run begins with; nil for any other run. Whoever needs all of them as one
-	// value puts them together: they may be large, and few runs do.
+	// Entry are the fields of what the only connection of the run brings: what the iteration is given that it begins with, or a value of which large
+	// fields are kept apart; nil for any other run. Whoever needs all of them as one value puts them together: they may be large, and few runs do.
 	Entry []payload.Member
 }
 
@@ -82,6 +82,7 @@ type Fold struct {
 	layers *dataflow.Layers
 	lock   *sync.RWMutex
 	values *values
+	shared shared
 	// turn is the row that was begun last. It may not be in the journal yet, so its values are looked for in it first.
 	turn *Turn
 
@@ -163,7 +164,7 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	case row.Closed:
 		return nil, fault.New(fault.Unreadable, "the execution was ended because its journal could not be read; start a new one")
 	}
-	t.row.Values, t.row.Large, t.row.Told, t.read = row.Values, row.Large, row.Told, true
+	t.row.Values, t.row.Large, t.row.Beside, t.row.Told, t.read = row.Values, row.Large, row.Beside, row.Told, true
 	if row.Seq == 1 {
 		f.id = executionOf(row)
 	}
@@ -204,10 +205,20 @@ func (f *Fold) Begin(now int64) *Turn {
 func (t *Turn) Row() *Row { return &t.row }
 
 // Put adds a value to the row and returns its reference.
-func (t *Turn) Put(value json.RawMessage) engine.Ref {
+func (t *Turn) Put(value json.RawMessage) engine.Ref { return t.PutBeside(value) }
+
+// PutBeside is Put for a value that has large fields in common with others. They are not in value; the row names them.
+func (t *Turn) PutBeside(value json.RawMessage, beside ...payload.Part) engine.Ref {
+	n := len(t.row.Values)
 	t.row.Values = append(t.row.Values, value)
-	ref := Place{t.fold.start.Level(), t.row.Seq, len(t.row.Values) - 1}.Ref()
-	t.fold.values.putValue(ref, value)
+	for _, p := range beside {
+		if t.row.Beside == nil {
+			t.row.Beside = map[int][]Beside{}
+		}
+		t.row.Beside[n] = append(t.row.Beside[n], Beside{At: p.At, Key: p.Key, value: p.Value})
+	}
+	ref := Place{t.fold.start.Level(), t.row.Seq, n}.Ref()
+	t.fold.values.putValue(ref, value, beside...)
 	return ref
 }
 
@@ -426,57 +437,6 @@ func (f *Fold) apart(scope string) ([]dataflow.Apart, error) {
 	return list, nil
 }
 
-// Value returns a value by its reference; none for no reference.
-func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
-	if ref == "" {
-		return nil, nil
-	}
-	if v, ok := f.values.getValue(ref); ok {
-		return v, nil
-	}
-	place, err := ParseRef(ref)
-	if err != nil {
-		return nil, err
-	}
-	row, begun := f.begun(place)
-	if !begun {
-		execution, err := f.start.owner(f.id, place)
-		if err != nil {
-			return nil, err
-		}
-		if row, err = f.load.Row(execution, place.Seq); err != nil {
-			return nil, loadError{err}
-		}
-		f.values.addRow(place.Level, &row)
-	}
-	if place.N >= len(row.Values) {
-		return nil, fault.Newf(fault.Unreadable, "row %d has no value %d", place.Seq, place.N)
-	}
-	blob, large := row.Large[place.N]
-	if !large {
-		return row.Values[place.N], nil
-	}
-	value, err := f.load.Blob(blob)
-	if err != nil {
-		return nil, loadError{err}
-	}
-	f.values.putValue(ref, value)
-	return value, nil
-}
-
-// begun returns the row that was begun last if a value is in it. The large values of one that is being written are in it as
-// well; of one that was read, only their names are.
-func (f *Fold) begun(place Place) (Row, bool) {
-	if f.turn == nil || place.Seq != f.turn.row.Seq || place.Level != f.start.Level() {
-		return Row{}, false
-	}
-	row := f.turn.row
-	if !f.turn.read {
-		row.Large = nil
-	}
-	return row, true
-}
-
 // Tool is whose doing an activation that runs is, if it is a step that says so.
 func (f *Fold) Tool(id engine.ActivationID) string {
 	if step := f.runs[id].command.Step; step != nil {
@@ -508,6 +468,8 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 			return Data{}, err
 		}
 		data.Entry = entry.Fields
+	} else if data.Entry, err = f.handed(run); err != nil {
+		return Data{}, err
 	}
 	scope, err := f.turns(run)
 	if scope != nil {
@@ -557,8 +519,16 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	if run.Cause.Closed != nil {
 		refs = append(refs, run.Cause.Closed.Values...)
 	}
+	fields, err := f.handed(run)
+	if err != nil {
+		return nil, err
+	}
 	for _, ref := range refs {
 		if ref == "" {
+			continue
+		}
+		if fields != nil && ref == run.Inputs[0].Ref {
+			values[ref] = noFields // they are in Data
 			continue
 		}
 		value, err := f.Value(ref)

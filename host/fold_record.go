@@ -6,28 +6,30 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // record writes a node's outcome into the layers.
 func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) error {
 	switch fact := fact.(type) {
 	case engine.NodeCompleted:
-		outputs, err := f.outputs(fact.Outputs)
+		outputs, beside, err := f.outputs(fact.Outputs)
 		if err != nil {
 			return err
 		}
 		delete(f.frames, fact.Activation)
 		for _, c := range commands {
 			if end, ok := c.(engine.EndNode); ok && end.Activation == fact.Activation && end.Status == engine.NodeFailure {
-				return f.recordHandled(seq, fact.Activation, end.Error, outputs, fact.Settled)
+				return f.recordHandled(seq, fact.Activation, end.Error, joined(outputs, beside), fact.Settled)
 			}
 		}
-		return f.recordSuccess(seq, fact, outputs)
+		return f.recordSuccess(seq, fact, outputs, beside)
 	case engine.NodeFailed:
-		outputs, err := f.outputs(fact.Outputs)
+		outputs, beside, err := f.outputs(fact.Outputs)
 		if err != nil {
 			return err
 		}
+		outputs = joined(outputs, beside)
 		if fact.Handled {
 			return f.recordHandled(seq, fact.Activation, fact.Error, outputs, fact.Settled)
 		}
@@ -42,22 +44,36 @@ func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.
 	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
 		return err
 	}
-	return f.noteResult(f.runs[id].command, outputs, settled)
+	return f.noteResult(f.runs[id].command, outputs, nil, settled)
 }
 
-func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error) {
-	outputs := make(map[string]json.RawMessage, len(list))
+// outputs are the payloads by output key. Beside are fields of the payload that are kept beside it, if there is only one.
+func (f *Fold) outputs(list []engine.Output) (outputs map[string]json.RawMessage, beside []payload.Part, err error) {
+	outputs = make(map[string]json.RawMessage, len(list))
 	for _, o := range list {
-		value, err := f.Value(o.Ref)
+		value, parts, err := f.fetch(o.Ref)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if len(list) == 1 {
+			beside = parts
+		} else {
+			value = payload.Join(value, parts)
 		}
 		outputs[o.Key] = value
 	}
-	return outputs, nil
+	return outputs, beside, nil
 }
 
-func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage) error {
+// joined are payloads with what is kept beside the only one.
+func joined(outputs map[string]json.RawMessage, beside []payload.Part) map[string]json.RawMessage {
+	for key, value := range outputs { // order does not matter: with something beside it there is one
+		outputs[key] = payload.Join(value, beside)
+	}
+	return outputs
+}
+
+func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage, beside []payload.Part) error {
 	id := fact.Activation
 	run, ok := f.runs[id]
 	if !ok {
@@ -65,12 +81,12 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[
 	}
 	delete(f.runs, id)
 	if run.command.Node < 0 {
-		return f.recordStep(seq, fact, run.command, outputs)
+		return f.recordStep(seq, fact, run.command, joined(outputs, beside))
 	}
 	n := &f.graph.Nodes[run.command.Node]
 	step := dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
-		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
+		Output: outputs, Beside: beside, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
 	}
 	if declares := f.revision.Declares(run.command.Node); f.start.InputRules > 0 && declares != nil {
 		step.DeclaredOutputs = declares // what a template declares limits what a tool says of itself
@@ -78,7 +94,7 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[
 	if err := f.sync(step); err != nil {
 		return err
 	}
-	return f.noteResult(run.command, outputs, fact.Settled)
+	return f.noteResult(run.command, outputs, beside, fact.Settled)
 }
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution

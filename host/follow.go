@@ -134,5 +134,5 @@ func (f *Follower) Value(ctx context.Context, row *Row, ref engine.Ref) (value j
 	if blob, ok := row.Large[place.N]; ok {
 		return nil, &blob, nil
 	}
-	return row.Values[place.N], nil, nil
+	return row.Shown(place.N), nil, nil
 }

@@ -9,12 +9,13 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // frame is what a host keeps of an open scope: the results of its iterations, in index order, and its failures.
 type frame struct {
 	opened int64
-	last   json.RawMessage
+	last   ended
 	// results are those of the iterations 0 to count-1, each followed by a comma; held are the results of later ones
 	// that have ended before an earlier one has.
 	results []byte
@@ -24,7 +25,7 @@ type frame struct {
 	discard bool
 	size    int
 	// ends are the outputs of the last nodes of open iterations, by scope path and node.
-	ends   map[string]map[string]json.RawMessage
+	ends   map[string]map[string]ended
 	errors []Failure
 	// program says that a program runs in it, whose iterations are told nothing by the node.
 	program bool
@@ -33,6 +34,14 @@ type frame struct {
 	// scope is prepared when the first turn or iteration needs it.
 	scope Opened
 }
+
+// ended is the output of a node that ends an iteration, and the fields that are kept beside it.
+type ended struct {
+	output json.RawMessage
+	beside []payload.Part
+}
+
+func (e ended) whole() json.RawMessage { return payload.Join(e.output, e.beside) }
 
 // Failure is the failure of one iteration.
 type Failure struct {
@@ -57,7 +66,7 @@ const MaxResults = 64 << 20
 const maxFailures = 10_000
 
 func newFrame(now int64, discard, program bool) *frame {
-	return &frame{opened: now, discard: discard, program: program, held: map[int64]json.RawMessage{}, ends: map[string]map[string]json.RawMessage{}}
+	return &frame{opened: now, discard: discard, program: program, held: map[int64]json.RawMessage{}, ends: map[string]map[string]ended{}}
 }
 
 // Scope returns what is kept of the scope that an activation has opened.
@@ -67,7 +76,7 @@ func (f *Fold) Scope(id engine.ActivationID) (Scope, bool) {
 		return Scope{}, false
 	}
 	return Scope{
-		Opened: time.UnixMilli(fr.opened).UTC(), Last: fr.last, Failures: slices.Clone(fr.errors), results: fr.results, size: fr.size,
+		Opened: time.UnixMilli(fr.opened).UTC(), Last: fr.last.whole(), Failures: slices.Clone(fr.errors), results: fr.results, size: fr.size,
 	}, true
 }
 
@@ -88,7 +97,7 @@ func (s Scope) Results() ([]json.RawMessage, error) {
 }
 
 // noteResult keeps the output of a node that ends an iteration, as the conversions of its connections back to the loop made it.
-func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
+func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage, beside []payload.Part, settled []engine.Verdict) error {
 	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
@@ -116,15 +125,15 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 		if output, err = f.Value(v.Ref); err != nil {
 			return err
 		}
-		live = true
+		live, beside = true, nil
 	}
 	if converted && !live {
 		return nil // it hands nothing back
 	}
 	if fr.ends[run.Scope] == nil {
-		fr.ends[run.Scope] = map[string]json.RawMessage{}
+		fr.ends[run.Scope] = map[string]ended{}
 	}
-	fr.ends[run.Scope][n.ID] = output
+	fr.ends[run.Scope][n.ID] = ended{output, beside}
 	return nil
 }
 
@@ -155,7 +164,7 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 	result := resultOf(fr.ends[c.Scope])
 	delete(fr.ends, c.Scope)
 	if c.Failed {
-		result = json.RawMessage("null")
+		result = ended{output: json.RawMessage("null")}
 	} else {
 		fr.errors = slices.DeleteFunc(fr.errors, func(e Failure) bool { return e.Index == index }) // it was handled inside
 		fr.last = result
@@ -163,12 +172,13 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 	if fr.discard {
 		return
 	}
-	fr.size += len(result) + 1
+	whole := result.whole()
+	fr.size += len(whole) + 1
 	if fr.size > MaxResults {
 		fr.results, fr.held = nil, nil // nobody will get them
 		return
 	}
-	fr.held[index] = result
+	fr.held[index] = whole
 	for next, ok := fr.held[fr.count]; ok; next, ok = fr.held[fr.count] {
 		fr.results = append(append(fr.results, next...), ',')
 		delete(fr.held, fr.count)
@@ -178,20 +188,29 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 
 // resultOf is the result of an iteration: the output of its last node, an object by node id when several ended, null
 // when all were skipped.
-func resultOf(ends map[string]json.RawMessage) json.RawMessage {
+func resultOf(ends map[string]ended) ended {
 	if len(ends) == 0 {
-		return json.RawMessage("null")
+		return ended{output: json.RawMessage("null")}
 	}
 	if len(ends) == 1 {
 		for _, output := range ends {
 			return output
 		}
 	}
-	object, err := json.Marshal(ends) // keys sorted; the outputs are JSON that has been checked
+	object, err := json.Marshal(wholeEnds(ends)) // keys sorted; the outputs are JSON that has been checked
 	if err != nil {
-		return json.RawMessage("null")
+		return ended{output: json.RawMessage("null")}
 	}
-	return object
+	return ended{output: object}
+}
+
+// wholeEnds are outputs by node id, with what is kept beside them.
+func wholeEnds(ends map[string]ended) map[string]json.RawMessage {
+	outputs := make(map[string]json.RawMessage, len(ends))
+	for node, e := range ends { // order does not matter: one entry per node
+		outputs[node] = e.whole()
+	}
+	return outputs
 }
 
 // splitIteration returns the activation that opened an iteration's scope, and the iteration's number.

@@ -189,6 +189,7 @@ func (h *Hub) Publish(ref Ref, row Row) {
 
 // strip leaves out the large values, so that a row is the same whether it was published or read.
 func (r *Row) strip() {
+	r.stripBeside()
 	if len(r.Large) == 0 || r.Seq == 1 { // what an execution begins with is needed to read the rest
 		return
 	}

@@ -127,7 +127,7 @@ func (j Journal) Value(ctx context.Context, start Start, ref engine.Ref) (value 
 	if blob, ok := row.Large[place.N]; ok {
 		return nil, &blob, nil
 	}
-	return row.Values[place.N], nil, nil
+	return row.Shown(place.N), nil, nil
 }
 
 // Fold reads the execution with its data. It begins with the last snapshot.

@@ -21,6 +21,8 @@ type Row struct {
 	Values []json.RawMessage
 	// Large are the values that are kept beside the journal, by their place. A row that was read has nothing else of them.
 	Large map[int]Blob
+	// Beside are fields of values that are kept beside them, in the order of their positions, by the place of the value.
+	Beside map[int][]Beside
 	// Told is what readers are told of the row besides its facts.
 	Told []Told
 	// Stored is the size of the body of a row that was read.
@@ -67,7 +69,7 @@ const MaxInline = 32 << 10
 // Spill puts the large values of the row where they belong.
 func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	for n, value := range r.Values {
-		if len(value) <= MaxInline {
+		if len(value) <= MaxInline || len(r.Beside[n]) > 0 { // what is left of one that shares its fields stays in the row
 			continue
 		}
 		blob, err := put(value)
@@ -120,6 +122,13 @@ func (r *Row) Encode() ([]byte, error) {
 		}
 		out = append(append(out, `,"large":`...), large...)
 	}
+	if len(r.Beside) > 0 {
+		beside, err := json.Marshal(r.Beside)
+		if err != nil {
+			return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
+		}
+		out = append(append(out, `,"beside":`...), beside...)
+	}
 	for i := range r.Told {
 		out = append(out, following(i, `,"told":[`)...)
 		if out, err = r.Told[i].append(out); err != nil {
@@ -166,13 +175,14 @@ func decodeRow(seq uint64, time int64, body []byte) (Row, error) {
 		Facts  []json.RawMessage `json:"facts"`
 		Values []json.RawMessage `json:"values"`
 		Large  map[int]Blob      `json:"large"`
+		Beside map[int][]Beside  `json:"beside"`
 		Told   []Told            `json:"told"`
 		Closed bool              `json:"closed"`
 	}
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
 	}
-	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Told: stored.Told, Closed: stored.Closed, Stored: len(body)}
+	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Beside: stored.Beside, Told: stored.Told, Closed: stored.Closed, Stored: len(body)}
 	for i, raw := range stored.Facts {
 		fact, err := engine.DecodeFact(raw)
 		if err != nil {

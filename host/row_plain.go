@@ -22,7 +22,7 @@ func decodePlainRow(seq uint64, time int64, body []byte) (row Row, ok bool) {
 	row = Row{Seq: seq, Time: time, Facts: []engine.Fact{}, Stored: len(body)}
 	text := gjson.ParseBytes(body)
 	ok = text.IsObject()
-	var seen [5]bool
+	var seen [6]bool
 	text.ForEach(func(key, value gjson.Result) bool {
 		n := 0
 		switch key.Raw {
@@ -33,6 +33,8 @@ func decodePlainRow(seq uint64, time int64, body []byte) (row Row, ok bool) {
 			row.Values = plainValues(value)
 		case `"large"`:
 			n, ok = 2, json.Unmarshal([]byte(value.Raw), &row.Large) == nil
+		case `"beside"`:
+			n, ok = 5, json.Unmarshal([]byte(value.Raw), &row.Beside) == nil
 		case `"told"`:
 			n, ok = 3, value.IsArray() && row.plainTold(value)
 		case `"closed"`:

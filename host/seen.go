@@ -25,11 +25,16 @@ func NewSeen(graph *workflow.Graph) *Seen {
 }
 
 // Seen returns what is known of an execution that has ended. The fold must not be used after that.
-func (f *Fold) Seen() *Seen { return &Seen{View: f.view, values: f.values.held} }
+func (f *Fold) Seen() *Seen {
+	for ref := range f.values.beside { // order does not matter: each is left out
+		delete(f.values.held, ref)
+	}
+	return &Seen{View: f.view, values: f.values.held}
+}
 
 // Plain says that a row is in memory as it is in the journal, with all of its values.
 func (r *Row) Plain() bool {
-	return len(r.Large) == 0 && !slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
+	return len(r.Large) == 0 && len(r.Beside) == 0 && !slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
 }
 
 // Add adds a row, which must not be changed afterwards. Rows must come in order; one that was added before is ignored.
@@ -52,7 +57,7 @@ func (s *Seen) Add(row *Row) {
 	}
 	s.View.Apply(&stored)
 	for n, value := range row.Values {
-		if _, large := row.Large[n]; large {
+		if _, large := row.Large[n]; large || len(row.Beside[n]) > 0 {
 			continue // it is told by its name, which the row has; who wants it reads the row
 		}
 		s.values[Place{Seq: row.Seq, N: n}.Ref()] = value

@@ -64,7 +64,11 @@ func (f *Fold) Snapshot() ([]byte, error) {
 			snap.Runs = append(snap.Runs, runJSON{run.command, run.since})
 		}
 		if fr := f.frames[a.ID]; fr != nil {
-			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last, fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, fr.ends, fr.errors, fr.level})
+			ends := make(map[string]map[string]json.RawMessage, len(fr.ends))
+			for path, outputs := range fr.ends { // order does not matter: one entry per scope
+				ends[path] = wholeEnds(outputs)
+			}
+			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last.whole(), fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, ends, fr.errors, fr.level})
 		}
 	}
 	slices.SortFunc(snap.Runs, func(a, b runJSON) int { return cmp.Compare(a.Command.Activation, b.Command.Activation) })
@@ -127,12 +131,15 @@ func (f *Fold) adopt(runs []runJSON, frames []frameJSON, overlays []string) {
 	}
 	for _, s := range frames {
 		fr := newFrame(s.Opened, s.Discard, s.Program)
-		fr.last, fr.results, fr.count, fr.size, fr.errors, fr.level = s.Last, s.Results, s.Count, s.Size, s.Errors, s.Level
+		fr.last, fr.results, fr.count, fr.size, fr.errors, fr.level = ended{output: s.Last}, s.Results, s.Count, s.Size, s.Errors, s.Level
 		for index, result := range s.Held { // order does not matter: one entry per iteration
 			fr.held[index] = result
 		}
 		for path, outputs := range s.Ends { // order does not matter: one entry per scope
-			fr.ends[path] = outputs
+			fr.ends[path] = make(map[string]ended, len(outputs))
+			for node, output := range outputs { // order does not matter: one entry per node
+				fr.ends[path][node] = ended{output: output}
+			}
 		}
 		f.frames[s.Activation] = fr
 	}

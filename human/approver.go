@@ -143,24 +143,25 @@ func (m Media) Address(text string) (string, error) {
 }
 
 // Absent says why nobody can answer for an approver as an author has written it: a user whom the workspace does not have or who is
-// disabled, a role that no enabled user has. It is empty where somebody can, where only the reply tells who it is (an address), and
-// where there are no users to look among, besides the one who works without a server.
-func Absent(approver string, users []identity.User) text.Text {
+// disabled, a role that no enabled user has, or, of a question that is asked in the app only, an address that no enabled user has. It is empty where somebody
+// can, where only the reply tells who it is (any other address), and for roles where there are no users besides the one who works without a server.
+func Absent(approver string, inApp bool, users []identity.User) text.Text {
 	users = slices.DeleteFunc(slices.Clone(users), func(u identity.User) bool { return u.ID == identity.LocalUser })
 	seat, err := Media(nil).normalApprover(approver) // whether it is a user or a role does not depend on media
-	if err != nil || len(users) == 0 {               // what is wrong with how it is written is said elsewhere
+	has := func(u identity.User) bool { return !u.Disabled && slices.Contains(Media(nil).Addresses(u), seat) }
+	switch {
+	case err != nil, seat == Anyone, seat == Visitor, seat == seatUser+identity.LocalUser, isAddress(seat) && (!inApp || slices.ContainsFunc(users, has)): // what is wrong with how it is written is said elsewhere
 		return text.Text{}
+	case isAddress(seat):
+		return text.Of("the question is asked in the app only, and no enabled user has this address; give it to a user, or ask where it is read with channel_type")
 	}
 	if role, ok := strings.CutPrefix(seat, seatRole); ok {
-		if slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
+		if len(users) == 0 || slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
 			return text.Text{}
 		}
 		return text.Of("no enabled user has the role %q; give it to somebody who is to answer", role)
 	}
-	id, ok := strings.CutPrefix(seat, seatUser)
-	if !ok || id == identity.LocalUser {
-		return text.Text{}
-	}
+	id := strings.TrimPrefix(seat, seatUser)
 	ids := make([]string, 0, len(users))
 	for _, u := range users {
 		if u.ID == id && u.Disabled {

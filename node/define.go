@@ -42,7 +42,7 @@ func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C,
 		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
-		skims:        skimsOf(reflect.TypeFor[I]()),
+		skims:        payload.ReadsOf(reflect.TypeFor[I]()),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {

@@ -22,7 +22,8 @@ type Data struct {
 	// hand their input to.
 	Apart  []dataflow.Apart
 	Handed bool
-	// Entry are the fields of what an iteration gives the node that it begins with; nil for other nodes, and where it has no fields.
+	// Entry are the fields of what the only connection of the node brings, if an iteration begins with it or large fields of it are kept apart; nil for
+	// other nodes, and where it has no fields.
 	Entry []payload.Member
 }
 

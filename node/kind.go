@@ -73,9 +73,12 @@ type Kind struct {
 	// Ignores, when it is set, says of a node's configurations, as they are written, that a run does not look at its input except by placeholders and
 	// expressions. Large fields that an iteration of a loop brings are then left out of [Call.Input].
 	Ignores func(config json.RawMessage) bool
+	// Hands, when it is set, says the same, and that the one payload which a run ends with has all fields of its input in their order, except for those
+	// that it replaces; new ones come last. Large fields are then laid into the output without the kind having seen them.
+	Hands func(config json.RawMessage) bool
 
 	// skims are the fields of the input that a run reads; nil: it may be all of them.
-	skims *skims
+	skims *payload.Reads
 	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
 	config *shape
 	plan   func(p *Planning)

@@ -85,7 +85,7 @@ func heard(ctx context.Context, t *testing.T, kind Kind) (Result, *ear) {
 		Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },
 		Out:   e, Redact: stars{},
 	})
-	fact := result.Fact(func(v json.RawMessage) engine.Ref { return engine.Ref(v) })
+	fact := result.Fact(func(v json.RawMessage, _ ...payload.Part) engine.Ref { return engine.Ref(v) })
 	result.Fact = func(Put) engine.Fact { return fact }
 	return result, e
 }

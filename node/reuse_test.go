@@ -72,7 +72,7 @@ func TestReuse_OwnData(t *testing.T) {
 					t.Errorf("run %d has the warnings %v", n, result.Warnings)
 				}
 				var put string
-				fact := result.Fact(func(v json.RawMessage) engine.Ref { put = string(v); return "ref" })
+				fact := result.Fact(func(v json.RawMessage, _ ...payload.Part) engine.Ref { put = string(v); return "ref" })
 				switch fact := fact.(type) {
 				case engine.NodeCompleted:
 					want := fmt.Sprintf(`["exec%d",%d,{"n":%d},false,{"city":%d}]`, n, n, n, n)

@@ -14,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -54,7 +55,9 @@ type readyNode struct {
 	// override is what the node's template says about its input and output; never nil.
 	override *override
 	// skims are the fields of its input that it reads by itself; nil: all.
-	skims *skims
+	skims *payload.Reads
+	// hands says that all fields of its input are in its output, unless they are replaced.
+	hands bool
 }
 
 // apart is a configuration field whose placeholders find names of their own first.
@@ -175,6 +178,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 		ready.brief = false
 	}
 	ready.skims = ready.skimsNode(objectOr(def.Configurations))
+	ready.hands = ready.skims != nil && ready.kind.Hands != nil && ready.kind.Hands(objectOr(def.Configurations))
 	ready.connected = make(map[string]bool, len(node.Out))
 	for _, e := range node.Out {
 		ready.connected[r.Graph.Edges[e].Key] = true

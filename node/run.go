@@ -16,8 +16,9 @@ import (
 	"tandem/payload"
 )
 
-// Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into.
-type Put func(json.RawMessage) engine.Ref
+// Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into. Beside are fields of the value that
+// are not in it, since it has them in common with others: the host keeps them once.
+type Put func(value json.RawMessage, beside ...payload.Part) engine.Ref
 
 // Result is how a run ended.
 type Result struct {
@@ -95,6 +96,8 @@ type run struct {
 	// beside are large fields of the input that are not in the call's; all says that there are to be none.
 	beside []dataflow.Apart
 	all    bool
+	// lacks says that the output is to have what is beside the input, and has not.
+	lacks bool
 }
 
 type factOf func(Put) engine.Fact
@@ -355,7 +358,7 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		if err != nil {
 			return nil, err
 		}
-		if in.Ref == "" && edge.Entry && job.Data.Entry != nil {
+		if job.Data.Entry != nil && (in.Ref == "" && edge.Entry || in.Ref != "" && len(job.Run.Inputs) == 1) {
 			value = x.entry()
 		}
 		from := x.revision.Graph.Nodes[edge.From].ID
@@ -479,6 +482,9 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 				return nil, err
 			}
 			o = Done{dataflow.DefaultKey: payload}
+		}
+		if x.lacks = x.node.hands && len(x.beside) > 0; x.lacks && !x.shares() {
+			o = x.wholeOutputs(o)
 		}
 		o = x.publish(o)
 		if err := dataflow.CheckOutput(o); err != nil {

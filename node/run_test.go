@@ -116,7 +116,7 @@ func (r *rig) run(cause engine.Cause) engine.Fact {
 		},
 		Scope: ScopeData{Results: func() ([]json.RawMessage, error) { return []json.RawMessage{json.RawMessage("1")}, nil }},
 	}
-	return r.revision.Run(context.Background(), job).Fact(func(v json.RawMessage) engine.Ref {
+	return r.revision.Run(context.Background(), job).Fact(func(v json.RawMessage, _ ...payload.Part) engine.Ref {
 		r.put = append(r.put, v)
 		return engine.Ref(v)
 	})

@@ -41,22 +41,25 @@ func (x *run) done(outputs Done) (factOf, error) {
 		return nil, err
 	}
 	x.spent = true
-	attempt, declared := x.job.Run.Attempt, x.declared
+	attempt, declared, beside := x.job.Run.Attempt, x.declared, []payload.Part(nil)
+	if x.handsOn() {
+		outputs, beside = x.shared(outputs)
+	}
 	return func(put Put) engine.Fact {
 		f := engine.NodeCompleted{Attempt: attempt, Declared: declared}
-		f.Outputs, f.Settled = record(outputs, verdicts, put)
+		f.Outputs, f.Settled = record(outputs, verdicts, put, beside...)
 		return f
 	}, nil
 }
 
-func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engine.Verdict) {
+func record(outputs Done, verdicts []verdict, put Put, beside ...payload.Part) ([]engine.Output, []engine.Verdict) {
 	outs := make([]engine.Output, 0, len(outputs))
 	for key := range outputs { // order does not matter: sorted below
 		outs = append(outs, engine.Output{Key: key})
 	}
 	slices.SortFunc(outs, func(a, b engine.Output) int { return strings.Compare(a.Key, b.Key) })
 	for i, o := range outs {
-		outs[i].Ref = put(outputs[o.Key])
+		outs[i].Ref = put(outputs[o.Key], beside...)
 	}
 	var settled []engine.Verdict
 	for _, v := range verdicts {
@@ -74,6 +77,9 @@ func (x *run) settle(outputs Done) ([]verdict, error) {
 		output, produced := outputs[edge.Key]
 		if !edge.Converts || edge.Entry || !produced || edge.Back && x.job.InputRules == 0 {
 			continue
+		}
+		if x.handsOn() {
+			output = x.wholeOf(output)
 		}
 		v := x.verdict(e, output)
 		if edge.Back && v.err != nil {
@@ -187,6 +193,7 @@ func (x *run) passed() (Done, error) {
 	if !ok {
 		return nil, fault.Newf(fault.InvalidConfig, "the node is switched off and has no key under which its input could be handed on; enable it, or remove it and connect what is around it").With("path", "configurations.enabled")
 	}
+	x.lacks = len(x.beside) > 0
 	return Done{key: x.call.Input}, nil
 }
 
@@ -240,6 +247,7 @@ func (x *run) settleError(err *fault.Error) factOf { return x.handled(err, false
 // handled makes the error, or the configured default, the node's output. As the end of an attempt it is part of the
 // failure; otherwise the engine knows of the failure and wants only the outputs.
 func (x *run) handled(err *fault.Error, attempt bool) factOf {
+	x.lacks = false
 	outputs, problem := x.errorOutputs(err)
 	var verdicts []verdict
 	if problem == nil {

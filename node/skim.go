@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/dataflow"
 	"tandem/payload"
@@ -17,73 +18,23 @@ import (
 // largeField is how many bytes a field has that is given beside the input.
 const largeField = 4 << 10
 
-// skims is which fields of its input a kind reads by itself.
-type skims struct {
-	names []string
-}
-
-// skimsOf are the fields of a Go type that an input is read into; nil if it may be all.
-func skimsOf(t reflect.Type) *skims {
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	s := &skims{}
-	if !s.collect(t) {
-		return nil
-	}
-	return s
-}
-
 // Reads says of a kind that it reads those fields of its input that a Go type has, and no others.
 func Reads[I any](k Kind) Kind {
-	k.skims = skimsOf(reflect.TypeFor[I]())
+	k.skims = payload.ReadsOf(reflect.TypeFor[I]())
 	return k
-}
-
-// collect adds the names of a struct, and says whether these are all that it reads.
-func (s *skims) collect(t reflect.Type) bool {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return false
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-":
-		case f.Anonymous && name == "":
-			inner := f.Type
-			if inner.Kind() == reflect.Pointer {
-				inner = inner.Elem()
-			}
-			if inner.Kind() != reflect.Struct || !s.collect(inner) {
-				return false
-			}
-		case !f.IsExported():
-		case name == "":
-			s.names = append(s.names, f.Name)
-		default:
-			s.names = append(s.names, name)
-		}
-	}
-	return true
-}
-
-// reads says that a field is one of those, in any letter case, as JSON is read.
-func (s *skims) reads(name string) bool {
-	return slices.ContainsFunc(s.names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // Skims says that a node does not read all fields of its input, so that large ones of an iteration cost it nothing.
 func (r *Revision) Skims(node int) bool { return node >= 0 && r.nodes[node].skims != nil }
 
 // skimsNode is which fields a node reads by itself; nil: all of them, or it is not known.
-func (n *readyNode) skimsNode(config json.RawMessage) *skims {
+func (n *readyNode) skimsNode(config json.RawMessage) *payload.Reads {
 	k := &n.kind
 	if k.Run == nil || k.Scope != nil || k.Steps != nil || k.Prepare != nil || k.After != nil || k.Wants != nil || n.fills != nil || n.pinned != nil || len(n.apart) > 0 || n.override.input != nil {
 		return nil
 	}
-	if k.Ignores != nil && k.Ignores(config) {
-		return &skims{}
+	if k.Ignores != nil && k.Ignores(config) || k.Hands != nil && k.Hands(config) {
+		return &payload.Reads{}
 	}
 	return k.skims
 }
@@ -92,8 +43,8 @@ func (n *readyNode) skimsNode(config json.RawMessage) *skims {
 // beside it then.
 func (x *run) entry() json.RawMessage {
 	fields, s := x.job.Data.Entry, x.node.skims
-	alone := len(x.job.Run.Inputs) == 1 && !x.job.Run.Inputs[0].Convert && len(x.job.Edits) == 0 && len(x.job.EditsOf[entryRef]) == 0
-	if s == nil || !alone || x.all || x.job.Stand != nil || x.plan().Disabled || x.owner != x.job.Run.Node || x.job.Run.Step != nil {
+	alone := len(x.job.Run.Inputs) == 1 && !x.job.Run.Inputs[0].Convert && len(x.job.Edits) == 0 && len(x.job.EditsOf) == 0
+	if s == nil || !alone || x.all || x.job.Stand != nil || x.plan().Disabled && !x.node.hands || x.owner != x.job.Run.Node || x.job.Run.Step != nil {
 		return payload.AppendObject(nil, fields)
 	}
 	var small []payload.Member
@@ -101,7 +52,7 @@ func (x *run) entry() json.RawMessage {
 	size := 0
 	for _, f := range fields {
 		size += len(f.Key) + len(f.Value) + 8
-		if len(f.Value) < largeField || s.reads(f.Key) {
+		if len(f.Value) < largeField || s.Has(f.Key) {
 			small = append(small, f)
 			continue
 		}
@@ -119,7 +70,12 @@ func (x *run) whole() json.RawMessage {
 	if len(x.beside) == 0 {
 		return x.call.Input
 	}
-	own := payload.Members(x.call.Input)
+	return x.wholeOf(x.call.Input)
+}
+
+// fieldsOf are the fields of an object that has those of the input, with what is beside the input in its place.
+func (x *run) fieldsOf(object json.RawMessage) []payload.Member {
+	own := payload.Members(object)
 	var all []payload.Member
 	for _, f := range x.job.Data.Entry {
 		if i := slices.IndexFunc(own, func(m payload.Member) bool { return m.Key == f.Key }); i >= 0 {
@@ -128,7 +84,55 @@ func (x *run) whole() json.RawMessage {
 		}
 		all = append(all, f)
 	}
-	return payload.AppendObject(nil, append(all, own...))
+	return append(all, own...)
+}
+
+// wholeOf is an object that has the fields of the input, with what is beside the input.
+func (x *run) wholeOf(object json.RawMessage) json.RawMessage {
+	return payload.AppendObject(nil, x.fieldsOf(object))
+}
+
+// handsOn says that the output lacks fields of the input that are beside it.
+func (x *run) handsOn() bool { return x.lacks }
+
+// shares says that what is beside the input may be kept beside the output: nothing has to look at it.
+func (x *run) shares() bool {
+	return !x.guarded() && x.node.override.output == nil && x.node.kind.Publishes == "" && !gjson.GetBytes(x.call.Config, "to_user").Bool()
+}
+
+// wholeOutputs puts what is beside the input into the output.
+func (x *run) wholeOutputs(outputs Done) Done {
+	whole := make(Done, len(outputs))
+	for key, output := range outputs { // order does not matter: one entry per key
+		whole[key] = x.wholeOf(output)
+	}
+	x.lacks = false
+	return whole
+}
+
+// minShared is how large an output is of which fields are kept beside it. A smaller one is written as it is, which costs less.
+const minShared = 32 << 10
+
+// shared takes the fields that were beside the input out of what is written for the output.
+func (x *run) shared(outputs Done) (Done, []payload.Part) {
+	if len(outputs) != 1 {
+		return x.wholeOutputs(outputs), nil
+	}
+	for key, output := range outputs { // order does not matter: there is one
+		fields := x.fieldsOf(output)
+		size := 0
+		for _, f := range fields {
+			size += len(f.Key) + len(f.Value) + 8
+		}
+		rest, parts := payload.Split(fields, func(m payload.Member) bool {
+			return slices.ContainsFunc(x.beside, func(a dataflow.Apart) bool { return a.Path[0] == m.Key && &a.Value[0] == &m.Value[0] })
+		})
+		if size < minShared || len(rest) > minShared {
+			break
+		}
+		return Done{key: rest}, parts
+	}
+	return x.wholeOutputs(outputs), nil
 }
 
 // aside takes what the node's input_params have replaced out of what is beside the input, and returns all that stands apart from it.

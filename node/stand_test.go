@@ -10,6 +10,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Who stands in for a kind is given its call and answers for it; everything around it is as always.
@@ -35,7 +36,7 @@ func TestRun_Stand(t *testing.T) {
 			Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },
 			Stand: stand, Clock: func() time.Time { return at },
 		})
-		return result.Fact(func(json.RawMessage) engine.Ref { return "kept" })
+		return result.Fact(func(json.RawMessage, ...payload.Part) engine.Ref { return "kept" })
 	}
 	t.Run("AnswersForTheKind", func(t *testing.T) {
 		t.Parallel()

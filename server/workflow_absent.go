@@ -25,6 +25,7 @@ import (
 // The codes of problems that only a server can find: a file alone cannot say who and what is there.
 const (
 	problemUnknownApprover   = "unknown_approver"
+	problemUnreachedApprover = "unreached_approver"
 	problemUnknownWorkflow   = "unknown_workflow"
 	problemUnknownServer     = "unknown_server"
 	problemUnknownTemplate   = "unknown_template"
@@ -58,23 +59,40 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 	if err := s.unfitCredentials(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
-	var people []named
+	people := map[bool][]named{} // by whether they are asked in the app only
 	for i := range def.Nodes {
-		people = append(people, s.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
+		inApp := asksInApp(&def.Nodes[i])
+		people[inApp] = append(people[inApp], s.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
 	}
-	if len(people) == 0 {
+	if len(people[true])+len(people[false]) == 0 {
 		return problems, nil
 	}
 	users, err := s.o.Stores.Users.List(ctx, identity.System(p.Workspace))
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range people {
-		if why := human.Absent(a.text, users); !why.IsZero() {
-			warn(problemUnknownApprover, a.path, "%q cannot answer: %s", a.text, why)
+	for _, inApp := range []bool{true, false} {
+		for _, a := range people[inApp] {
+			why, code := human.Absent(a.text, false, users), problemUnknownApprover
+			if why.IsZero() && inApp {
+				why, code = human.Absent(a.text, true, users), problemUnreachedApprover
+			}
+			if !why.IsZero() {
+				warn(code, a.path, "%q cannot answer: %s", a.text, why)
+			}
 		}
 	}
 	return problems, nil
+}
+
+// asksInApp says that a node asks in the app only.
+func asksInApp(n *workflow.Node) bool {
+	switch n.Kind() {
+	case "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", "HUMAN_IN_THE_LOOP.MANUAL_REVIEW":
+		channel := gjson.GetBytes(n.Configurations, "channel_type").Str
+		return channel == "" || strings.EqualFold(channel, human.InApp)
+	}
+	return false
 }
 
 // mention is a way in which nodes name a record of the workspace.

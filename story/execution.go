@@ -128,7 +128,7 @@ func (l *Library) readAnew(ctx context.Context, p identity.Principal, id string)
 	values := map[engine.Ref]json.RawMessage{}
 	gather := func(level int, row *host.Row) {
 		for n, value := range row.Values {
-			if _, large := row.Large[n]; !large && len(value) > 0 && len(values) < maxTold {
+			if _, large := row.Large[n]; !large && len(row.Beside[n]) == 0 && len(value) > 0 && len(values) < maxTold {
 				values[host.Place{Level: level, Seq: row.Seq, N: n}.Ref()] = value
 			}
 		}

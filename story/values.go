@@ -1,6 +1,7 @@
 package story
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/payload"
 )
 
 // MaxWhole is how large a value may be, and all outputs of an execution together, to be told whole to who wants no references.
@@ -36,7 +38,7 @@ func (r *Reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref
 		defer func() { finished.Add(values) }() // as far as they were read
 	}
 	return values, r.each(ctx, unknown, func(place host.Place, row *host.Row) (err error) {
-		value := row.Values[place.N]
+		value := row.Shown(place.N)
 		if blob, large := row.Large[place.N]; large {
 			value, err = blobJSON(blob)
 		}
@@ -169,6 +171,9 @@ func (r *Reading) wholeValues(ctx context.Context, nodes []string) (map[engine.R
 	if err != nil {
 		return nil, err
 	}
+	if err := r.joinParts(ctx, values); err != nil {
+		return nil, err
+	}
 	size := int64(0)
 	for ref, value := range values { // order does not matter: a sum
 		if blob, is := large[ref]; is {
@@ -186,6 +191,29 @@ func (r *Reading) wholeValues(ctx context.Context, nodes []string) (map[engine.R
 		}
 	}
 	return values, nil
+}
+
+// joinParts puts the large fields that are kept beside values into their places. Together they may be as large as what is told whole, and a bit more.
+func (r *Reading) joinParts(ctx context.Context, values map[engine.Ref]json.RawMessage) error {
+	var refs []engine.Ref
+	for ref, value := range values { // order does not matter: they are sorted where they are read
+		if bytes.Contains(value, []byte(`"$blob"`)) {
+			refs = append(refs, ref)
+		}
+	}
+	size := int64(0)
+	return r.each(ctx, refs, func(place host.Place, row *host.Row) error {
+		parts, err := row.Parts(place.N, func(b host.Blob) (json.RawMessage, error) {
+			if size += b.Size; size > MaxWhole {
+				return nil, fault.Newf(fault.TooLarge, "the result has more than %d bytes, which is the most that is told; let the workflow end with less, or store it as a file", MaxWhole)
+			}
+			return r.Journal.Source.Blob(ctx, r.p, b)
+		})
+		if err == nil && len(parts) > 0 {
+			values[place.Ref()] = payload.Join(row.Values[place.N], parts)
+		}
+		return err
+	})
 }
 
 // wholeResult is the result of a node as it is, which may be told by its name; nothing if it is larger than [MaxWhole].

@@ -455,6 +455,7 @@ func knowsPeople(users Users, k node.Kind) node.Kind {
 		var asked struct {
 			Approvers  []string          `json:"approvers"`
 			Escalation *human.Escalation `json:"escalation"`
+			Channel    string            `json:"channel_type"`
 		}
 		if err := json.Unmarshal(wait.Ask.Request, &asked); err != nil {
 			return nil, fault.Newf(fault.Internal, "the question of %q cannot be read: %w", call.NodeID, err)
@@ -475,7 +476,7 @@ func knowsPeople(users Users, k node.Kind) node.Kind {
 		}
 		for _, n := range named {
 			for _, text := range n.people {
-				if why := human.Absent(text, known); !why.IsZero() {
+				if why := human.Absent(text, asked.Channel == human.InApp, known); !why.IsZero() {
 					call.Warn("configurations."+n.name, fmt.Sprintf("%q cannot answer: %s", text, why))
 				}
 			}

@@ -25,7 +25,7 @@ func (c *delayConfig) Defaults() { c.Seconds = 5 }
 // flowDelay lets its input pass after a time. The end is fixed when the activation starts, so neither a restart nor a
 // pause moves it.
 func flowDelay() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.DELAY", Title: node.Says("Delay", "延迟"),
 			Description: node.Says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
@@ -58,6 +58,8 @@ func flowDelay() node.Kind {
 			}
 			return node.Wait{Until: end, Signal: cancelSignal}, nil
 		})
+	k.Hands = func(json.RawMessage) bool { return true }
+	return k
 }
 
 // delayed are the fields of both payloads.

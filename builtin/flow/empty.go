@@ -36,6 +36,10 @@ func callEmpty() node.Kind {
 			}
 			return json.RawMessage(`{}`), nil
 		})
+	k.Hands = func(config json.RawMessage) bool {
+		cfg, err := node.Configuration[emptyConfig](config)
+		return err == nil && cfg.PassThrough
+	}
 	k.Ignores = func(config json.RawMessage) bool {
 		cfg, err := node.Configuration[emptyConfig](config)
 		return err == nil && !cfg.PassThrough

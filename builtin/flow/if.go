@@ -17,7 +17,7 @@ type ifConfig struct {
 // flowIf sends its input along one of two keys. The condition is judged by truth, so what is missing is false; one that
 // cannot be evaluated fails the node rather than choosing a way.
 func flowIf() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.IF", Title: node.Says("If", "条件分支"),
 			Description: node.Says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
@@ -45,4 +45,6 @@ func flowIf() node.Kind {
 			}
 			return node.Done{key: values.HandOn(in, values.Field("condition_result", holds))}, nil
 		})
+	k.Hands = func(json.RawMessage) bool { return true }
+	return k
 }

@@ -59,7 +59,7 @@ type switchChoice struct {
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default
 // comes last wherever it stands.
 func flowSwitch(m *models.Models) node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.SWITCH", Title: node.Says("Switch", "多路分支"),
 			Description: node.Says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
@@ -87,6 +87,11 @@ func flowSwitch(m *models.Models) node.Kind {
 			}
 			return node.Done{key: values.HandOn(in, values.Field("branch_id", key))}, nil
 		}, planSwitch)
+	k.Hands = func(config json.RawMessage) bool {
+		cfg, err := node.Configuration[switchConfig](config)
+		return err == nil && cfg.Choices == nil // a model that chooses is shown the input
+	}
+	return k
 }
 
 func (c *switchConfig) choose(ctx context.Context, call *node.Call, m *models.Models) (string, error) {

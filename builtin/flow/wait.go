@@ -122,6 +122,7 @@ func flowWait(d Deps) node.Kind {
 			}
 			return nil, fault.Newf(fault.Unsupported, "waiting for %q is not supported; use wait_type %q", cfg.Type, "signal")
 		}, planWait)
+	kind.Hands = func(json.RawMessage) bool { return true }
 	kind.Fresh = true // a condition waits for what other nodes write meanwhile
 	return kind
 }

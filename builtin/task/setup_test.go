@@ -329,7 +329,7 @@ func (r *taskRig) do(fact func(node.Put) engine.Fact) {
 	r.t.Helper()
 	r.clock += 5
 	turn := r.fold.Begin(r.clock)
-	commands, err := turn.Add(fact(turn.Put))
+	commands, err := turn.Add(fact(turn.PutBeside))
 	if err != nil {
 		r.t.Fatal(err)
 	}

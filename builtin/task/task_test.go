@@ -14,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/node"
 	"tandem/node/nodetest"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -464,7 +465,7 @@ func TestTask_RefusesWhatAnOperatorCannotGive(t *testing.T) {
 			})
 			r.stop = nil
 			run := r.left[len(r.left)-1]
-			fact := r.outcome(run, c.step)(func(json.RawMessage) engine.Ref { return "" })
+			fact := r.outcome(run, c.step)(func(json.RawMessage, ...payload.Part) engine.Ref { return "" })
 			if failed, ok := fact.(engine.NodeFailed); !ok || failed.Error.Code != fault.InvalidInput {
 				t.Errorf("got %+v", fact)
 			}

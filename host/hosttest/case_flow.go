@@ -257,6 +257,7 @@ func keptCases() []Case {
 				b.t.Errorf("b made %s of it, %v", value, err)
 			}
 		}},
+		{Name: "Flow/SharedFields", Crashes: true, run: (*bench).sharesFields},
 		{Name: "Flow/Lines", Crashes: true, run: func(b *bench) {
 			b.save(flow("f", []string{"a WORK {lines: 250}"}, nil))
 			b.start("x", "f")
@@ -349,4 +350,56 @@ func (b *bench) loop(config string, count int, failed int) {
 			b.t.Errorf("iteration %d gave %v, want %d", i, r, want)
 		}
 	}
+}
+
+// sharesFields runs a loop whose body hands large fields on, once shared and once copied. What comes of it is the same, and what is shared is kept once.
+func (b *bench) sharesFields() {
+	shared, sharedNames := b.handsOn("true")
+	copied, copiedNames := b.handsOn("false")
+	if shared != copied {
+		b.t.Errorf("what is shared comes to %s, what is not to %s", shared, copied)
+	}
+	// what it begins with, the two outputs that every execution has, and the two fields; else each of eight handed on would be one more
+	if sharedNames > 5 || copiedNames < 9 {
+		b.t.Errorf("%d values are kept for what is shared, %d for what is not", sharedNames, copiedNames)
+	}
+}
+
+// handsOn runs the loop of sharesFields and returns what it has put out, and how many large values its journal names.
+func (b *bench) handsOn(share string) (made string, names int) {
+	id := "x" + share
+	b.save(flow("f"+share, []string{"t MANUAL", "l EACH {count: 4, whole: true}", "h HAND {share: " + share + "}", "k HAND {share: " + share + "}", "w WORK {effect: idempotent}", "d WORK"},
+		[]string{"t -> l", "l.iteration -> h", "h -> k", "k -> w", "w -> l", "l.completed -> d"}))
+	b.start(id, "f"+share, func(r *host.StartRequest) {
+		r.Initial = json.RawMessage(`{"first":1,"big":"` + strings.Repeat("x", 50_000) + `","n":{"list":["` + strings.Repeat("y", 40_000) + `"]}}`)
+	})
+	b.ends(id, engine.StatusSuccess)
+	fold, err := b.journal(id).Fold(b.ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	outputs, err := fold.Outputs()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	view, start := b.view(id)
+	value, _, err := b.journal(id).Value(b.ctx, start, view.Nodes["w"].Outputs[0].Ref)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	hashes := map[string]bool{}
+	for row, err := range b.rig.Source(b.rig.Stores()).Rows(b.ctx, b.who, id, 0) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, blob := range row.Large {
+			hashes[blob.Hash] = true
+		}
+		for _, list := range row.Beside {
+			for _, field := range list {
+				hashes[field.Hash] = true
+			}
+		}
+	}
+	return string(outputs["d"]) + string(value), len(hashes)
 }

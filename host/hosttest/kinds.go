@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -50,13 +51,16 @@ type settings struct {
 	Concurrency int64 `json:"concurrency"`
 	KeepGoing   bool  `json:"keep_going"`
 	Turns       bool  `json:"turns"`
+	// Whole hands the fields of the loop's input to every iteration; Share lets a node that hands its input on do so unseen.
+	Whole bool `json:"whole"`
+	Share bool `json:"share"`
 }
 
 // catalogue is the suite's own list of kinds.
 type catalogue struct{}
 
 func kindNames() []string {
-	return []string{"TEST.ASK", "TEST.BRIEF", "TEST.CHILD", "TEST.CHOICE", "TEST.EACH", "TEST.PANIC", "TEST.SEND", "TEST.WAIT", "TEST.WORK", "TRIGGER.MANUAL"}
+	return []string{"TEST.ASK", "TEST.BRIEF", "TEST.CHILD", "TEST.CHOICE", "TEST.EACH", "TEST.HAND", "TEST.PANIC", "TEST.SEND", "TEST.WAIT", "TEST.WORK", "TRIGGER.MANUAL"}
 }
 
 // Kind implements [workflow.Kinds].
@@ -139,6 +143,10 @@ func (p *process) registry() *node.Registry {
 		return p.work(ctx, c, s, c.Input)
 	}})
 	add("TEST.CHILD", p.child)
+	r.Register(node.Kind{About: kindInfo("TEST.HAND"), Run: p.hand, Hands: func(config json.RawMessage) bool {
+		s, err := settingsOf(&node.Call{Config: config})
+		return err == nil && s.Share
+	}})
 	r.Register(node.Raw(kindInfo("TEST.PANIC"), func(context.Context, *node.Call, struct{}, struct{}) (node.Outcome, error) { panic("on purpose") }))
 	r.Register(node.Kind{About: kindInfo("TEST.EACH"), Scope: &node.Scope{Open: p.open, Iteration: iteration, Turn: turn, Close: closeLoop}})
 	return r
@@ -382,7 +390,18 @@ func (p *process) open(_ context.Context, c *node.Call) (node.Opening, error) {
 	return o, nil
 }
 
-func iteration(_ *node.Call, _ json.RawMessage, index int64) (node.Iteration, error) {
+// hand hands its input on, with its own name.
+func (p *process) hand(_ context.Context, c *node.Call) (node.Outcome, error) {
+	p.begin(c)
+	out := payload.AppendObject(nil, append(payload.Members(c.Input), payload.Member{Key: c.NodeID, Value: json.RawMessage("1")}))
+	return node.Done{"result": out}, nil
+}
+
+func iteration(c *node.Call, _ json.RawMessage, index int64) (node.Iteration, error) {
+	if s, err := settingsOf(c); err != nil || s.Whole {
+		item := payload.Member{Key: "item", Value: fmt.Appendf(nil, "%d", index)}
+		return node.Iteration{Fields: append(payload.Members(c.Input), item), Vars: map[string]json.RawMessage{"item": item.Value}}, err
+	}
 	item, err := json.Marshal(map[string]any{"item": index})
 	return node.Iteration{Payload: item, Vars: map[string]json.RawMessage{"item": fmt.Appendf(nil, "%d", index)}}, err
 }

@@ -121,6 +121,9 @@ func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
 // encode makes the body of a row, after its large values are kept beside the journal. Nothing is written that cannot be read again.
 func (o *owner) encode(ctx context.Context, turn *host.Turn, creates bool) ([]byte, error) {
 	row := turn.Row()
+	if err := row.SpillBeside(o.keepShared(ctx)); err != nil {
+		return nil, err
+	}
 	if err := row.Spill(o.keepLarge(ctx, creates)); err != nil {
 		return nil, err
 	}

@@ -148,14 +148,15 @@ func (d *dealing) outcome(m outcome) error {
 	values := putting{turn: d.turn}
 	fact := m.result.Fact(values.putValue)
 	if failed, wrong := values.failure(m.attempt, fact); wrong {
-		d.turn.Row().Values, fact = d.turn.Row().Values[:kept], failed
+		d.turn.Row().Cut(kept)
+		fact = failed
 	}
 	refused, err := d.addFact(fact)
 	if err != nil {
 		return err
 	}
 	if refused != nil {
-		d.turn.Row().Values = d.turn.Row().Values[:kept] // nobody refers to them
+		d.turn.Row().Cut(kept) // nobody refers to them
 		if late := d.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 			late(d.ref, m.result.Settle)
 		}
@@ -215,7 +216,7 @@ func (d *dealing) request(m request) error {
 	kept := len(d.turn.Row().Values)
 	refused, err := d.addRequested(m.Request)
 	if refused != nil {
-		d.turn.Row().Values = d.turn.Row().Values[:kept]
+		d.turn.Row().Cut(kept)
 		m.answer(d.status, refused)
 		return err
 	}

@@ -85,6 +85,8 @@ type owner struct {
 	// held are rows that wait to be appended with the next one, heldBytes their size.
 	held      []held
 	heldBytes int
+	// shared are the fields that many values have in common and that are kept, by where they are in memory.
+	shared map[*byte]host.Blob
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo

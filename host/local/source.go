@@ -78,6 +78,28 @@ func (o *owner) keepLarge(ctx context.Context, start bool) func(json.RawMessage)
 	}
 }
 
+// keepShared stores a field that many values have in common, once for as long as they have it in memory in common too.
+func (o *owner) keepShared(ctx context.Context) func(json.RawMessage) (host.Blob, error) {
+	keep := o.keepLarge(ctx, false)
+	return func(value json.RawMessage) (host.Blob, error) {
+		if blob, ok := o.shared[&value[0]]; ok && blob.Size == int64(len(value)) {
+			return blob, nil
+		}
+		blob, err := keep(value)
+		if err != nil {
+			return blob, err
+		}
+		if o.shared == nil || len(o.shared) >= maxSharedFields {
+			o.shared = map[*byte]host.Blob{}
+		}
+		o.shared[&value[0]] = blob
+		return blob, nil
+	}
+}
+
+// maxSharedFields is of how many fields an owner remembers that they are kept.
+const maxSharedFields = 64
+
 // files keeps what kinds hand out as files.
 type files struct {
 	blobs     store.Blobs

@@ -64,8 +64,8 @@ type putting struct {
 	strict map[engine.Ref]error
 }
 
-func (p *putting) putValue(value json.RawMessage) engine.Ref {
-	ref := p.turn.Put(value)
+func (p *putting) putValue(value json.RawMessage, beside ...payload.Part) engine.Ref {
+	ref := p.turn.PutBeside(value, beside...)
 	if len(value) == 0 {
 		return ref
 	}

@@ -184,6 +184,9 @@ func (st *Stage) Row(facts ...Fact) bool {
 	}
 	turn.Tell(commands)
 	row := *turn.Row()
+	if err := row.SpillBeside(st.keep); err != nil {
+		st.T.Fatal(err)
+	}
 	if err := row.Spill(st.keep); err != nil {
 		st.T.Fatal(err)
 	}
