@@ -24,6 +24,7 @@ type ExecutionUpdate struct {
 	InnerStep       string         `json:"inner_step,omitempty"`
 	NodeExecution   *NodeExecution `json:"node_execution,omitempty"`
 	PartialOutput   *PartialOutput `json:"partial_output,omitempty"`
+	WrittenLines    *WrittenLines  `json:"written_lines,omitempty"`
 	ExecutionStatus string         `json:"execution_status,omitempty"`
 	// Kind is what a question is for: confirm, param, approval and so on.
 	Kind             string            `json:"kind,omitempty"`
@@ -46,6 +47,14 @@ type PartialOutput struct {
 	// Snapshot says that Text is all there is so far (of more than 1 MiB its tail): what a late reader begins with.
 	Snapshot bool `json:"snapshot,omitempty"`
 	// Missed says that pieces were left out because the reader was slow; a snapshot follows.
+	Missed bool `json:"missed,omitempty"`
+}
+
+// WrittenLines says that a running node has written lines, which GET /executions/{id}/logs has now. Lines that a node writes at its end come with its end.
+type WrittenLines struct {
+	ActivationID string `json:"activation_id,omitempty"`
+	Count        int    `json:"count,omitempty"`
+	// Missed says that the reader was slow: lines may have been written since it was told last.
 	Missed bool `json:"missed,omitempty"`
 }
 

@@ -149,6 +149,33 @@ type TestResponse struct {
 	Differences []TestDifference `json:"differences,omitempty" doc:"what is not as the test expects"`
 }
 
+// EvaluateRequest asks what an expression or a text with placeholders is worth, with the data of an execution or with data that is given.
+type EvaluateRequest struct {
+	Expression  string                                `json:"expression,omitempty" maxLength:"65536" doc:"an expression, as in a condition"`
+	Template    string                                `json:"template,omitempty" maxLength:"65536" doc:"a text with placeholders, as in a configuration"`
+	ExecutionID string                                `json:"execution_id,omitempty" maxLength:"200" doc:"the execution whose data is read; without it there is only what is given"`
+	NodeID      string                                `json:"node_id,omitempty" maxLength:"128" doc:"the node that reads: its last run in the execution says what it was given and what there was then; if it has not run, the end of the execution is read"`
+	Input       json.RawMessage                       `json:"input,omitempty" doc:"the input of the node, instead of what it was given"`
+	Pinned      map[string]map[string]json.RawMessage `json:"pinned,omitempty" doc:"outputs by node and output key, instead of what these nodes put out"`
+}
+
+// EvaluateResponse is what it is worth, or why it cannot be told. An error in what was typed is an answer, too.
+type EvaluateResponse struct {
+	Value json.RawMessage `json:"value,omitempty" doc:"the value; of a large one the beginning of its JSON, as a text"`
+	Size  int             `json:"size,omitempty" doc:"bytes of the value as JSON"`
+	Cut   bool            `json:"cut,omitempty" doc:"the value is large, and only its beginning is told"`
+	Error *EvaluateError  `json:"error,omitempty"`
+}
+
+// EvaluateError is why an expression or a text has no value.
+type EvaluateError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty" doc:"of the expression, from 1"`
+	Column  int    `json:"column,omitempty" doc:"in characters, from 1"`
+	Unknown string `json:"unknown,omitempty" doc:"the name in the expression that nothing is known by; some kinds bring names that exist only while they run"`
+}
+
 // TestDifference is one thing that is not as a test expects it.
 type TestDifference struct {
 	About    string          `json:"about" enum:"status,error_code,outputs"`

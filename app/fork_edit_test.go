@@ -426,3 +426,25 @@ func TestForkEdit_NobodyApprovesTheirOwn(t *testing.T) {
 		cannot(t, forked)
 	})
 }
+
+// Why a fork is refused is told in the language of who asks.
+func TestForkEdit_RefusedInTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, evaluateFlow)
+	id := x.execute(t, "evaluated", api.ExecuteRequest{WaitSeconds: 30})
+	x.reaches(t, id, "SUCCESS")
+	for says, r := range map[string]api.ActionRequest{
+		"\u6b21\uff1b\u8bf7\u6307\u660e\u5176\u4e2d\u4e00\u6b21": {NodeID: "inside"},                                           // it has run several times
+		"\u4e0d\u662f\u6267\u884c\u7684\u6570\u636e":             {NodeID: "after", Input: json.RawMessage(`{"env":{"A":1}}`)}, // no data of the execution
+	} {
+		r.Action = "fork"
+		got := x.call(t, "operator", "POST", "/executions/"+id+"/actions", r, "Accept-Language", "zh-CN")
+		if detail := gjson.GetBytes(got.body, "detail").String(); got.status < 400 || !strings.Contains(detail, says) {
+			t.Errorf("%d %s, want %q", got.status, detail, says)
+		}
+		if got := x.call(t, "operator", "POST", "/executions/"+id+"/actions", r); !gjson.GetBytes(got.body, "detail").Exists() || isChinese(gjson.GetBytes(got.body, "detail").String()) {
+			t.Errorf("who asks for nothing is told %s", got.body)
+		}
+	}
+}

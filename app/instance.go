@@ -228,7 +228,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
-		Emitted: i.emitted, Late: i.purse.Late, GivenUp: i.givenUp,
+		Emitted: i.emitted, Logged: i.logged, Late: i.purse.Late, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		i.tools.Close()
@@ -410,6 +410,11 @@ func (i *Instance) emitted(ref store.Ref, attempt engine.Attempt, chunk any) {
 		c.Data = chunk
 	}
 	i.hub.Emit(host.Ref(ref), c)
+}
+
+// logged tells who follows a run of lines that it has written.
+func (i *Instance) logged(ref store.Ref, attempt engine.Attempt, lines int) {
+	i.hub.Log(host.Ref(ref), host.Logged{Attempt: attempt, Lines: lines})
 }
 
 func (i *Instance) recorded(ref store.Ref, row host.Row, commands []engine.Command) {

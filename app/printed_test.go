@@ -135,11 +135,13 @@ func TestPrinted_WhileItRuns(t *testing.T) {
 	x := openSite(t)
 	x.save(t, step("long", "RUN_CODE", `{time_limit_ms: 120000, code: "import time\ndef main(d):\n  print('begun')\n  time.sleep(100)"}`))
 	id := x.execute(t, "long", api.ExecuteRequest{})
+	printed := false
 	x.follow(t, "viewer", "/executions/"+id+"/events", "", func(e heard) bool {
-		return e.Name == "node_output_update" && strings.Contains(e.Data, `{"stdout":"begun\n"}`)
+		printed = printed || e.Name == "node_output_update" && strings.Contains(e.Data, `{"stdout":"begun\n"}`)
+		return e.Name == "node_logs_update" && strings.Contains(e.Data, `"written_lines":{"activation_id":"work","count":1}`) && strings.Contains(e.Data, `"node_id":"work"`)
 	})
-	if got := x.tells(t, id, 1); got[0] != "INFO work: begun" {
-		t.Errorf("the log has %q", got)
+	if got := want[api.Logs](t, x.call(t, "viewer", "GET", "/executions/"+id+"/logs", nil), http.StatusOK).Lines; len(got) != 1 || got[0].Message != "begun" || !printed {
+		t.Errorf("the log has %+v; the stream has told what was printed: %v", got, printed)
 	}
 	if s := x.read(t, id).NodeExecutions["work"].Status; s != string(engine.NodeRunning) {
 		t.Errorf("the node is %s", s)

@@ -143,6 +143,36 @@ func TestTrial(t *testing.T) {
 			t.Fatalf("%s: %s %+v", e.Status, e.NodeExecutions["inside"].OutputData["result"], e.Error)
 		}
 	})
+	t.Run("PinnedInsideALoopThatRuns", func(t *testing.T) {
+		t.Parallel()
+		flow := `metadata: {id: looping, name: Looping}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list}}
+  - {id: fetch, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "http://127.0.0.1:1/never"}}
+  - {id: inner, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list}}
+  - {id: deep, description: d, type: CALL, subtype: EMPTY}
+  - {id: use, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {got: "{{fetch.outputs.n}}", of: "{{item}}"}}
+  - {id: end, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: fetch, output_key: iteration}
+  - {from_node: fetch, to_node: inner}
+  - {from_node: inner, to_node: deep, output_key: iteration}
+  - {from_node: deep, to_node: inner}
+  - {from_node: inner, to_node: use, output_key: completed}
+  - {from_node: use, to_node: each}
+  - {from_node: each, to_node: end, output_key: completed}
+`
+		def, _ := json.Marshal(flow)
+		e := x.trial(t, api.TestRequest{Definition: def, Inputs: json.RawMessage(`{"list":["a","b"]}`), Pinned: pins{"fetch": pinned(`{"n":7}`), "inner": {"completed": json.RawMessage(`{"results":[]}`)}}})
+		if e.Status != "SUCCESS" || e.NodeExecutions["use"].ActivationCount != 2 || e.NodeExecutions["fetch"].ActivationCount != 2 || !e.NodeExecutions["fetch"].Pinned {
+			t.Fatalf("%s: %v ran, %+v", e.Status, completed(e), e.Error)
+		}
+		if got := string(e.NodeExecutions["end"].OutputData["result"]); gjson.Get(got, "results.#").Int() != 2 || gjson.Get(got, "results.1.got").Int() != 7 || gjson.Get(got, "results.1.of").String() != "b" {
+			t.Errorf("the loop has put out %s", got)
+		}
+	})
 	t.Run("TheWhole", func(t *testing.T) {
 		t.Parallel()
 		flow := strings.Replace(trialFlow, `"(("`, `"true"`, 1)

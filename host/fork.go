@@ -8,6 +8,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // A fork begins with what its source knew as of the row that made an activation ready. It refers to the source's values
@@ -44,7 +45,7 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 		return nil, nil, nil, err
 	}
 	if a, ok := source.state.Activation(id); ok && a.Node < 0 && len(r.Input) > 0 {
-		return nil, nil, nil, fault.Newf(fault.Conflict, "input: %q is a step whose input comes from the steps before it and cannot be replaced; fork without an input, or skip it with an output", id)
+		return nil, nil, nil, fault.Say(fault.Conflict, text.Of("input: %q is a step whose input comes from the steps before it and cannot be replaced; fork without an input, or skip it with an output", id))
 	}
 	var edits []forkEdit
 	if len(r.Input) > 0 {
@@ -105,9 +106,9 @@ func (j Journal) forkPoint(ctx context.Context, r ForkRequest) (seq uint64, id e
 	}
 	switch {
 	case seq == 0:
-		return 0, "", fault.Newf(fault.NotFound, "node %q has not begun in execution %q; a fork begins with an activation that has", firstOf(r.Node, string(r.Activation)), j.Execution)
+		return 0, "", fault.Say(fault.NotFound, text.Of("node %q has not begun in execution %q; a fork begins with an activation that has", firstOf(r.Node, string(r.Activation)), j.Execution))
 	case len(ids) > 1 && r.Activation == "":
-		return 0, "", fault.Newf(fault.Conflict, "node %q has run %d times in execution %q; name one of its activations, %q for instance", r.Node, len(ids), j.Execution, ids[len(ids)-1])
+		return 0, "", fault.Say(fault.Conflict, text.Of("node %q has run %d times in execution %q; name one of its activations, %q for instance", r.Node, len(ids), j.Execution, ids[len(ids)-1]))
 	}
 	return seq, id, nil
 }

@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -79,7 +80,7 @@ func (f Fork) Made() []Edit {
 func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Input, &given); err != nil || given == nil {
-		return nil, fault.New(fault.InvalidInput, "input: it must be an object with the values that are edited, by name").With("path", "input")
+		return nil, fault.Say(fault.InvalidInput, text.Of("input: it must be an object with the values that are edited, by name")).With("path", "input")
 	}
 	scope, _ := id.Split()
 	x := editing{fold: f, run: f.runs[id].command, scope: scope, given: given, own: map[string]json.RawMessage{}}
@@ -128,17 +129,19 @@ func pathOf(name string) string {
 	return "[" + string(payload.Quote(name)) + "]"
 }
 
+// refusedInput says why a value of the input cannot be edited, and what to do instead.
+func refusedInput(name string, why text.Text) error {
+	return fault.Say(fault.Conflict, text.Of("input.%s: %s", name, why)).With("path", "input."+name)
+}
+
 // checkEdit refuses an edit that could be shown and not be done, and says what it means for values that have no names.
 // The edits of several such values come as parts.
 func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts []dataflow.Edit, err error) {
-	refuse := func(format string, args ...any) error {
-		return fault.Newf(fault.Conflict, "input."+e.Name+": "+format, args...).With("path", "input."+e.Name)
-	}
 	switch {
 	case e.Name == dataflow.InputsKey && len(run.Inputs) > 1:
-		return nil, refuse("it holds what each connection brings; edit the names inside it by themselves")
+		return nil, refusedInput(e.Name, text.Of("it holds what each connection brings; edit the names inside it by themselves"))
 	case slices.Contains([]string{"execution", "workflow", "env"}, e.Name) && isObject(e.Value):
-		return nil, refuse("what {{%s}} tells is not data of the execution; leave it out", e.Name)
+		return nil, refusedInput(e.Name, text.Of("what {{%s}} tells is not data of the execution; leave it out", e.Name))
 	case e.Name != dataflow.DataKey || !had:
 		return nil, nil
 	}
@@ -161,7 +164,7 @@ func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts 
 	if len(brought) == 1 {
 		given = append(given, e.Value)
 	} else if json.Unmarshal(e.Value, &given) != nil || len(given) != len(brought) {
-		return nil, refuse("it holds what %d connections bring; give a list of as many values, in the same order", len(brought))
+		return nil, refusedInput(e.Name, text.Of("it holds what %d connections bring; give a list of as many values, in the same order", len(brought)))
 	}
 	for i, in := range brought {
 		whole := *e
@@ -423,7 +426,7 @@ func checkLoops(before, after *Fold) error {
 				}
 			}
 		}
-		return fault.Newf(fault.Conflict, "input.%s: the loop %q has begun with this list; fork at the loop to give it another, or keep its length", name, NodeOf(after.graph, id)).With("path", "input."+name)
+		return refusedInput(name, text.Of("the loop %q has begun with this list; fork at the loop to give it another, or keep its length", NodeOf(after.graph, id)))
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"tandem/dataflow"
 	"tandem/engine"
-	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // maxFollowing bounds how many edits follow from those that were made.
@@ -79,7 +79,7 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 	}
 	if len(at) > 0 {
 		if last := at[len(at)-1]; last.Bracketed && last.Index >= 0 {
-			return nil, fault.Newf(fault.Conflict, "input.%s: it is an item of a list; give the whole list instead", e.Name).With("path", "input."+e.Name)
+			return nil, refusedInput(e.Name, text.Of("it is an item of a list; give the whole list instead"))
 		}
 		add(at[len(at)-1].Key, e.Within, e.Was, e.Value)
 	}
@@ -111,7 +111,7 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 	}
 	list = single(list)
 	if len(list) > maxFollowing {
-		return nil, fault.Newf(fault.Conflict, "input.%s: %d values in it are edited, which are more than %d; edit fewer", e.Name, len(list), maxFollowing).With("path", "input."+e.Name)
+		return nil, refusedInput(e.Name, text.Of("%d values in it are edited, which are more than %d; edit fewer", len(list), maxFollowing))
 	}
 	return list, nil
 }
@@ -142,7 +142,7 @@ func (x *editing) followSource(e dataflow.Edit, s dataflow.Source, was, now json
 			within = s.Scope
 		}
 		if name == "" {
-			return fault.Newf(fault.Conflict, "input.%s: it was read with %s, an item of a list; edit the whole list instead", e.Name, s.Placeholder).With("path", "input."+e.Name)
+			return refusedInput(e.Name, text.Of("it was read with %s, an item of a list; edit the whole list instead", s.Placeholder))
 		}
 		add(name, within, was, now)
 	}
@@ -161,7 +161,7 @@ func (x *editing) text(name string, o dataflow.Origin) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fault.Newf(fault.Conflict, "input.%s: it is a text made of %s, which others read as well; edit %s instead, or give both", name, strings.Join(missing, ", "), strings.Join(missing, ", ")).With("path", "input."+name)
+	return refusedInput(name, text.Of("it is a text made of %s, which others read as well; edit %s instead, or give both", strings.Join(missing, ", "), strings.Join(missing, ", ")))
 }
 
 // computed refuses to edit a value that a conversion has computed.
@@ -177,7 +177,7 @@ func (x *editing) computed(name string, s dataflow.Source, source json.RawMessag
 	if len(paths) == 0 {
 		paths = []string{s.Node}
 	}
-	return fault.Newf(fault.Conflict, "input.%s: the connection %q has computed it from the output of %q, which others read as well; edit what it was computed from instead: %s", name, s.Connection, s.Node, strings.Join(paths, ", ")).With("path", "input."+name)
+	return refusedInput(name, text.Of("the connection %q has computed it from the output of %q, which others read as well; edit what it was computed from instead: %s", s.Connection, s.Node, strings.Join(paths, ", ")))
 }
 
 // source is what a connection brought before its conversion.
@@ -275,5 +275,5 @@ func (x *editing) checkCopies(edits []forkEdit) error {
 		return nil
 	}
 	c := copies[0]
-	return fault.Newf(fault.Conflict, "input.%s: the value that is edited also stands in %s, where later nodes can read it; give %q as well, with its new value or as it is, or fork at %q", c.Name, c.Path, c.Path, c.Node).With("path", "input."+c.Name)
+	return refusedInput(c.Name, text.Of("the value that is edited also stands in %s, where later nodes can read it; give %q as well, with its new value or as it is, or fork at %q", c.Path, c.Path, c.Node))
 }

@@ -32,11 +32,18 @@ type Output struct {
 	Data   json.RawMessage
 }
 
-// Notice tells a subscriber of one thing: a row that is on disk, or a piece of output. Exactly one is set. It is shared by
+// Logged says that lines of a running attempt were stored.
+type Logged struct {
+	engine.Attempt
+	Lines int
+}
+
+// Notice tells a subscriber of one thing: a row that is on disk, a piece of output, or lines that were stored. Exactly one is set. It is shared by
 // all subscribers and never changed.
 type Notice struct {
 	Row    *Row
 	Output *Output
+	Logged *Logged
 }
 
 // Hub tells those who follow executions what happens to them, in this process and from memory. The journal is the truth:
@@ -233,6 +240,19 @@ func (h *Hub) Emit(ref Ref, c Chunk) {
 	}
 }
 
+// Log tells of lines that were stored apart from a row, which tells of itself.
+func (h *Hub) Log(ref Ref, l Logged) {
+	t := h.find(ref, false)
+	if t == nil {
+		return
+	}
+	if t.readers > 0 {
+		n := Notice{Logged: &l}
+		t.addNotice(n, n.size())
+	}
+	h.release(ref, t)
+}
+
 // older says that a is an earlier attempt than b.
 func older(a, b engine.Attempt) bool {
 	if a.Generation != b.Generation {
@@ -417,6 +437,9 @@ func (t *topic) addNotice(n Notice, size int) {
 func (n *Notice) size() int {
 	if n.Row != nil {
 		return n.Row.size()
+	}
+	if n.Logged != nil {
+		return 256
 	}
 	return 256 + len(n.Output.Text) + len(n.Output.Data)
 }

@@ -219,6 +219,43 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 	return record, found, err
 }
 
+// Standpoint reads the journal up to where a generation of an activation begins, and returns its input and what it reads. The data is the caller's. If the
+// input cannot be built, it is nil.
+func (j Journal) Standpoint(ctx context.Context, id engine.ActivationID, generation uint32) (input json.RawMessage, data Data, found bool, err error) {
+	fold := NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
+	_, _, err = j.replay(ctx, fold, func(_ Row, commands []engine.Command) (more bool, err error) {
+		for _, c := range commands {
+			run, ok := c.(engine.RunNode)
+			if !ok || run.Activation != id || run.Generation != generation || run.Node < 0 || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil {
+				continue
+			}
+			if data, err = fold.Data(run); err != nil {
+				return false, err
+			}
+			if input, err = fold.Input(run); err != nil {
+				input = nil // which is why it failed, as its record says
+			}
+			found = true
+			return false, nil
+		}
+		return true, nil
+	})
+	if n := len(fold.start.Ancestors); err == nil && !found && n > 0 {
+		j.Execution = fold.start.Ancestors[n-1] // it began before the fork
+		return j.Standpoint(ctx, id, generation)
+	}
+	return input, data, found, err
+}
+
+// End reads the journal to its end, and returns what can be read at the top level then. The data is the caller's.
+func (j Journal) End(ctx context.Context) (Data, error) {
+	fold, err := j.Fold(ctx)
+	if err != nil {
+		return Data{}, err
+	}
+	return Data{Execution: fold.id, Start: fold.start, Layers: fold.layers, Lock: fold.lock, View: dataflow.View{AsOf: fold.state.Seq()}}, nil
+}
+
 // passedOver reads one activation without a fold. The reason why there is none is returned with it.
 func (j Journal) passedOver(ctx context.Context, id engine.ActivationID, why error) (a ActivationView, found bool, err error) {
 	view := NewView(j.Graph)

@@ -31,7 +31,7 @@ type EntityInput struct {
 	Ask
 	Content string   `json:"content,omitempty" doc:"The text to read." zh:"要读取的文本。"`
 	Name    string   `json:"name,omitempty" doc:"The name of what is looked for." zh:"要查找的名称。"`
-	IDs     []string `json:"ids,omitempty" doc:"The entities that are the same, for merge." zh:"merge 时指同一事物的实体。"`
+	IDs     []string `json:"ids,omitempty" doc:"The entities that are the same, for merge." zh:"相同的实体：merge 时指同一事物的实体。"`
 	ID      string   `json:"id,omitempty" doc:"The entity to remove." zh:"要删除的实体。"`
 }
 

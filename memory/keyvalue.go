@@ -34,7 +34,7 @@ type KeyValueInput struct {
 	Key     string           `json:"key,omitempty" doc:"The key." zh:"键。"`
 	Value   json.RawMessage  `json:"value,omitempty" doc:"The value to keep." zh:"要保存的值。"`
 	By      *json.Number     `json:"by,omitempty" doc:"How much increment adds; 1 without it." zh:"increment 的增量；省略时为 1。"`
-	Options *KeyValueOptions `json:"options,omitempty" doc:"ttl, if_absent, if_version, or the pattern of keys." zh:"ttl、if_absent、if_version 或键的模式 pattern。"`
+	Options *KeyValueOptions `json:"options,omitempty" doc:"ttl, if_absent, if_version, or the pattern of keys." zh:"选项：ttl、if_absent、if_version 或键的模式 pattern。"`
 }
 
 // KeyValueOptions are what an operation on a key can be told.

@@ -90,8 +90,8 @@ type Ask struct {
 	// Query is what load_context is asked about, and what searches look for.
 	Query string `json:"query,omitempty" doc:"What is looked for." zh:"查找的内容。"`
 	// User and Assistant are the exchange that remember takes in.
-	User      string `json:"user,omitempty" doc:"What the user has said, for remember." zh:"remember 时用户所说的话。"`
-	Assistant string `json:"assistant,omitempty" doc:"What the model has said, for remember." zh:"remember 时模型所说的话。"`
+	User      string `json:"user,omitempty" doc:"What the user has said, for remember." zh:"用户的话：remember 时用户所说的话。"`
+	Assistant string `json:"assistant,omitempty" doc:"What the model has said, for remember." zh:"模型的话：remember 时模型所说的话。"`
 }
 
 // Answer is what the output of every memory has.

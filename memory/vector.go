@@ -63,7 +63,7 @@ type VectorOutput struct {
 	Results []Item    `json:"results" doc:"The texts that were found or kept." zh:"查到或保存的文本。"`
 	Scores  []float64 `json:"scores" doc:"How alike each is to the query." zh:"各结果的相似度。"`
 	// TotalResults is how many were found, stored, removed or indexed anew.
-	TotalResults int `json:"total_results" doc:"How many were found, kept, removed or indexed anew." zh:"查到、保存、删除或重建索引的数量。"`
+	TotalResults int `json:"total_results" doc:"How many were found, kept, removed or indexed anew." zh:"数量：查到、保存、删除或重建索引的数量。"`
 }
 
 // Sorts of records of vector databases.

@@ -36,7 +36,7 @@ type WorkingInput struct {
 	Value       json.RawMessage `json:"value,omitempty" doc:"The value to keep." zh:"要保存的值。"`
 	Importance  *float64        `json:"importance,omitempty" doc:"How important it is, from 0 to 1." zh:"重要程度（0 到 1）。"`
 	Tags        []string        `json:"tags,omitempty" doc:"Words to find it by." zh:"标签。"`
-	TTLOverride *int64          `json:"ttl_override,omitempty" doc:"How long it is kept, in seconds, in the place of ttl_seconds." zh:"代替 ttl_seconds 的保存时间（秒）。"`
+	TTLOverride *int64          `json:"ttl_override,omitempty" doc:"How long it is kept, in seconds, in the place of ttl_seconds." zh:"保存时间：代替 ttl_seconds 的保存时间（秒）。"`
 }
 
 // WorkingOutput is what a scratch space answers.

@@ -76,12 +76,12 @@ type commonConfig struct {
 	Timeout        int    `json:"timeout" range:"1..86400" fixed:"true" doc:"How long one attempt may take, in seconds." zh:"一次尝试最多允许的时间（秒）。"`
 	MaxRetries     int    `json:"max_retries" older:"retry_attempts" range:"0..10" fixed:"true" doc:"How often a failure that may pass is tried again." zh:"可恢复的失败最多重试几次。"`
 	OnError        string `json:"on_error" enum:"fail|continue|default_output" fixed:"true" doc:"What becomes of a failure: the execution fails, goes on under the key error, or goes on with default_output." zh:"失败时的处理：整个执行失败、经 error 键继续，或以 default_output 继续。"`
-	DefaultOutput  any    `json:"default_output" doc:"What stands for the result when on_error is default_output." zh:"on_error 为 default_output 时代替结果的值。"`
+	DefaultOutput  any    `json:"default_output" doc:"What stands for the result when on_error is default_output." zh:"失败后的输出：on_error 为 default_output 时代替结果的值。"`
 	OnUnknown      string `json:"on_unknown" enum:"ask|retry|fail" fixed:"true" doc:"What becomes of a run whose outcome is not known after a crash: a person is asked, it is repeated, or it fails." zh:"崩溃后结果未知时的处理：询问人员、重试或判为失败。"`
 	Enabled        bool   `json:"enabled" fixed:"true" doc:"Whether the node does its work; if not, it hands its input on." zh:"节点是否执行；关闭时原样传递输入。"`
 	CredentialID   string `json:"credential_id" doc:"The name or the id of the stored credential that the node opens." zh:"节点所用凭据的名称或编号。"`
 	TemplateID     string `json:"template_id" names:"template" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
-	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"是否由执行上下文、模型或人员补全缺少的输入。"`
+	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"补全输入：是否由执行上下文、模型或人员补全缺少的输入。"`
 	FillingProfile string `json:"filling_profile" names:"profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
 	ToUser         bool   `json:"to_user" doc:"Whether the output is shown to who follows the execution as an answer." zh:"是否将输出作为答复展示给用户。"`
 	CreditCost     int    `json:"credit_cost" range:"0.." doc:"What a success costs, in credits, besides tokens." zh:"一次成功所计的点数（令牌费用除外）。"`

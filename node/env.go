@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/dataflow"
@@ -25,6 +27,7 @@ type env struct {
 	program  *expr.Program
 	looked   map[string]any // what was read, by name
 	firstErr error
+	missing  string // the name that nothing was found by
 }
 
 // RootNames are the names that every expression can read, besides those of its data.
@@ -88,6 +91,8 @@ func (e *env) Lookup(name string) (any, bool) {
 			e.looked = map[string]any{}
 		}
 		e.looked[name] = v
+	} else if !strings.HasPrefix(name, "{{") {
+		e.missing = name
 	}
 	return v, ok
 }
@@ -211,6 +216,18 @@ func decode(raw json.RawMessage) (any, error) {
 		return nil, fault.Newf(fault.InvalidInput, "a value cannot be read: %w", err)
 	}
 	return v, nil
+}
+
+// Evaluate evaluates an expression as a node does that stands where the data is read from and has this input. Unknown is the name that nothing is known by, if
+// that is the error.
+func Evaluate(source string, data Data, input json.RawMessage, now time.Time) (v any, unknown string, err error) {
+	program, err := expr.Compile(source)
+	if err != nil {
+		return nil, "", err
+	}
+	e := &env{data: &data, input: input, now: now, program: program}
+	v, err = evaluate(program, e)
+	return v, e.missing, cmp.Or(e.firstErr, err)
 }
 
 // evaluate runs a program within the limits of time and size.

@@ -47,8 +47,8 @@ func accepted(header http.Header) string {
 	return best
 }
 
-// words are what an error says in a language. Where the error has words for it they take the place of its message, which may say more in English.
-func words(language string, f *fault.Error) string {
+// Words are what an error says in a language. Where the error has words for it they take the place of its message, which may say more in English.
+func Words(language string, f *fault.Error) string {
 	if language == text.English || f.Words() == nil {
 		return f.Message
 	}

@@ -99,7 +99,7 @@ func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *
 	case status >= http.StatusInternalServerError:
 		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
 	}
-	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: words(language, f), Code: string(f.Code)}
+	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: Words(language, f), Code: string(f.Code)}
 	if doc.Detail == "" {
 		doc.Detail = doc.Title
 	}

@@ -37,7 +37,8 @@ func followParameters() []*huma.Param {
 const followDescription = "First everything that was recorded after the position, then what happens, in order, nothing twice and nothing left out. " +
 	"A reader that breaks off goes on after the id of the last event it has seen: seq.part. The same events have the same ids at any time.\n\n" +
 	"Output of nodes while it is made (node_output_update; text.add and step.update for nodes with to_user) is not recorded and has no id: it carries activation, attempt and the offset of the text. " +
-	"A reader begins with one snapshot per running activation (of more than 1 MiB of text its end), then gets pieces. One that is too slow for them gets another snapshot, marked as missed. A new attempt begins at offset 0: what came before is void. The completion has the whole of it.\n\n" +
+	"A reader begins with one snapshot per running activation (of more than 1 MiB of text its end), then gets pieces. One that is too slow for them gets another snapshot, marked as missed. A new attempt begins at offset 0: what came before is void. The completion has the whole of it. " +
+	"node_logs_update has no id either: it says that a running node has written lines, which GET /executions/{id}/logs has then; lines of a node that ends come with its end.\n\n" +
 	"Values over 32 KiB are not streamed: they stand as {\"$blob\": hash, \"size\": bytes}, inputs as {\"$omitted\": true, \"size\": bytes}.\n\n" +
 	"The stream ends after the last event of an execution that has ended. An operator's retry_node can let it go on; who wants to see that connects again."
 

@@ -48,6 +48,7 @@ func (s *Server) workflows() {
 	route.Handle(s.Router, deployed, route.Editors(), noAgent(s.deployWorkflow))
 	route.Handle(s.Router, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), route.Editors(), noAgent(s.undeployWorkflow))
 	route.Handle(s.Router, testOperation(), route.Editors(), s.testWorkflow)
+	route.Handle(s.Router, evaluateOperation(), route.Editors(), s.evaluate)
 	execute := noAgent(s.executeWorkflow)
 	route.Handle(s.Router, executeOperation(s.executePlainly(execute)), route.Operators(), execute)
 	for _, item := range []*huma.Operation{

@@ -26,6 +26,7 @@ const (
 	eventExecutionTimeout   = "execution_timeout"
 	eventNodeStarted        = "node_started"
 	eventNodeOutput         = "node_output_update"
+	eventNodeLogs           = "node_logs_update"
 	eventNodeCompleted      = "node_completed"
 	eventNodeFailed         = "node_failed"
 	eventNodeSkipped        = "node_skipped"
@@ -39,7 +40,7 @@ const (
 func ExecutionEvents() []string {
 	return []string{
 		eventExecutionStarted, eventExecutionResumed, eventExecutionPaused, eventExecutionCompleted, eventExecutionFailed, eventExecutionCanceled, eventExecutionTimeout,
-		eventNodeStarted, eventNodeOutput, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled, eventNodeRetrying, eventNodeWaiting, eventInputRequired,
+		eventNodeStarted, eventNodeOutput, eventNodeLogs, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled, eventNodeRetrying, eventNodeWaiting, eventInputRequired,
 	}
 }
 
@@ -253,6 +254,28 @@ func (s *subject) output(words Vocabulary, o *host.Output, mark outputMark, now 
 	body, err := json.Marshal(e)
 	if err != nil {
 		return Frame{}, false, fault.Newf(fault.Internal, "encode output of %q: %w", o.Activation, err)
+	}
+	return Frame{Name: e.EventType, Body: body}, true, nil
+}
+
+// logged is a frame that says that lines were stored. Without an activation it says that some may have been while the reader was behind. The flow vocabulary has
+// no word for it.
+func (s *subject) logged(words Vocabulary, l host.Logged, now int64) (Frame, bool, error) {
+	if words != VocabularyExecution {
+		return Frame{}, false, nil
+	}
+	update := api.ExecutionUpdate{WrittenLines: &api.WrittenLines{ActivationID: string(l.Activation), Count: l.Lines, Missed: l.Activation == ""}}
+	if l.Activation != "" {
+		update.NodeID, update.InnerStep = host.Shown(s.journal.Graph, l.Activation)
+	}
+	e := api.Event{EventType: eventNodeLogs, ExecutionID: s.journal.Execution, Timestamp: now}
+	var err error
+	if e.Data, err = json.Marshal(update); err != nil {
+		return Frame{}, false, fault.Newf(fault.Internal, "encode that %q has written lines: %w", l.Activation, err)
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return Frame{}, false, fault.Newf(fault.Internal, "encode that %q has written lines: %w", l.Activation, err)
 	}
 	return Frame{Name: e.EventType, Body: body}, true, nil
 }

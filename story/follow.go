@@ -141,6 +141,9 @@ func (r *Reader) catchUp(ctx context.Context) (frames []Frame, err error) {
 	mark := outputSnapshot
 	if r.lost {
 		mark, r.lost = outputMissed, false
+		if frames, err = r.logged(frames, host.Logged{}); err != nil {
+			return nil, err
+		}
 	}
 	for i := range outputs {
 		if frames, err = r.output(frames, &outputs[i], mark); err != nil {
@@ -155,6 +158,8 @@ func (r *Reader) follow(list []host.Notice) (frames []Frame, err error) {
 	for _, n := range list {
 		if n.Output != nil {
 			frames, err = r.output(frames, n.Output, outputPiece)
+		} else if n.Logged != nil {
+			frames, err = r.logged(frames, *n.Logged)
 		} else if n.Row.Seq <= r.seq+1 {
 			frames, err = r.tell(frames, n.Row)
 		} else {
@@ -221,6 +226,15 @@ func (r *Reader) translate(row *host.Row) ([]Frame, error) {
 // output appends a frame of output while it is made.
 func (r *Reader) output(frames []Frame, o *host.Output, mark outputMark) ([]Frame, error) {
 	f, ok, err := r.subject.output(r.words, o, mark, r.lib.now())
+	if err != nil || !ok {
+		return frames, err
+	}
+	return append(frames, f), nil
+}
+
+// logged appends a frame that says that lines were stored.
+func (r *Reader) logged(frames []Frame, l host.Logged) ([]Frame, error) {
+	f, ok, err := r.subject.logged(r.words, l, r.lib.now())
 	if err != nil || !ok {
 		return frames, err
 	}

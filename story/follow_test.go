@@ -409,6 +409,24 @@ func TestStream_Output(t *testing.T) {
 			t.Errorf("outputs (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("LinesAreTold", func(t *testing.T) {
+		t.Parallel()
+		st := begin(t)
+		r, flow := st.reader(VocabularyExecution, ""), st.reader(VocabularyFlow, "")
+		r.drain(t)
+		flow.drain(t)
+		st.Hub.Log(host.Ref{Workspace: "w", Execution: storytest.Execution}, host.Logged{Attempt: engine.Attempt{Activation: "side", Attempt: 1}, Lines: 2})
+		frames, _ := r.drain(t)
+		if diff := cmp.Diff([]string{"node_logs_update"}, names(frames)); diff != "" {
+			t.Fatalf("frames (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(string(frames[0].Body), `"data":{"node_id":"side","written_lines":{"activation_id":"side","count":2}}`) {
+			t.Errorf("it says %s", frames[0].Body)
+		}
+		if frames, _ := flow.drain(t); len(frames) > 0 {
+			t.Errorf("who follows it as a flow is told %v", names(frames))
+		}
+	})
 	t.Run("ComesBeforeTheEndOfItsNode", func(t *testing.T) {
 		t.Parallel()
 		st := begin(t)
@@ -450,6 +468,9 @@ func TestStream_Output(t *testing.T) {
 		got := outputs(t, frames)
 		if len(got) != 1 || !got[0].Missed || !got[0].Snapshot || len(got[0].Text) != 12000 {
 			t.Fatalf("%d outputs", len(got))
+		}
+		if lines := slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return f.Name != eventNodeLogs }); len(lines) != 1 || !strings.Contains(string(lines[0].Body), `"written_lines":{"missed":true}`) {
+			t.Errorf("who was slow is told of lines: %v", names(lines))
 		}
 		all, _ := st.reader(VocabularyExecution, "").drain(t)
 		if diff := cmp.Diff(told(all), told(slices.Concat(before, frames))); diff != "" {

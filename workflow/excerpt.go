@@ -48,6 +48,8 @@ type excerpting struct {
 	pins []map[string]json.RawMessage
 	// barred are the nodes that may not run although they are not pinned.
 	barred []bool
+	// entries are the keys of loops into their bodies; empty for other nodes.
+	entries []string
 	// next and before are the connections out of a node and into it.
 	next, before [][]int
 	attached     []bool
@@ -59,12 +61,15 @@ type excerpting struct {
 
 // NewExcerpt cuts out what a test runs. Errors name the field of the request.
 func NewExcerpt(def *Definition, kinds Kinds, want ExcerptRequest) (*Excerpt, error) {
-	x := &excerpting{def: def, want: want, byID: make(map[string]int, len(def.Nodes)), plans: make([]Plan, len(def.Nodes)), barred: make([]bool, len(def.Nodes)), pins: make([]map[string]json.RawMessage, len(def.Nodes)),
+	x := &excerpting{def: def, want: want, byID: make(map[string]int, len(def.Nodes)), plans: make([]Plan, len(def.Nodes)), barred: make([]bool, len(def.Nodes)), entries: make([]string, len(def.Nodes)), pins: make([]map[string]json.RawMessage, len(def.Nodes)),
 		next: make([][]int, len(def.Nodes)), before: make([][]int, len(def.Nodes)), attached: make([]bool, len(def.Nodes)), start: -1, kept: make([]bool, len(def.Nodes))}
 	for i := range def.Nodes {
 		x.byID[def.Nodes[i].ID] = i
 		if kind, ok := kinds.Kind(def.Nodes[i].Kind()); ok {
 			x.plans[i], _ = kind.Plan(&def.Nodes[i])
+			if kind.Scope != nil {
+				x.entries[i] = kind.Scope.Entry
+			}
 		}
 	}
 	for i := range def.Nodes {
@@ -319,7 +324,7 @@ func (x *excerpting) write() *Definition {
 		c := x.def.Connections[i]
 		from, ok := x.byID[c.FromNode]
 		to, known := x.byID[c.ToNode]
-		if !ok || !known || !x.kept[from] || !x.kept[to] || !x.live(i) || chained[to] || x.pins[to] != nil && x.leads(to, from) {
+		if !ok || !known || !x.kept[from] || !x.kept[to] || !x.live(i) || chained[to] || x.pins[to] != nil && x.returns(from, to) {
 			continue
 		}
 		def.Connections = append(def.Connections, c)
@@ -338,9 +343,24 @@ func (x *excerpting) write() *Definition {
 	return def
 }
 
-// leads says that one node leads to another.
-func (x *excerpting) leads(from, to int) bool {
-	return x.reach([]int{from}, func(n int) []int { return x.targets(n, false) })[to]
+// returns says that a node is in the body of a loop: its connection to the loop is the end of an iteration. A loop that is pinned has none.
+func (x *excerpting) returns(from, loop int) bool {
+	if x.entries[loop] == "" {
+		return false
+	}
+	var first []int
+	for _, c := range x.next[loop] {
+		if _, to := x.ends(c); x.key(loop, x.def.Connections[c].OutputKey) == x.entries[loop] {
+			first = append(first, to)
+		}
+	}
+	body := x.reach(first, func(n int) []int {
+		if n == loop {
+			return nil
+		}
+		return x.targets(n, true)
+	})
+	return body[from]
 }
 
 // passed finds the questions that are pinned or left out while something with effects behind them runs.

@@ -23,11 +23,11 @@ type agentConfig struct {
 	ProfileID    string     `json:"profile_id" names:"profile" older:"llm_profile" doc:"The model profile: provider, model, credential and limits." zh:"模型配置档：服务商、模型、凭据和限额。"`
 	SystemPrompt node.Words `json:"system_prompt" older:"system" prompt:"true" doc:"What the model is told about its part." zh:"系统提示词。"`
 	UserPrompt   node.Words `json:"user_prompt" older:"user" prompt:"true" doc:"What the model is asked." zh:"用户提示词。"`
-	Prompt       node.Words `json:"prompt" prompt:"true" doc:"What the model is asked, if user_prompt is not set." zh:"未设置 user_prompt 时的提示词。"`
+	Prompt       node.Words `json:"prompt" prompt:"true" doc:"What the model is asked, if user_prompt is not set." zh:"提示词：未设置 user_prompt 时采用。"`
 
 	MaxTokens      int64           `json:"max_tokens" range:"1.." doc:"The most tokens of an answer." zh:"回答的最多令牌数。"`
 	ResponseFormat string          `json:"response_format" enum:"text|json|schema" doc:"Whether the answer is text, JSON, or JSON of output_schema." zh:"回答格式：文本、JSON 或符合 output_schema 的 JSON。"`
-	OutputSchema   node.Object     `json:"output_schema" doc:"The JSON Schema of the answer, for schema." zh:"schema 格式的 JSON Schema。"`
+	OutputSchema   node.Object     `json:"output_schema" doc:"The JSON Schema of the answer, for schema." zh:"回答的模式：schema 格式的 JSON Schema。"`
 	MaxIterations  int             `json:"max_tool_iterations" range:"0..50" doc:"How often the model may use tools before it must answer." zh:"回答前最多使用工具的轮数。"`
 	Parallel       bool            `json:"parallel_tool_calls" doc:"Whether it may use several tools at once." zh:"是否可同时使用多个工具。"`
 	ToolApproval   json.RawMessage `json:"tool_approval" doc:"Whether a person is asked before tools are used: never, once, always, or a list of tools." zh:"使用工具前是否询问：never、once、always 或工具列表。"`
@@ -86,7 +86,7 @@ type claudeConfig struct {
 	TopP           *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
 	TopK           *int64          `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
 	ThinkingBudget int64           `json:"thinking_budget_tokens" range:"0.." doc:"How many tokens the model may think; 0 for none." zh:"思考可用的令牌数；0 表示不思考。"`
-	ThinkingMode   json.RawMessage `json:"thinking_mode" doc:"What older files have for thinking_budget_tokens." zh:"旧文件中代替 thinking_budget_tokens 的设置。"`
+	ThinkingMode   json.RawMessage `json:"thinking_mode" doc:"What older files have for thinking_budget_tokens." zh:"思考模式：旧文件中代替 thinking_budget_tokens 的设置。"`
 }
 
 // thinkingMode is the budget that the older switch stands for.
@@ -183,15 +183,15 @@ func (p llmParameters) params(at string) (llm.Params, error) {
 // generationConfig is the generation_config of older files.
 type generationConfig struct {
 	llmParameters
-	ResponseMimeType string      `json:"response_mime_type" doc:"application/json for an answer in JSON." zh:"要求 JSON 回答时为 application/json。"`
-	ResponseSchema   node.Object `json:"response_schema" doc:"The JSON Schema of the answer." zh:"回答的 JSON Schema。"`
+	ResponseMimeType string      `json:"response_mime_type" doc:"application/json for an answer in JSON." zh:"回答的类型：要求 JSON 回答时为 application/json。"`
+	ResponseSchema   node.Object `json:"response_schema" doc:"The JSON Schema of the answer." zh:"回答的模式：JSON Schema。"`
 }
 
 // outputProcessing is the output_processing of older files.
 type outputProcessing struct {
 	Format       string      `json:"format" older:"response_format" enum:"text|json|schema" doc:"The format of the answer." zh:"回答的格式。"`
 	ParseJSON    bool        `json:"parse_json" doc:"Whether the answer is read as JSON." zh:"是否将回答解析为 JSON。"`
-	OutputSchema node.Object `json:"output_schema" older:"schema" doc:"The JSON Schema of the answer." zh:"回答的 JSON Schema。"`
+	OutputSchema node.Object `json:"output_schema" older:"schema" doc:"The JSON Schema of the answer." zh:"回答的模式：JSON Schema。"`
 }
 
 // with completes a configuration with what older files say in their blocks. What a node says by the present names counts.

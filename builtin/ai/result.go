@@ -24,7 +24,7 @@ type agentOutput struct {
 	Content       json.RawMessage `json:"content" doc:"The answer: a text, or the value that was asked for." zh:"回答：文本，或所要求的值。"`
 	Response      string          `json:"response" doc:"The answer as text." zh:"回答文本。"`
 	ExtractedData json.RawMessage `json:"extracted_data" doc:"The answer as a value, if it is JSON; else null." zh:"回答为 JSON 时的值，否则为 null。"`
-	Metadata      turnMetadata    `json:"metadata" doc:"Which model and profile have answered, in how many completions, and what it cost." zh:"所用的模型与配置档、调用次数和费用。"`
+	Metadata      turnMetadata    `json:"metadata" doc:"Which model and profile have answered, in how many completions, and what it cost." zh:"调用的情况：所用的模型与配置档、调用次数和费用。"`
 	TokenUsage    models.Usage    `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
 	Usage         models.Usage    `json:"usage" doc:"The same, by an older name." zh:"同上（旧名称）。"`
 	FinishReason  string          `json:"finish_reason" doc:"Why the model has ended." zh:"模型结束的原因。"`

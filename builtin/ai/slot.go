@@ -19,9 +19,9 @@ import (
 )
 
 type slotConfig struct {
-	Schema        node.Object `json:"schema" required:"true" doc:"The JSON Schema of what is to be filled in." zh:"待填内容的 JSON Schema。"`
+	Schema        node.Object `json:"schema" required:"true" doc:"The JSON Schema of what is to be filled in." zh:"待填内容的模式：JSON Schema。"`
 	ProfileID     string      `json:"profile_id" names:"profile" older:"llm_profile" doc:"The model profile that fills in what the data does not have." zh:"填补缺失内容的模型配置档。"`
-	OverrideInput node.Object `json:"override_input" doc:"A schema that is laid over schema." zh:"覆盖在 schema 之上的模式。"`
+	OverrideInput node.Object `json:"override_input" doc:"A schema that is laid over schema." zh:"覆盖的模式：覆盖在 schema 之上。"`
 	Ask           bool        `json:"ask" doc:"Whether a person is asked for what is still missing." zh:"是否就仍缺的内容询问人员。"`
 }
 

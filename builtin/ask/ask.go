@@ -40,7 +40,7 @@ type Config struct {
 	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800" doc:"How long to wait for an answer, in seconds." zh:"等待答复的时间（秒）。"`
 	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080" doc:"The same in minutes, in the place of timeout_seconds." zh:"以分钟计的等待时间，代替 timeout_seconds。"`
 	TimeoutAction   string      `json:"timeout_action" enum:"fail|continue|default_response" doc:"What happens when nobody answers in time." zh:"超时后的处理。"`
-	TimeoutResponse node.Object `json:"timeout_default_response" with:"timeout_action=default_response" doc:"The answer that is taken then, for default_response." zh:"default_response 时采用的答复。"`
+	TimeoutResponse node.Object `json:"timeout_default_response" with:"timeout_action=default_response" doc:"The answer that is taken then, for default_response." zh:"超时答复：default_response 时采用的答复。"`
 
 	// Options are texts, or objects with a value.
 	ApprovalOptions  []node.Of[humanOption] `json:"approval_options" takes:"list|any" with:"interaction_type=approval" doc:"What can be chosen in an approval: texts, or objects." zh:"审批的选项：文本或对象。"`

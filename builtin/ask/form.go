@@ -11,7 +11,7 @@ import (
 type formConfig struct {
 	Config
 	_      struct{}    `need:"input_fields|form_schema"`
-	Schema node.Object `json:"form_schema" with:"interaction_type=input" doc:"The JSON Schema of the form." zh:"表单的 JSON Schema。"`
+	Schema node.Object `json:"form_schema" with:"interaction_type=input" doc:"The JSON Schema of the form." zh:"表单的模式：JSON Schema。"`
 	Access string      `json:"access" enum:"users|link|public" doc:"Who may fill it in: users, who has the link, or everybody." zh:"谁可填写：用户、持有链接者或所有人。"`
 }
 

@@ -68,7 +68,7 @@ type scriptConfig struct {
 
 	Interpreter  string        `json:"interpreter" enum:"bash|sh|python|node|pwsh" doc:"What runs the script." zh:"运行脚本的解释器。"`
 	Script       node.Source   `json:"script" doc:"The text of the script." zh:"脚本内容。"`
-	Command      string        `json:"command" doc:"A command that the operator has allowed, in the place of a script." zh:"代替脚本的、运维人员允许的命令。"`
+	Command      string        `json:"command" doc:"A command that the operator has allowed, in the place of a script." zh:"命令：代替脚本的、运维人员允许的命令。"`
 	Args         []node.Scalar `json:"args" doc:"The arguments." zh:"参数。"`
 	Env          node.Object   `json:"env" doc:"Environment variables by name." zh:"环境变量。"`
 	Stdin        node.Words    `json:"stdin" doc:"What the process reads from its standard input." zh:"进程从标准输入读取的内容。"`

@@ -24,7 +24,7 @@ type codeToolConfig struct {
 	ToolName       string          `json:"tool_name" doc:"The name of the tool." zh:"工具名称。"`
 	Description    string          `json:"description" doc:"What the model is told about the tool." zh:"告知模型的工具说明。"`
 	Code           node.Source     `json:"code" doc:"The function that the tool runs; without it the model writes the code." zh:"工具运行的函数；省略时由模型编写代码。"`
-	Parameters     node.Object     `json:"parameters" doc:"The JSON Schema of the arguments of a fixed function." zh:"固定函数参数的 JSON Schema。"`
+	Parameters     node.Object     `json:"parameters" doc:"The JSON Schema of the arguments of a fixed function." zh:"参数的模式：固定函数参数的 JSON Schema。"`
 	TimeLimitMS    int64           `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
 	MemoryMB       int64           `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
 }

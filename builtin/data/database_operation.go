@@ -20,20 +20,20 @@ type databaseOperationConfig struct {
 	Rows         []json.RawMessage `json:"rows" doc:"The rows to insert." zh:"要插入的行。"`
 	Values       node.Object       `json:"values" doc:"The values of one row, or those to set." zh:"一行的值，或要更新的值。"`
 	Where        node.Object       `json:"where" doc:"Which rows are changed or removed: columns with their values." zh:"更改或删除哪些行：列及其值。"`
-	ConflictKeys []string          `json:"conflict_keys" doc:"The columns that tell whether a row is there already, for upsert." zh:"upsert 时判断行是否已存在的列。"`
+	ConflictKeys []string          `json:"conflict_keys" doc:"The columns that tell whether a row is there already, for upsert." zh:"冲突列：upsert 时判断行是否已存在的列。"`
 	Returning    []string          `json:"returning" doc:"The columns that come back." zh:"返回的列。"`
 	Statement    node.SQL          `json:"statement" doc:"The statement, for execute." zh:"execute 的语句。"`
 	Statements   []json.RawMessage `json:"statements" doc:"The statements of a transaction: texts, or objects with statement and parameters." zh:"事务的语句：文本，或含 statement 与 parameters 的对象。"`
 	Parameters   json.RawMessage   `json:"parameters" takes:"list|object" doc:"Values for the marks of the statement." zh:"语句参数的值。"`
-	AllowAllRows bool              `json:"allow_all_rows" doc:"Whether update and delete may go without where." zh:"是否允许不带 where 的更新和删除。"`
+	AllowAllRows bool              `json:"allow_all_rows" doc:"Whether update and delete may go without where." zh:"允许全部行：是否允许不带 where 的更新和删除。"`
 }
 
 type databaseResult struct {
 	AffectedRows int64 `json:"affected_rows" doc:"How many rows were changed." zh:"受影响的行数。"`
 	// ReturnedRows are the rows that came back: those of returning, or of the last statement that returned any.
-	ReturnedRows json.RawMessage `json:"returned_rows" doc:"The columns of returning, of the rows that were changed." zh:"受影响行中 returning 所列的列。"`
+	ReturnedRows json.RawMessage `json:"returned_rows" doc:"The columns of returning, of the rows that were changed." zh:"返回的行：受影响行中 returning 所列的列。"`
 	// LastInsertID is the number that the database gave the last row, null if it gave none.
-	LastInsertID json.RawMessage `json:"last_insert_id" doc:"The key that the database gave to the row that was inserted last; null if it does not say." zh:"最后插入的行由数据库分配的主键；未知时为 null。"`
+	LastInsertID json.RawMessage `json:"last_insert_id" doc:"The key that the database gave to the row that was inserted last; null if it does not say." zh:"新行的主键：最后插入的行由数据库分配的主键；未知时为 null。"`
 }
 
 // databaseOperation writes to a database, in one transaction.

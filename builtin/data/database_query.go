@@ -34,7 +34,7 @@ type databaseRows struct {
 	RowCount int               `json:"row_count" doc:"How many rows there are." zh:"行数。"`
 	Columns  []database.Column `json:"columns" doc:"The columns with their names and types." zh:"各列的名称和类型。"`
 	// Truncated says that there were more than max_rows.
-	Truncated bool `json:"truncated" doc:"Whether there were more than max_rows." zh:"是否超过 max_rows 而被截断。"`
+	Truncated bool `json:"truncated" doc:"Whether there were more than max_rows." zh:"是否截断：行数超过 max_rows 时为真。"`
 	// SQL is the statement with marks in the place of values.
 	SQL string `json:"sql" doc:"The statement with marks in the place of values." zh:"以占位标记代替值的语句。"`
 }

@@ -28,7 +28,7 @@ import (
 type formattingConfig struct {
 	Format    string        `json:"format_type" required:"true" enum:"template|json|csv|xml|yaml|markdown|html|date|number|text|base64|url" doc:"The format." zh:"格式。"`
 	Direction string        `json:"direction" enum:"format|parse" doc:"Whether values become text, or text becomes values." zh:"由值生成文本，还是由文本解析值。"`
-	Template  any           `json:"template" takes:"text" with:"format_type=template" doc:"The text with placeholders, for template." zh:"template 格式的带占位符文本。"`
+	Template  any           `json:"template" takes:"text" with:"format_type=template" doc:"The text with placeholders, for template." zh:"模板：template 格式的带占位符文本。"`
 	Options   formatOptions `json:"options" doc:"What the format can be told besides." zh:"该格式的其他选项。"`
 }
 
@@ -56,7 +56,7 @@ type formatOptions struct {
 	Case string `json:"case" enum:"upper|lower" doc:"The letter case of a text." zh:"文本的大小写。"`
 	Trim bool   `json:"trim" doc:"Whether blanks around a text are removed." zh:"是否去除首尾空白。"`
 	// base64
-	URLSafe bool `json:"url_safe" doc:"Whether base64 is written in the alphabet for addresses." zh:"base64 是否使用 URL 安全字符。"`
+	URLSafe bool `json:"url_safe" doc:"Whether base64 is written in the alphabet for addresses." zh:"URL 安全：base64 是否使用 URL 安全字符。"`
 	// url
 	Query bool `json:"query" doc:"Whether parse reads the query of an address, names with values." zh:"parse 时是否按查询参数（名称与值）解析。"`
 }

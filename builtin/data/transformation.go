@@ -18,12 +18,12 @@ type transformConfig struct {
 	ItemsPath     string            `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
 	Conditions    []lists.Condition `json:"filter_conditions" checked:"plan" with:"operation=filter" doc:"The conditions for filter." zh:"filter 的条件。"`
 	Sort          transformSort     `json:"sort_config" with:"operation=sort" doc:"How sort orders the records." zh:"sort 的排序方式。"`
-	GroupBy       []string          `json:"group_by_fields" doc:"The fields that group_by groups by." zh:"group_by 分组所依据的字段。"`
+	GroupBy       []string          `json:"group_by_fields" doc:"The fields that group_by groups by." zh:"分组字段：group_by 分组所依据的字段。"`
 	Aggregations  node.Object       `json:"aggregation_functions" doc:"Fields with the function that sums each up: count, sum, avg, min, max and so on." zh:"各字段的聚合函数：count、sum、avg、min、max 等。"`
 	Join          transformJoin     `json:"join_config" with:"operation=join" doc:"How join matches two lists." zh:"join 如何匹配两个列表。"`
 	Flatten       transformFlatten  `json:"flatten_config" with:"operation=flatten" doc:"What flatten takes apart." zh:"flatten 展开的内容。"`
 	Pivot         transformPivot    `json:"pivot_config" with:"operation=pivot" doc:"How pivot makes columns of rows." zh:"pivot 如何将行转为列。"`
-	Script        node.Source       `json:"transformation_script" with:"operation=custom" doc:"A function that is given all records and returns the new ones, for custom." zh:"custom 时接收全部记录并返回新记录的函数。"`
+	Script        node.Source       `json:"transformation_script" with:"operation=custom" doc:"A function that is given all records and returns the new ones, for custom." zh:"转换脚本：custom 时接收全部记录并返回新记录的函数。"`
 	OutputFormat  string            `json:"output_format" enum:"json|array|csv|xml" doc:"What the result looks like." zh:"结果的格式。"`
 	KeepsMetadata bool              `json:"preserve_metadata" doc:"Whether the other fields of the input are handed on." zh:"是否传递输入的其他字段。"`
 }

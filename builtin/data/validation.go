@@ -26,10 +26,10 @@ import (
 type validationConfig struct {
 	_ struct{} `need:"schema|rules"`
 
-	Schema    json.RawMessage  `json:"schema" takes:"object" doc:"A JSON Schema that the data must fit." zh:"数据须满足的 JSON Schema。"`
+	Schema    json.RawMessage  `json:"schema" takes:"object" doc:"A JSON Schema that the data must fit." zh:"数据的模式：数据须满足的 JSON Schema。"`
 	Rules     []validationRule `json:"rules" doc:"Rules about single fields." zh:"针对单个字段的规则。"`
 	Each      bool             `json:"each" doc:"Whether each item of a list is checked by itself." zh:"是否逐项校验列表。"`
-	OnInvalid string           `json:"on_invalid" enum:"route|fail" doc:"Whether invalid data leaves under the key invalid, or fails the node." zh:"无效数据经 invalid 键输出还是使节点失败。"`
+	OnInvalid string           `json:"on_invalid" enum:"route|fail" doc:"Whether invalid data leaves under the key invalid, or fails the node." zh:"无效时：无效数据经 invalid 键输出，或使节点失败。"`
 	ItemsPath string           `json:"items_path" doc:"Where the data is in the input." zh:"数据在输入中的路径。"`
 }
 

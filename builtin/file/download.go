@@ -39,7 +39,7 @@ func (c *downloadConfig) Defaults() { c.MaxBytes = 100 << 20 }
 
 type downloadOutput struct {
 	File       *fileref.Value `json:"file" doc:"The file, which other nodes can take as it is." zh:"文件，可直接交给其他节点。"`
-	Path       string         `json:"path,omitempty" doc:"Where it is kept among the files of the workspace, with save_path." zh:"设置 save_path 时在工作区文件中的位置。"`
+	Path       string         `json:"path,omitempty" doc:"Where it is kept among the files of the workspace, with save_path." zh:"文件的位置：设置 save_path 时在工作区文件中的位置。"`
 	StatusCode int            `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
 	Filename   string         `json:"filename" doc:"What the service calls the file." zh:"服务给出的文件名。"`
 }

@@ -23,7 +23,7 @@ import (
 type fileConfig struct {
 	Operation   string          `json:"operation" enum:"read|write|append|copy|move|delete|list|exists|stat|mkdir|hash|archive|extract" required:"true" doc:"What is done with the file." zh:"对文件进行的操作。"`
 	Path        string          `json:"path" required:"true" doc:"The file or directory, inside the files of the workspace." zh:"工作区内的文件或目录。"`
-	Destination string          `json:"destination" with:"operation=copy|move|archive|extract" doc:"Where it goes, for copy, move, archive and extract." zh:"copy、move、archive、extract 的目标。"`
+	Destination string          `json:"destination" with:"operation=copy|move|archive|extract" doc:"Where it goes, for copy, move, archive and extract." zh:"目标：copy、move、archive、extract 的目标。"`
 	Content     json.RawMessage `json:"content" takes:"text" with:"operation=write|append" doc:"What is written." zh:"写入的内容。"`
 	Encoding    string          `json:"encoding" enum:"utf8|base64" doc:"How content is written in the configuration or the result." zh:"内容的编码。"`
 	Overwrite   bool            `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`

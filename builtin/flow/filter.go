@@ -21,9 +21,9 @@ type filterConfig struct {
 	Type           string            `json:"filter_type" enum:"simple_condition|complex_expression|custom_function|regex_pattern|range_filter|exists_filter|type_filter|array_contains|fuzzy_match" doc:"What a condition looks like." zh:"条件的形式。"`
 	Conditions     []lists.Condition `json:"conditions" checked:"plan" doc:"The conditions; which of their fields count depends on filter_type." zh:"条件列表；其字段取决于 filter_type。"`
 	Logic          string            `json:"logical_operator" enum:"AND|OR|NOT" doc:"How several conditions are joined." zh:"多个条件的组合方式。"`
-	CustomFunction node.Source       `json:"custom_filter_function" with:"filter_type=custom_function" doc:"A function in Python or JavaScript that says whether an item is kept." zh:"判断是否保留元素的 Python 或 JavaScript 函数。"`
+	CustomFunction node.Source       `json:"custom_filter_function" with:"filter_type=custom_function" doc:"A function in Python or JavaScript that says whether an item is kept." zh:"过滤函数：判断是否保留元素的 Python 或 JavaScript 函数。"`
 	CaseSensitive  bool              `json:"case_sensitive" doc:"Whether upper and lower case differ." zh:"是否区分大小写。"`
-	Nulls          string            `json:"null_handling" enum:"include|exclude|treat_as_empty" doc:"What becomes of items whose field is null." zh:"字段为 null 的元素如何处理。"`
+	Nulls          string            `json:"null_handling" enum:"include|exclude|treat_as_empty" doc:"What becomes of items whose field is null." zh:"空值的处理：字段为 null 的元素如何处理。"`
 	MaxResults     int64             `json:"max_results" range:"-1.." doc:"The most items that are kept; -1 keeps all." zh:"最多保留几个元素；-1 表示全部。"`
 	SortResults    bool              `json:"sort_filtered_results" doc:"Whether the kept items are sorted." zh:"是否对保留的元素排序。"`
 	SortField      string            `json:"sort_field" with:"sort_filtered_results=true" doc:"The field that they are sorted by." zh:"排序所依据的字段。"`

@@ -12,12 +12,12 @@ import (
 
 type mergeConfig struct {
 	Strategy     string  `json:"merge_strategy" enum:"concatenate|union|by_key|first|zip" fixed:"true" legacy:"first_complete" doc:"How the lists of the branches become one." zh:"各分支的列表如何合并。"`
-	Key          string  `json:"merge_key" doc:"The field that belongs together, for by_key." zh:"by_key 时用来对应的字段。"`
+	Key          string  `json:"merge_key" doc:"The field that belongs together, for by_key." zh:"对应字段：by_key 时用来对应的字段。"`
 	ItemsPath    string  `json:"items_path" doc:"Where each branch has its list." zh:"列表在各分支数据中的路径。"`
 	Duplicates   string  `json:"handle_duplicates" enum:"keep_all|keep_first|keep_last|remove_duplicates" doc:"What becomes of items that come more than once." zh:"重复元素的处理方式。"`
 	Join         string  `json:"join" enum:"outer|inner|left" with:"merge_strategy=by_key" doc:"Which keys are kept, for by_key: those of any branch, of all, or of the first." zh:"by_key 时保留哪些键：任一分支、所有分支或第一个分支。"`
-	ZipLength    string  `json:"zip_length" enum:"longest|shortest" with:"merge_strategy=zip" doc:"Whether zip goes on to the end of the longest list or of the shortest." zh:"zip 以最长还是最短的列表为准。"`
-	Timeout      float64 `json:"timeout_seconds" range:"0..2592000" fixed:"true" with:"merge_strategy=concatenate|union|by_key|zip" doc:"How long to wait for the other branches after the first, in seconds; 0 waits for all." zh:"首个分支到达后等待其余分支的时间（秒）；0 表示等待全部。"`
+	ZipLength    string  `json:"zip_length" enum:"longest|shortest" with:"merge_strategy=zip" doc:"Whether zip goes on to the end of the longest list or of the shortest." zh:"长度标准：zip 以最长或最短的列表为准。"`
+	Timeout      float64 `json:"timeout_seconds" range:"0..2592000" fixed:"true" with:"merge_strategy=concatenate|union|by_key|zip" doc:"How long to wait for the other branches after the first, in seconds; 0 waits for all." zh:"等待时间：首个分支到达后等待其余分支的时间（秒）；0 表示等待全部。"`
 	CancelLosers bool    `json:"cancel_losers" fixed:"true" with:"merge_strategy=first|first_complete" doc:"Whether branches that came too late are cancelled." zh:"是否取消未能及时到达的分支。"`
 }
 

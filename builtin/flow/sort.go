@@ -19,7 +19,7 @@ type sortConfig struct {
 	Field         string      `json:"sort_field" doc:"The field to sort by." zh:"排序字段。"`
 	Fields        []sortField `json:"sort_fields" doc:"Several fields to sort by, the most important first." zh:"多个排序字段，重要的在前。"`
 	Order         string      `json:"order" enum:"asc|desc" doc:"The order for sort_field." zh:"sort_field 的顺序。"`
-	Nulls         string      `json:"nulls" enum:"last|first" doc:"Whether items without the field come last or first." zh:"无该字段的元素排在最后还是最前。"`
+	Nulls         string      `json:"nulls" enum:"last|first" doc:"Whether items without the field come last or first." zh:"空值的位置：无该字段的元素排在最后或最前。"`
 	CaseSensitive bool        `json:"case_sensitive" doc:"Whether upper and lower case differ." zh:"是否区分大小写。"`
 	ItemsPath     string      `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
 }
@@ -29,7 +29,7 @@ func (c *sortConfig) Defaults() { c.Order, c.Nulls, c.CaseSensitive = "asc", "la
 type sortField struct {
 	Field string `json:"field" required:"true" doc:"The field to sort by." zh:"排序字段。"`
 	Order string `json:"order" enum:"asc|desc" doc:"Its order." zh:"该字段的顺序。"`
-	Nulls string `json:"nulls" enum:"last|first" doc:"Whether items without it come last or first." zh:"无该字段的元素排在最后还是最前。"`
+	Nulls string `json:"nulls" enum:"last|first" doc:"Whether items without it come last or first." zh:"空值的位置：无该字段的元素排在最后或最前。"`
 }
 
 func (f *sortField) Defaults() { f.Order, f.Nulls = "asc", "last" }

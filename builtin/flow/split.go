@@ -18,8 +18,8 @@ import (
 type splitConfig struct {
 	Mode         string      `json:"split_mode" enum:"items|predicate|by_key" fixed:"true" doc:"What is split: a list into its items, a list by predicates, or a record by its fields." zh:"拆分方式：按元素、按条件或按字段。"`
 	ItemsPath    string      `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
-	Predicates   node.Object `json:"predicate_paths" fixed:"true" with:"split_mode=predicate" doc:"Output keys with the path or expression that an item must satisfy for each, for predicate." zh:"predicate 时各输出键对应的路径或表达式。"`
-	Match        string      `json:"match" enum:"first|all" with:"split_mode=predicate" doc:"Whether an item goes to the first key that it satisfies, or to all." zh:"元素送往首个匹配的键还是所有匹配的键。"`
+	Predicates   node.Object `json:"predicate_paths" fixed:"true" with:"split_mode=predicate" doc:"Output keys with the path or expression that an item must satisfy for each, for predicate." zh:"各键的条件：predicate 时各输出键对应的路径或表达式。"`
+	Match        string      `json:"match" enum:"first|all" with:"split_mode=predicate" doc:"Whether an item goes to the first key that it satisfies, or to all." zh:"匹配方式：元素送往首个匹配的键，或所有匹配的键。"`
 	ByKey        []string    `json:"by_key" fixed:"true" checked:"plan" with:"split_mode=by_key" doc:"The fields of a record, each of which leaves under its own output key." zh:"记录中各自成为输出键的字段。"`
 	BatchSize    int64       `json:"batch_size" range:"1.." with:"split_mode=items" doc:"How many items one branch gets." zh:"每个分支取几个元素。"`
 	Concurrency  int64       `json:"max_concurrency" range:"1..100" with:"split_mode=items" doc:"How many branches run at once." zh:"同时运行的分支数。"`

@@ -15,13 +15,13 @@ import (
 )
 
 type switchConfig struct {
-	Value      node.Expr      `json:"switch_value" doc:"The expression whose value is compared with the cases." zh:"与各个 case 比较的表达式。"`
+	Value      node.Expr      `json:"switch_value" doc:"The expression whose value is compared with the cases." zh:"比较的值：与各个 case 比较的表达式。"`
 	Cases      []switchCase   `json:"cases" fixed:"true" doc:"The values to compare with and the output key of each." zh:"要比较的值及其输出键。"`
 	Branches   []switchBranch `json:"branches" fixed:"true" doc:"Branches with conditions of their own; the first whose conditions hold is taken." zh:"各带条件的分支，取第一个条件成立的分支。"`
 	DefaultKey string         `json:"default_output_key" older:"default_output_port" fixed:"true" doc:"The output key when nothing matches." zh:"没有匹配时的输出键。"`
 
 	// A model chooses among these.
-	Propose    node.Words     `json:"propose" prompt:"true" doc:"What the model is asked in order to choose among the choices." zh:"请模型在 choices 中选择时所提的问题。"`
+	Propose    node.Words     `json:"propose" prompt:"true" doc:"What the model is asked in order to choose among the choices." zh:"向模型提问：请模型在 choices 中选择时所提的问题。"`
 	Choices    []switchChoice `json:"choices" prompt:"true" fixed:"true" doc:"The branches that a model chooses from." zh:"供模型选择的分支。"`
 	LLMProfile string         `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile that chooses." zh:"作选择的模型配置档。"`
 }
@@ -29,7 +29,7 @@ type switchConfig struct {
 func (c *switchConfig) Defaults() { c.DefaultKey = "default" }
 
 type switchCase struct {
-	Case      json.RawMessage `json:"case" doc:"The value that is compared with switch_value." zh:"与 switch_value 比较的值。"`
+	Case      json.RawMessage `json:"case" doc:"The value that is compared with switch_value." zh:"值：与 switch_value 比较的值。"`
 	OutputKey string          `json:"output_key" older:"output_port" fixed:"true" doc:"The output key of this case; without one the value is its own key." zh:"该值的输出键；省略时以值本身为键。"`
 }
 
@@ -37,8 +37,8 @@ type switchBranch struct {
 	ID          string            `json:"branch_id" required:"true" fixed:"true" doc:"The output key of the branch." zh:"分支的输出键。"`
 	Logic       string            `json:"logic" enum:"and|or" doc:"Whether all conditions must hold or one of them." zh:"条件须全部成立还是任一成立。"`
 	Conditions  []switchCondition `json:"conditions" doc:"Comparisons of two values." zh:"两个值之间的比较。"`
-	Condition   node.Expr         `json:"condition" doc:"An expression that decides instead of the conditions." zh:"代替 conditions 的表达式。"`
-	IsDefault   bool              `json:"is_default" fixed:"true" doc:"Marks the branch that is taken when no other is." zh:"标记没有其他分支匹配时采用的分支。"`
+	Condition   node.Expr         `json:"condition" doc:"An expression that decides instead of the conditions." zh:"条件：代替 conditions 的表达式。"`
+	IsDefault   bool              `json:"is_default" fixed:"true" doc:"Marks the branch that is taken when no other is." zh:"是否默认：没有其他分支匹配时采用的分支。"`
 	Name        string            `json:"name" doc:"A name for people." zh:"供人阅读的名称。"`
 	Description string            `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
 }

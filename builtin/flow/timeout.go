@@ -17,7 +17,7 @@ import (
 
 type timeoutConfig struct {
 	Seconds   float64       `json:"timeout_seconds" range:"0.1..31536000" doc:"How long the body may take, in seconds." zh:"主体最多允许的时间（秒）。"`
-	Deadline  node.Template `json:"deadline" doc:"A point in time that takes the place of timeout_seconds." zh:"代替 timeout_seconds 的截止时刻。"`
+	Deadline  node.Template `json:"deadline" doc:"A point in time that takes the place of timeout_seconds." zh:"截止时刻：代替 timeout_seconds。"`
 	Condition node.Expr     `json:"condition_expression" older:"condition" doc:"A condition with which there is no deadline." zh:"成立时不设截止时间的条件。"`
 }
 

@@ -23,7 +23,7 @@ type waitConfig struct {
 	Type       string        `json:"wait_type" enum:"timer|webhook|signal|event|condition|api_response|file|database_change" legacy:"approval|resource|queue_message" doc:"What is waited for: a time, a call, a signal or event, a condition, the answer of a service, a file, or a change in a database." zh:"等待的对象：时间、外部调用、信号或事件、条件、服务的响应、文件或数据库的变化。"`
 	ForSeconds *float64      `json:"for_seconds" range:"0.." with:"wait_type=timer" doc:"How long to wait, in seconds, for timer." zh:"timer 时等待多久（秒）。"`
 	Until      node.Template `json:"until" with:"wait_type=timer" doc:"The point in time to wait for, for timer." zh:"timer 时等待到的时刻。"`
-	Timezone   string        `json:"timezone" with:"wait_type=timer" doc:"The time zone of until, if it names none." zh:"until 未注明时采用的时区。"`
+	Timezone   string        `json:"timezone" with:"wait_type=timer" doc:"The time zone of until, if it names none." zh:"时区：until 未注明时采用的时区。"`
 	SignalName node.Template `json:"signal_name" with:"wait_type=signal|event" doc:"The name of the signal that ends the wait." zh:"结束等待的信号名称。"`
 	Condition  node.Expr     `json:"wait_condition" with:"wait_type=condition|api_response|file|database_change" doc:"The condition that is tested at every check. For api_response, file and database_change it is optional, reads what the source has just answered as poll, and takes the place of what would end the wait without it: a status of success, that the file is there, that the rows have changed." zh:"每次检查时判断的条件。用于 api_response、file、database_change 时可省略；它以 poll 读取来源刚给出的内容，并代替默认的结束条件（成功的状态码、文件存在、行有变化）。"`
 
@@ -33,10 +33,10 @@ type waitConfig struct {
 	MaxAttempts  int64   `json:"max_attempts" range:"-1.." with:"wait_type=condition|api_response|file|database_change" doc:"The most checks; -1 for no limit." zh:"最多检查次数；-1 表示不限。"`
 	Timeout      float64 `json:"timeout_seconds" range:"0..31536000" doc:"When to give up, in seconds; 0 for never." zh:"多久后放弃（秒）；0 表示不放弃。"`
 
-	Webhook  *waitWebhook  `json:"webhook_config" with:"wait_type=webhook" doc:"The call that ends a wait of the type webhook." zh:"webhook 等待中结束等待的调用。"`
-	API      *waitAPI      `json:"api_config" with:"wait_type=api_response" doc:"What a wait of the type api_response asks. The credential of the node is an http_auth." zh:"api_response 等待所查询的服务；节点凭据的类型为 http_auth。"`
+	Webhook  *waitWebhook  `json:"webhook_config" with:"wait_type=webhook" doc:"The call that ends a wait of the type webhook." zh:"等待的调用：webhook 等待中结束等待的调用。"`
+	API      *waitAPI      `json:"api_config" with:"wait_type=api_response" doc:"What a wait of the type api_response asks. The credential of the node is an http_auth." zh:"查询的服务：api_response 等待所查询的服务；节点凭据的类型为 http_auth。"`
 	File     *waitFile     `json:"file_config" with:"wait_type=file" doc:"The file that a wait of the type file looks for." zh:"file 等待所查找的文件。"`
-	Database *waitDatabase `json:"database_config" with:"wait_type=database_change" doc:"What a wait of the type database_change asks. The credential of the node is an sql." zh:"database_change 等待所执行的查询；节点凭据的类型为 sql。"`
+	Database *waitDatabase `json:"database_config" with:"wait_type=database_change" doc:"What a wait of the type database_change asks. The credential of the node is an sql." zh:"数据库查询：database_change 等待所执行的查询；节点凭据的类型为 sql。"`
 }
 
 func (c *waitConfig) Defaults() {

@@ -36,7 +36,7 @@ type (
 		Content json.RawMessage `json:"expected_content" doc:"What it must have: a part of its text, or fields with their values if it is JSON." zh:"文件须包含的内容：一段文本；为 JSON 文件时可以是字段及其值。"`
 	}
 	waitDatabase struct {
-		Query node.SQL `json:"query" required:"true" doc:"The query whose rows are compared with those of the first check. It may only read, and should say the order of its rows." zh:"将其结果与首次检查时相比较的查询；只能读取，且应指定行的顺序。"`
+		Query node.SQL `json:"query" required:"true" doc:"The query whose rows are compared with those of the first check. It may only read, and should say the order of its rows." zh:"查询：将其结果与首次检查时相比较；只能读取，且应指定行的顺序。"`
 	}
 )
 

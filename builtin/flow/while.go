@@ -11,10 +11,10 @@ import (
 
 type whileConfig struct {
 	Condition     node.Expr `json:"condition_expression" older:"loop_condition" required:"true" doc:"The condition that keeps the loop going." zh:"使循环继续的条件。"`
-	Check         string    `json:"check" enum:"before|after" doc:"Whether the condition is tested before or after each iteration." zh:"在每次迭代之前还是之后判断条件。"`
+	Check         string    `json:"check" enum:"before|after" doc:"Whether the condition is tested before or after each iteration." zh:"判断的时间：在每次迭代之前或之后判断条件。"`
 	DelaySeconds  float64   `json:"delay_seconds" range:"0.." doc:"The pause between two iterations, in seconds." zh:"两次迭代之间的间隔（秒）。"`
 	MaxIterations int64     `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run." zh:"最多迭代次数。"`
-	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到 max_iterations 时失败还是正常结束。"`
+	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到上限时：达到 max_iterations 时失败或正常结束。"`
 	Variable      string    `json:"iteration_variable" doc:"The name under which the body finds the number of the iteration." zh:"循环体中迭代序号的名称。"`
 	loopCommon
 }

@@ -40,7 +40,7 @@ type Config struct {
 	FollowRedirects   bool            `json:"follow_redirects" doc:"Whether redirects are followed." zh:"是否跟随重定向。"`
 	MaxRedirects      int             `json:"max_redirects" range:"0..20" with:"follow_redirects=true" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
 	ResponseType      string          `json:"response_type" enum:"auto|json|text|file" doc:"How the answer is read." zh:"如何读取响应。"`
-	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"状态码不小于 400 时节点是否失败。"`
+	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"按状态码失败：状态码不小于 400 时节点是否失败。"`
 	IdempotencyHeader string          `json:"idempotency_header" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`
 	Pagination        *Pages          `json:"pagination" doc:"How further pages are fetched and put together." zh:"如何获取并合并后续页面。"`
 }
@@ -52,7 +52,7 @@ func (c *Config) Defaults() {
 
 // Input is what data may add to a call. It never replaces what the author has fixed.
 type Input struct {
-	Body               json.RawMessage `json:"body,omitempty" doc:"What is sent, if the configuration has no body." zh:"未配置 body 时发送的内容。"`
+	Body               json.RawMessage `json:"body,omitempty" doc:"What is sent, if the configuration has no body." zh:"内容：未配置 body 时发送的内容。"`
 	URLVariables       json.RawMessage `json:"url_variables,omitempty" doc:"Values for the names in braces in the address." zh:"地址中花括号名称的值。"`
 	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty" doc:"Further headers." zh:"附加的请求头。"`
 	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty" doc:"Further parameters of the query." zh:"附加的查询参数。"`
@@ -64,15 +64,15 @@ type Output struct {
 	Headers    map[string]string `json:"headers" doc:"The headers of the answer, in lower case." zh:"响应头，名称为小写。"`
 	Body       string            `json:"body" doc:"The body of the answer as text." zh:"响应正文。"`
 	JSON       json.RawMessage   `json:"json" doc:"The body as a value, if it is JSON; else null." zh:"正文为 JSON 时的值，否则为 null。"`
-	Success    bool              `json:"success" doc:"Whether the status is one of success, 200 to 299." zh:"状态码是否为 200 至 299。"`
+	Success    bool              `json:"success" doc:"Whether the status is one of success, 200 to 299." zh:"是否成功：状态码为 200 至 299。"`
 	// ResponseTime is in milliseconds, of all pages together.
 	ResponseTime int64          `json:"response_time" doc:"How long the call took, in milliseconds." zh:"调用耗时（毫秒）。"`
 	URL          string         `json:"url" doc:"The address that answered." zh:"作出响应的地址。"`
 	Redirects    []Hop          `json:"redirects,omitempty" doc:"The addresses that led there." zh:"经过的重定向。"`
-	File         *fileref.Value `json:"file,omitempty" doc:"The body as a file, with response_type file." zh:"response_type 为 file 时的文件。"`
+	File         *fileref.Value `json:"file,omitempty" doc:"The body as a file, with response_type file." zh:"文件：response_type 为 file 时的文件。"`
 	// Pages and Truncated are about pagination: how many were read, and whether there are more.
 	Pages     int  `json:"pages,omitempty" doc:"How many pages were fetched, with pagination." zh:"分页时获取的页数。"`
-	Truncated bool `json:"truncated,omitempty" doc:"Whether there were more pages than max_pages." zh:"是否超过 max_pages 而未取完。"`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether there were more pages than max_pages." zh:"是否截断：超过 max_pages 而未取完。"`
 }
 
 // Hop is one redirect that was followed: the status and where it led.

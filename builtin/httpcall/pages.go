@@ -19,14 +19,14 @@ type Pages struct {
 	ItemsPath string `json:"items_path" doc:"Where a page has its items." zh:"每页元素所在的路径。"`
 	MaxPages  int64  `json:"max_pages" range:"1.." doc:"The most pages that are fetched." zh:"最多获取的页数。"`
 	// NextPath is where a page of mode link has the address of the next, if it is not in the Link header.
-	NextPath    string `json:"next_path" doc:"Where a page has the address of the next, for link, if it is not in a header." zh:"link 模式下一页地址所在的路径。"`
+	NextPath    string `json:"next_path" doc:"Where a page has the address of the next, for link, if it is not in a header." zh:"下一页的路径：link 模式下一页地址所在的路径。"`
 	CursorPath  string `json:"cursor_path" doc:"Where a page has the cursor of the next." zh:"下一页游标所在的路径。"`
 	CursorParam string `json:"cursor_param" doc:"The parameter that the cursor is sent in." zh:"发送游标的参数。"`
 	PageParam   string `json:"page_param" doc:"The parameter that the number of the page is sent in." zh:"发送页码的参数。"`
 	StartPage   int64  `json:"start_page" range:"0.." doc:"The number of the first page." zh:"第一页的页码。"`
 	OffsetParam string `json:"offset_param" doc:"The parameter that the offset is sent in." zh:"发送偏移量的参数。"`
 	// LimitParam is sent with PageSize, if there is one. A page with fewer items is the last.
-	LimitParam string `json:"limit_param" doc:"The parameter that page_size is sent in." zh:"发送 page_size 的参数。"`
+	LimitParam string `json:"limit_param" doc:"The parameter that page_size is sent in." zh:"页长参数：发送 page_size 的参数。"`
 	PageSize   int64  `json:"page_size" range:"0.." doc:"How many items a page has; 0 leaves it to the service." zh:"每页元素数；0 由服务决定。"`
 }
 

@@ -18,7 +18,7 @@ type chatConfig struct {
 
 	Greeting   string `json:"greeting" fixed:"true" doc:"What the chat says before the visitor has written." zh:"访客发言之前显示的问候语。"`
 	MaxMessage int    `json:"max_message_length" range:"1..20000" fixed:"true" doc:"How many characters a message may have." zh:"单条消息的字符数上限。"`
-	Earlier    int    `json:"earlier_messages" range:"0..100" fixed:"true" doc:"How many earlier messages of the conversation an execution is told in messages." zh:"执行所得 messages 中包含多少条此前的消息。"`
+	Earlier    int    `json:"earlier_messages" range:"0..100" fixed:"true" doc:"How many earlier messages of the conversation an execution is told in messages." zh:"此前的消息数：执行所得 messages 中包含多少条此前的消息。"`
 }
 
 // Defaults are what holds when nothing is said.

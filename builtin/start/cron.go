@@ -18,7 +18,7 @@ import (
 type cronConfig struct {
 	Expression string `json:"cron_expression" fixed:"true" doc:"When it starts: 5 fields (minute, hour, day of the month, month, day of the week), 6 with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly." zh:"启动时间：5 个字段（分、时、日、月、星期），6 个字段时首位为秒，或 @hourly、@daily、@weekly、@monthly、@yearly。"`
 	Timezone   string `json:"timezone" fixed:"true" doc:"The time zone of the expression, such as Europe/Berlin." zh:"表达式所用的时区，例如 Asia/Shanghai。"`
-	MaxMissed  int    `json:"max_missed_runs" range:"1..10" fixed:"true" with:"misfire_policy=run_all" doc:"How many missed times are started afterwards, for run_all." zh:"run_all 时最多补启动多少次。"`
+	MaxMissed  int    `json:"max_missed_runs" range:"1..10" fixed:"true" with:"misfire_policy=run_all" doc:"How many missed times are started afterwards, for run_all." zh:"最多补几次：run_all 时最多补启动多少次。"`
 	Misfire    string `json:"misfire_policy" enum:"skip|run_once|run_all" fixed:"true" doc:"What is done about times that were missed because nothing was running: nothing, the newest of them once, or the newest few in order." zh:"因停机错过的时间如何处理：跳过、补最近一次，或按顺序补最近几次。"`
 	Jitter     int    `json:"jitter_seconds" range:"0..3600" fixed:"true" doc:"By how many seconds a start is put off at most, so that many do not begin at once." zh:"启动最多随机推迟多少秒，以免同时启动。"`
 }

@@ -16,7 +16,7 @@ import (
 type manualConfig struct {
 	TriggerName string      `json:"trigger_name" doc:"The name of the trigger, which its output has as trigger_message." zh:"触发器名称，输出为 trigger_message。"`
 	Description string      `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
-	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入须满足的 JSON Schema。"`
+	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入的模式：输入须满足的 JSON Schema。"`
 }
 
 // manualSource lets a deployed workflow be started by people, the API and the command line: there is nothing to be registered, but its form must be usable.

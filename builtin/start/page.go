@@ -21,8 +21,8 @@ type pageConfig struct {
 	Access       string   `json:"access" enum:"public|password|users" fixed:"true" doc:"Who may see the page: everybody, who knows the secret of the credential, or users who are logged in." zh:"谁可以访问：所有人、知道凭据密钥的人，或已登录的用户。"`
 	Roles        []string `json:"roles" enum:"admin|editor|operator|approver|viewer" fixed:"true" with:"access=users" doc:"The roles of the users whom the page is for; without it, any role." zh:"可访问用户的角色；省略时任何角色均可。"`
 	Origins      []string `json:"allowed_origins" fixed:"true" doc:"The sites that may show the page inside a page of theirs, such as https://www.example.com; without it, none may." zh:"允许内嵌此页面的网站，例如 https://www.example.com；省略时不允许内嵌。"`
-	Limit        int      `json:"visitor_limit" range:"1..10000" fixed:"true" doc:"How often a visitor may send something within the time of visitor_limit_seconds; an address with several visitors may five times as often." zh:"访客在 visitor_limit_seconds 时间内最多发送几次；同一地址的多名访客合计为其五倍。"`
-	LimitSeconds int      `json:"visitor_limit_seconds" range:"1..86400" fixed:"true" doc:"The time that visitor_limit is about, in seconds." zh:"visitor_limit 所针对的时间（秒）。"`
+	Limit        int      `json:"visitor_limit" range:"1..10000" fixed:"true" doc:"How often a visitor may send something within the time of visitor_limit_seconds; an address with several visitors may five times as often." zh:"访客上限：访客在 visitor_limit_seconds 时间内最多发送几次；同一地址的多名访客合计为其五倍。"`
+	LimitSeconds int      `json:"visitor_limit_seconds" range:"1..86400" fixed:"true" doc:"The time that visitor_limit is about, in seconds." zh:"访客上限的时间：visitor_limit 所针对的时间（秒）。"`
 }
 
 // Defaults are what holds when nothing is said.

@@ -33,7 +33,7 @@ type searchConfig struct {
 	IncludeDomains []string       `json:"include_domains" doc:"Only results of these domains." zh:"只包含这些域名的结果。"`
 	ExcludeDomains []string       `json:"exclude_domains" doc:"No results of these domains." zh:"排除这些域名的结果。"`
 	FetchContent   bool           `json:"fetch_content" doc:"Whether the pages are fetched and their text added." zh:"是否获取页面并附上正文。"`
-	Mapping        *searchMapping `json:"mapping" with:"provider=json" doc:"How a service is asked and read that is not known here, for json." zh:"json 时如何调用并读取其他服务。"`
+	Mapping        *searchMapping `json:"mapping" with:"provider=json" doc:"How a service is asked and read that is not known here, for json." zh:"对应关系：json 时如何调用并读取其他服务。"`
 }
 
 func (c *searchConfig) Defaults() { c.MaxResults, c.TimeRange = 10, "any" }
@@ -48,7 +48,7 @@ type searchResult struct {
 	Snippet   string   `json:"snippet" doc:"A part of it that fits the query." zh:"与搜索相关的摘录。"`
 	Published *string  `json:"published" doc:"When it was published, if anybody says." zh:"发布时间（若有）。"`
 	Score     *float64 `json:"score" doc:"How well it fits, if the service says." zh:"相关度（若有）。"`
-	Content   *string  `json:"content" doc:"Its text, with fetch_content." zh:"设置 fetch_content 时的正文。"`
+	Content   *string  `json:"content" doc:"Its text, with fetch_content." zh:"正文：设置 fetch_content 时的正文。"`
 
 	at time.Time // when it was published, zero when nobody says
 }

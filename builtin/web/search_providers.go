@@ -187,7 +187,7 @@ type searchMapping struct {
 	ResultsPath string `json:"results_path" doc:"Where the list of results is." zh:"结果列表所在的路径。"`
 	TotalPath   string `json:"total_path" doc:"Where their number is." zh:"结果总数所在的路径。"`
 	// Fields are the paths of title, url, snippet, published and score in a result; by default their own names.
-	Fields node.Object `json:"fields" doc:"Where a result has title, url, snippet, published and score." zh:"结果中 title、url、snippet、published、score 的路径。"`
+	Fields node.Object `json:"fields" doc:"Where a result has title, url, snippet, published and score." zh:"结果的路径：结果中 title、url、snippet、published、score 的路径。"`
 	// KeyHeader or KeyParam is where the key goes; by default it is a bearer token.
 	KeyHeader string `json:"key_header" doc:"The header that the key is sent in." zh:"发送密钥的请求头。"`
 	KeyParam  string `json:"key_param" doc:"The parameter that the key is sent in." zh:"发送密钥的参数。"`

@@ -80,6 +80,8 @@ type Options struct {
 	// Emitted is told what a run hands out while it goes on, in the order of each run: text, or an object as JSON. It is
 	// called by the run, which waits for it. May be nil.
 	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
+	// Logged is told how many lines of a run were stored apart from a row. May be nil.
+	Logged func(ref store.Ref, attempt engine.Attempt, lines int)
 	// Late is told what a run has used whose outcome came too late to be recorded. It is called by the execution's owner, which
 	// waits for it. May be nil.
 	Late func(store.Ref, []node.Settlement)

@@ -216,5 +216,9 @@ func (s *said) flush() {
 	}
 	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
 		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
+		return
+	}
+	if logged := o.host.opts.Logged; logged != nil {
+		logged(o.ref, s.attempt, len(lines))
 	}
 }

@@ -36,7 +36,7 @@ type triggerConfig struct {
 	Channels   []node.Scalar `json:"channels" fixed:"true" doc:"The ids of the channels. Messages are only looked for in these; commands are taken from everywhere if there are none." zh:"频道编号。只在这些频道中查找消息；留空时接受任何位置的命令。"`
 	Keywords   []string      `json:"keywords" fixed:"true" doc:"Texts of which a message must contain one, whatever their case. None: any message." zh:"消息须包含其中之一（不区分大小写），留空为任意消息。"`
 	Commands   []string      `json:"commands" fixed:"true" doc:"The names of the commands. Those that the app does not have yet are made when the workflow is deployed, with an option called text. None: all commands of the app." zh:"命令名称；应用尚无的命令会在部署时创建，带一个 text 选项。留空为应用的全部命令。"`
-	FilterBots bool          `json:"filter_bot_messages" fixed:"true" doc:"Whether messages of other bots and webhooks are left out. Those of the app itself always are." zh:"是否忽略其他机器人和 Webhook 的消息；应用自身的消息总被忽略。"`
+	FilterBots bool          `json:"filter_bot_messages" fixed:"true" doc:"Whether messages of other bots and webhooks are left out. Those of the app itself always are." zh:"忽略机器人：是否忽略其他机器人和 Webhook 的消息；应用自身的消息总被忽略。"`
 }
 
 // Defaults are what holds when nothing is said.

@@ -27,8 +27,8 @@ type config struct {
 	Events         []string        `json:"events" enum:"push|pull_request|issues|issue_comment|pull_request_review|release|workflow_run|repository|star|watch|fork" fixed:"true" doc:"The events that start something. The webhook in GitHub must send them." zh:"触发的事件；GitHub 中的 webhook 也须发送这些事件。"`
 	Branches       []string        `json:"branches" fixed:"true" doc:"The branches that count: of a push the one that was pushed to, of a pull request and a review the one it is to be merged into. * stands for anything but a slash, ** for anything. Other events are not about a branch, and count always; none: every branch counts." zh:"限定的分支：推送时为被推送的分支，拉取请求与评审时为目标分支。* 匹配除斜杠外的任意内容，** 匹配任意内容。其他事件不受限制；为空则不限。"`
 	Conditions     json.RawMessage `json:"filter_conditions" takes:"object" fixed:"true" checked:"plan" doc:"What the payload must have: a path such as pull_request.draft, and the value that must stand there, or a list of which one must. comment_contains is a text, or a list of which one counts, that a comment or a review must have." zh:"负载须满足的条件：路径（如 pull_request.draft）及其值，或可选值列表。comment_contains 为评论或评审须包含的文本（或其中之一）。"`
-	IncludePayload bool            `json:"include_payload" fixed:"true" doc:"Whether github_payload has all that GitHub has sent." zh:"github_payload 是否包含 GitHub 发送的完整内容。"`
-	Path           string          `json:"webhook_path" fixed:"true" doc:"The path below the address of the workflow that GitHub calls. Two triggers of one workflow need two." zh:"工作流地址之下供 GitHub 调用的路径；同一工作流的两个触发器须不同。"`
+	IncludePayload bool            `json:"include_payload" fixed:"true" doc:"Whether github_payload has all that GitHub has sent." zh:"包含完整内容：github_payload 是否包含 GitHub 发送的完整内容。"`
+	Path           string          `json:"webhook_path" fixed:"true" doc:"The path below the address of the workflow that GitHub calls. Two triggers of one workflow need two." zh:"路径：工作流地址之下供 GitHub 调用的路径；同一工作流的两个触发器须不同。"`
 }
 
 func (c *config) Defaults() {

@@ -24,12 +24,12 @@ type emailConfig struct {
 	Criteria     emailCriteria `json:"filter_criteria" fixed:"true" doc:"What a mail must have to start something; all that is given must fit." zh:"邮件须满足的条件，所给条件须全部满足。"`
 	Keywords     []string      `json:"subject_keywords" fixed:"true" doc:"Words of which the subject must have one, in any letter case; none: every subject fits." zh:"主题须包含其中之一（不分大小写）；为空则不限。"`
 	Senders      []string      `json:"sender_whitelist" fixed:"true" doc:"Who may start something: addresses (ann@example.com), domains (example.com), or patterns (*@*.example.com); none: everybody. A sender can be forged; see verified_senders_only." zh:"允许的发件人：地址（ann@example.com）、域名（example.com）或通配（*@*.example.com）；为空则不限。发件人可被伪造，参见 verified_senders_only。"`
-	VerifiedOnly bool          `json:"verified_senders_only" fixed:"true" doc:"Whether only mail counts whose sender the receiving server has found to be genuine (DKIM, SPF or DMARC in Authentication-Results)." zh:"是否只接受收信服务器已验证发件人（Authentication-Results 中的 DKIM、SPF 或 DMARC）的邮件。"`
+	VerifiedOnly bool          `json:"verified_senders_only" fixed:"true" doc:"Whether only mail counts whose sender the receiving server has found to be genuine (DKIM, SPF or DMARC in Authentication-Results)." zh:"只收已验证的发件人：是否只接受收信服务器已验证发件人（Authentication-Results 中的 DKIM、SPF 或 DMARC）的邮件。"`
 	Attachments  bool          `json:"process_attachments" fixed:"true" doc:"Whether attachments are stored; if not, they are left out." zh:"是否存储附件；否则略去。"`
 	Types        []string      `json:"attachment_types" fixed:"true" with:"process_attachments=true" doc:"The attachments that are stored, by the ends of their names (pdf) or their types (image/*); * stands for all. Others are listed with the reason in skipped." zh:"存储哪些附件：按扩展名（pdf）或类型（image/*），* 表示全部；其余仅列出，原因见 skipped。"`
 	MaxSize      int64         `json:"max_attachment_size" range:"1024..52428800" fixed:"true" with:"process_attachments=true" doc:"How large an attachment may be, in bytes. A larger one is listed with the reason in skipped." zh:"单个附件的最大字节数；更大的仅列出，原因见 skipped。"`
 	Poll         int           `json:"polling_interval" range:"30..3600" fixed:"true" doc:"How often the mailbox is looked at, in seconds. A server that tells of new mail by itself (IDLE) is asked this often all the same." zh:"查看邮箱的间隔（秒）；服务器支持即时通知（IDLE）时，也按此间隔再查一次。"`
-	MarkSeen     bool          `json:"mark_seen" fixed:"true" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"启动工作流的邮件存储后是否标为已读。"`
+	MarkSeen     bool          `json:"mark_seen" fixed:"true" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"标为已读：启动工作流的邮件存储后是否标为已读。"`
 }
 
 func (c *emailConfig) Defaults() {

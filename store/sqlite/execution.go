@@ -184,6 +184,9 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 	if err != nil {
 		return store.ExecutionPage{}, err
 	}
+	if mergeable(&q) {
+		return x.listMerged(ctx, workspace, q)
+	}
 	var f filter
 	f.addCondition("workspace_id = ?", workspace)
 	table, workflow, status, err := x.narrower(ctx, workspace, q)

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { expect } from "vitest"
 
 const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
@@ -18,7 +18,21 @@ type Axe = {
 export async function accessible(page: Page, part?: string, only?: string[]) {
   // What the pointer happens to be on has other colours.
   await page.mouse.move(0, 0)
-  // Nor are colours that fade into others what is meant.
+  await look(page, part, only)
+}
+
+/** readableUnderPointer looks at the colours of what the pointer is on, in light and in dark. */
+export async function readableUnderPointer(page: Page, what: Locator) {
+  for (const scheme of ["dark", "light"] as const) {
+    await page.emulateMedia({ colorScheme: scheme })
+    await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
+    await what.hover()
+    await look(page, ":hover", ["color-contrast"])
+  }
+}
+
+async function look(page: Page, part?: string, only?: string[]) {
+  // Colours that fade into others are not what is meant.
   await page.evaluate(() => Promise.allSettled(document.getAnimations().filter((a) => a.effect?.getComputedTiming().endTime !== Infinity).map((a) => a.finished)))
   // Evaluated by the debugger, which the page's strict policy for scripts does not hold up.
   if (await page.evaluate(() => !("axe" in window))) await page.evaluate(source)

@@ -1,6 +1,6 @@
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
+import { accessible, readableUnderPointer } from "./axe"
 import { world } from "./tandem"
 
 const { tandem, open, quiet } = world()
@@ -427,6 +427,56 @@ test("a field of the input is dragged into a setting, or inserted by the keyboar
   await page.getByRole("button", { name: "Save", exact: true }).click()
   await page.getByText("Saved as revision 2").first().waitFor()
   expect(await sourceOf(id)).toContain('said: "Hello {{start.outputs.person.name}}"')
+  await page.context().close()
+  quiet()
+})
+
+test("the value of a whole expression, or why it has none, is shown while one types", async () => {
+  const text = `metadata: {name: worth}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: big, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "false"}}
+  - {id: tell, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: "Ask"}}
+connections:
+  - {from_node: start, to_node: big}
+  - {from_node: big, to_node: tell, output_key: "true"}
+`
+  const id = await make("worth", text)
+  await tandem.api("POST", `/workflows/${id}/execute`, { inputs: { lines: [{ price: 5 }, { price: 15 }], name: "Ada" }, wait_seconds: 20 })
+  const page = await open(`/workflows/${id}?node=big`)
+  const drawer = page.getByRole("complementary", { name: "Node big" })
+  const condition = drawer.getByRole("textbox", { name: /^Condition expression/ })
+  // The browser would keep the colours of what stood there before.
+  const write = async (field: Locator, words: string) => {
+    await field.fill("")
+    await page.keyboard.insertText(words)
+  }
+  const worth = drawer.getByRole("status", { name: "What it is worth in the last run" })
+  await write(condition, "sum(input.lines, l => l.price) * 2 > 10")
+  await worth.getByText("→ true").waitFor()
+  await write(condition, "sum(input.lines, l => l.price) * 2")
+  await worth.getByText("→ 40").waitFor()
+  await accessible(page)
+  // What is wrong is told with its place, and is no error of the page.
+  await write(condition, "sum(input.lines")
+  await worth.getByText(/^→ line 1, column \d+/).waitFor()
+  await write(condition, "nmae == 'Ada'")
+  await worth.getByText('did you mean "name"?').waitFor()
+  await write(condition, "name == 'Ada'")
+  await worth.getByText("→ true").waitFor()
+  // A node that has not run reads the end of the last run.
+  await page.goto(`/workflows/${id}?node=tell`)
+  const ask = page.getByRole("complementary", { name: "Node tell" })
+  await write(ask.getByRole("textbox", { name: /^Title/ }), "Buy for {{name}}: {{start.outputs.lines[1].price}}?")
+  await ask.getByRole("status").getByText("→ Buy for Ada: 15?").waitFor()
+  // Only the last of what was typed is asked for.
+  const asked: string[] = []
+  page.on("request", (r) => r.url().endsWith("/workflows/evaluate") && asked.push(r.postData() ?? ""))
+  await ask.getByRole("textbox", { name: /^Title/ }).fill("")
+  await page.keyboard.type("{{name}} of {{start.outputs.lines[0].price}}", { delay: 5 })
+  await ask.getByRole("status").getByText("→ Ada of 5").waitFor()
+  expect(asked.length).toBeLessThan(10)
+  await readableUnderPointer(page, ask.getByRole("button", { name: /^\d+ more settings?$/ }).first())
   await page.context().close()
   quiet()
 })

@@ -250,6 +250,29 @@ test("a line of the log has an address, and groups fold", async () => {
   quiet()
 })
 
+test("lines of a step that runs are shown as they come, without asking for them again and again", async () => {
+  await tandem.api(
+    "POST",
+    "/workflows?id=talks",
+    `metadata: {name: talks, description: d}
+nodes:
+  - {id: start, type: TRIGGER, subtype: MANUAL, description: d}
+  - {id: talk, type: ACTION, subtype: RUN_CODE, description: d, configurations: {language: javascript, time_limit_ms: 60000, code: "function main(input) { console.log('begun'); const end = Date.now() + input.ms; while (Date.now() < end) {} return {} }"}}
+connections:
+  - {from_node: start, to_node: talk}
+`,
+  )
+  const { execution_id: id } = await tandem.api<{ execution_id: string }>("POST", "/workflows/talks/execute", { inputs: { ms: 20_000 } })
+  const page = await open(`/executions/${id}?tab=logs`)
+  let asked = 0
+  page.on("request", (r) => r.url().includes("/logs") && asked++)
+  await page.getByRole("log").getByText("begun").waitFor()
+  expect((await tandem.api<{ execution: { status: string } }>("GET", `/executions/${id}`)).execution.status).toBe("RUNNING")
+  expect(asked).toBeLessThan(8)
+  await tandem.api("POST", `/executions/${id}/actions`, { action: "cancel" })
+  quiet()
+})
+
 test("the canvas shows the states, an iteration can be chosen, and a click opens the step", async () => {
   const id = await run(tandem, "slow", { items: [1, 2, 3] }, 20)
   const page = await open(`/executions/${id}?tab=canvas&loop=each&iteration=1`)

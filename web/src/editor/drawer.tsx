@@ -11,6 +11,7 @@ import { Data, type Path } from "@/parts/data"
 import type { Field } from "@/parts/field"
 import { When } from "@/parts/when"
 import { language } from "@/words"
+import { evaluator } from "./evaluate"
 import { fieldAt, type Input, inputOf, withPins } from "./input"
 import { readPins } from "./pins"
 import type { Plain } from "./rewrite"
@@ -60,6 +61,7 @@ export function NodeDrawer({ workflow, definition, node, fields, kinds, problems
   const pins = useMemo(() => (trying ? {} : readPins(workflow)), [workflow, trying])
   const input = useMemo(() => inputOf(definition, node, kinds, last?.execution, pins), [definition, node, kinds, last?.execution, pins])
   const known = useMemo(() => withPins(last?.execution, pins), [last?.execution, pins])
+  const evaluate = useMemo(() => evaluator(node.id, last?.execution, input, pins), [node.id, last?.execution, input, pins])
   const fieldOf = (path: Path) => input && fieldAt(definition, node, fields, kinds, input, path)
   const [renaming, setRenaming] = useState(false)
   const targets = definition.connections.filter((c) => c.from === node.id)
@@ -120,7 +122,7 @@ export function NodeDrawer({ workflow, definition, node, fields, kinds, problems
                 ))}
               </Alert>
             )}
-            <Settings key={node.id} value={value} execution={known} node={node} fields={fields} kinds={kinds} problems={problems} readOnly={readOnly} onConfigurations={onConfigurations} onNode={onNode} />
+            <Settings key={node.id} evaluate={readOnly ? undefined : evaluate} value={value} execution={known} node={node} fields={fields} kinds={kinds} problems={problems} readOnly={readOnly} onConfigurations={onConfigurations} onNode={onNode} />
           </Stack>
         </section>
         <section className={classes.column} aria-label={t("drawer.output")}>

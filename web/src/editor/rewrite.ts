@@ -1,5 +1,6 @@
 import { type Document, isAlias, isCollection, isMap, isScalar, isSeq, type Node, type Pair, parseDocument, stringify, type YAMLMap, type YAMLSeq } from "yaml"
 import { isFields } from "@/graph/definition"
+import { yamlSaying } from "@/parts/syntax"
 import { Lines } from "./lines"
 
 /** Plain is what YAML and JSON can say. */
@@ -46,7 +47,7 @@ export function parse(text: string): { read: Read; doc?: Document } {
   try {
     const doc = parseDocument(text, options) as Document
     const error = doc.errors[0]
-    if (error) return { read: { broken: { message: error.message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, ""), line: error.linePos?.[0].line ?? 1, column: error.linePos?.[0].col ?? 1 } } }
+    if (error) return { read: { broken: { message: yamlSaying(error), line: error.linePos?.[0].line ?? 1, column: error.linePos?.[0].col ?? 1 } } }
     return { read: { value: doc.toJS({ maxAliasCount: 1000 }) as Plain }, doc }
   } catch (error) {
     return { read: { broken: { message: error instanceof Error ? error.message : String(error), line: 1, column: 1 } } }

@@ -6,6 +6,7 @@ import { call, client } from "@/api/client"
 import { isFields, type Definition, listOf, type NodeDef, textOf } from "@/graph/definition"
 import { Code } from "@/parts/code"
 import { Failed } from "@/parts/states"
+import { jsonSaying } from "@/parts/syntax"
 
 type Fields = Record<string, unknown>
 type Props = {
@@ -44,7 +45,7 @@ export function Run({ definition, saved, onClose }: Props) {
       try {
         given = JSON.parse(text?.trim() || "{}")
       } catch (e) {
-        setError(new Error(t("run.notJson", { message: e instanceof Error ? e.message : "" })))
+        setError(new Error(t("run.notJson", { message: jsonSaying(text ?? "", e) })))
         return
       }
     }
@@ -66,7 +67,7 @@ export function Run({ definition, saved, onClose }: Props) {
       set(name, said.trim() ? JSON.parse(said) : undefined)
       setWrong((now) => new Map([...now].filter(([k]) => k !== name)))
     } catch (e) {
-      setWrong((now) => new Map(now).set(name, e instanceof Error ? e.message : String(e)))
+      setWrong((now) => new Map(now).set(name, jsonSaying(said, e)))
     }
   }
   return (

@@ -5,7 +5,7 @@ import { stringify } from "yaml"
 import type { Schemas } from "@/api/client"
 import { isFields, listOf, type NodeDef } from "@/graph/definition"
 import type { Kinds } from "@/graph/keys"
-import KindForm, { type Completion, completionsFor, NodeSettings, type SettingsNode } from "@/kindform"
+import KindForm, { type Completion, completionsFor, type Evaluate, NodeSettings, type SettingsNode } from "@/kindform"
 import { Code } from "@/parts/code"
 import { type Plain, readText } from "./rewrite"
 import type { FileProblem } from "./use_problems"
@@ -21,12 +21,13 @@ export type SettingsProps = {
   kinds: Kinds
   problems: FileProblem[]
   readOnly: boolean
+  evaluate?: Evaluate
   onConfigurations: (value: Fields | undefined) => void
   onNode: (node: Fields) => void
 }
 
 /** Settings is the middle column of a node: what its kind is configured with, and what every node has. */
-export function Settings({ value, execution, node, fields, kinds, problems, readOnly, onConfigurations, onNode }: SettingsProps) {
+export function Settings({ value, execution, node, fields, kinds, problems, readOnly, evaluate, onConfigurations, onNode }: SettingsProps) {
   const { t } = useTranslation("editor")
   const kind = kinds.get(node.kind)
   const completions = useCompletions(value, node.id, kinds, execution)
@@ -41,7 +42,7 @@ export function Settings({ value, execution, node, fields, kinds, problems, read
         <Tabs.Tab value="text">YAML</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="parameters">
-        <KindForm kind={kind} value={configurations} onChange={configure} problems={problems} completions={completions} readOnly={readOnly} />
+        <KindForm kind={kind} value={configurations} onChange={configure} problems={problems} completions={completions} readOnly={readOnly} evaluate={evaluate} />
       </Tabs.Panel>
       <Tabs.Panel value="node">
         <NodeSettings node={fields as SettingsNode} kind={kind} onChange={(n) => onNode(n as Fields)} problems={problems} completions={completions} readOnly={readOnly} />

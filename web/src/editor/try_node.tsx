@@ -11,6 +11,7 @@ import { Data } from "@/parts/data"
 import { StateMark } from "@/parts/state"
 import { Failed } from "@/parts/states"
 import { language } from "@/words"
+import { jsonSaying } from "@/parts/syntax"
 import { readPins, keepPins, type Pins, type Source, sourcesOf } from "./pins"
 import type { Plain } from "./rewrite"
 import type { Tried } from "./tests/keep"
@@ -43,7 +44,7 @@ export function TryNode({ workflow, text, definition, node, kinds, last, value, 
       try {
         ;(pinned[s.node.id] ??= {})[s.key] = JSON.parse(said)
       } catch (e) {
-        setError(new Error(t("try.notJson", { name: s.node.name, message: e instanceof Error ? e.message : "" })))
+        setError(new Error(t("try.notJson", { name: s.node.name, message: jsonSaying(said, e) })))
         return
       }
     }

@@ -43,18 +43,15 @@ function rowsOf(lines: readonly Entry[], folded: ReadonlySet<string>): Row[] {
 type Read = { lines: Entry[]; dropped: number; more: boolean }
 const noLines: Entry[] = []
 
-// While a step runs its lines are written without an event; these are looked for at this distance, in milliseconds.
-const quiet = 3_000
-
-// useLines reads the lines, each look going on behind the last line that was read: whenever the stream of the run tells something, now and then while
-// it goes on, and once more when it has ended.
-function useLines(id: string, level: Level, node: string, live: boolean, version: number) {
+// useLines reads the lines, each look going on behind the last line that was read: whenever the stream of the run tells something, when it was opened, since
+// lines may have been written before that, and once more when the run has ended.
+function useLines(id: string, level: Level, node: string, live: boolean, version: number, connected: boolean) {
   const queries = useQueryClient()
   const key = ["executions", id, "logs", level, node]
   const query = useQuery<Read>({
     queryKey: key,
     staleTime: Infinity,
-    refetchInterval: (q) => (q.state.data?.more ? 20 : live ? quiet : false),
+    refetchInterval: (q) => (q.state.data?.more ? 20 : false),
     queryFn: async ({ signal }): Promise<Read> => {
       const known = queries.getQueryData<Read>(key)
       const after = known?.lines.at(-1)?.id
@@ -65,11 +62,11 @@ function useLines(id: string, level: Level, node: string, live: boolean, version
     },
   })
   const { refetch } = query
-  const was = useRef(live)
+  const was = useRef({ live, connected })
   useEffect(() => {
-    if (was.current && !live) void refetch()
-    was.current = live
-  }, [live, refetch])
+    if ((was.current.live && !live) || (!was.current.connected && connected)) void refetch()
+    was.current = { live, connected }
+  }, [live, connected, refetch])
   // The stream tells more often than anybody reads lines.
   const told = useRef(version)
   const soon = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -86,14 +83,14 @@ function useLines(id: string, level: Level, node: string, live: boolean, version
 }
 
 /** Logs shows the lines that nodes wrote, as they come. Each line has an address: ?tab=logs&line=17. */
-export function Logs({ id, live, version }: { id: string; live: boolean; version: number }) {
+export function Logs({ id, live, version, connected }: { id: string; live: boolean; version: number; connected: boolean }) {
   const { t } = useTranslation("executions")
   const [params, change] = useAddress()
   const level = (params.get("level") ?? "") as Level
   const node = params.get("node") ?? ""
   const [end, setEnd] = useState(true)
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set())
-  const query = useLines(id, level, node, live, version)
+  const query = useLines(id, level, node, live, version, connected)
   const lines = query.data?.lines ?? noLines
   const dropped = query.data?.dropped ?? 0
   return (

@@ -46,7 +46,7 @@ function Execution({ id }: { id: string }) {
 function Opened({ id }: { id: string }) {
   const { t } = useTranslation("executions")
   const { data: e } = useExecution(id)
-  const { run } = useRun(id)
+  const { run, connection } = useRun(id)
   const [params, change] = useAddress()
   const [doing, setDoing] = useState<{ act: Act; step?: Step }>()
   const [comparing, setComparing] = useState(false)
@@ -110,7 +110,7 @@ function Opened({ id }: { id: string }) {
             <History id={id} />
           </Tabs.Panel>
           <Tabs.Panel value="logs" className={classes.panel}>
-            <Logs id={id} live={!over} version={run.version} />
+            <Logs id={id} live={!over} version={run.version} connected={connection === "open"} />
           </Tabs.Panel>
         </Tabs>
       )}

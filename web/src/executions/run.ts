@@ -74,6 +74,7 @@ export const eventNames = [
   "execution_timeout",
   "node_started",
   "node_output_update",
+  "node_logs_update",
   "node_completed",
   "node_failed",
   "node_skipped",
@@ -245,7 +246,6 @@ export class Run {
   private write(p: NonNullable<Update["partial_output"]>) {
     const now = this.texts.get(p.activation_id)
     const text = p.text ?? ""
-    if (p.missed) return
     if (p.snapshot || !now || p.attempt > now.attempt) this.texts.set(p.activation_id, { attempt: p.attempt, text, size: p.offset + bytes.encode(text).length })
     else if (p.attempt === now.attempt && p.offset === now.size) this.texts.set(p.activation_id, { attempt: p.attempt, text: now.text + text, size: now.size + bytes.encode(text).length })
   }

@@ -62,8 +62,8 @@ export function useRun(id: string): { run: Run; connection: Connection } {
     [id],
   )
   const connection = useFollow(over ? null : `/api/v1/executions/${encodeURIComponent(id)}/events`, {
-    // Text while it is written has no id; the browser gives it that of the event before.
-    events: Object.fromEntries(eventNames.map((name) => [name, name === "node_output_update" ? (json: string) => take(json, "") : take])),
+    // Text while it is written, and that lines were written, has no id; the browser gives it that of the event before.
+    events: Object.fromEntries(eventNames.map((name) => [name, name === "node_output_update" || name === "node_logs_update" ? (json: string) => take(json, "") : take])),
     after: run.last || undefined,
   })
 

@@ -1,8 +1,9 @@
 import { createContext, useContext } from "react"
 import type { Completion } from "./completions"
 import type { NodeKind } from "./schema"
+import type { Evaluate } from "./worth"
 
-export type FormContext = { kind: NodeKind; completions: Completion[]; readOnly: boolean; id: string }
+export type FormContext = { kind: NodeKind; completions: Completion[]; readOnly: boolean; id: string; evaluate?: Evaluate }
 
 export const Form = createContext<FormContext | null>(null)
 

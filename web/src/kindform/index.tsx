@@ -7,11 +7,13 @@ import { ObjectFields } from "./fields"
 import classes from "./kindform.module.css"
 import { type FormProblem, placed } from "./problems"
 import { commonFields, type FieldSchema, type NodeKind, type Values } from "./schema"
+import type { Evaluate } from "./worth"
 
 export { completionsFor, type Completion } from "./completions"
 export type { FormProblem } from "./problems"
 export type { NodeKind } from "./schema"
 export { NodeSettings, type SettingsNode } from "./settings"
+export type { Evaluate } from "./worth"
 
 export type KindFormProps = {
   kind: NodeKind
@@ -23,6 +25,8 @@ export type KindFormProps = {
   problems?: FormProblem[]
   completions?: Completion[]
   readOnly?: boolean
+  /** Says what expressions and texts are worth; without it only values of paths are shown. */
+  evaluate?: Evaluate
 }
 
 const none: never[] = []
@@ -30,10 +34,10 @@ const none: never[] = []
 /**
  * KindForm is the form for the configurations of any kind, made of its schema. The settings that every kind has (timeout, what a failure becomes, …) are those of NodeSettings and stay untouched here.
  */
-export default function KindForm({ kind, value, onChange, problems = none, completions = none, readOnly = false }: KindFormProps) {
+export default function KindForm({ kind, value, onChange, problems = none, completions = none, readOnly = false, evaluate }: KindFormProps) {
   const { t } = useTranslation("kindform")
   const id = useId()
-  const form = useMemo(() => ({ kind, completions, readOnly, id }), [kind, completions, readOnly, id])
+  const form = useMemo(() => ({ kind, completions, readOnly, id, evaluate }), [kind, completions, readOnly, id, evaluate])
   const own = useMemo(() => placed(problems, "configurations").filter((p) => !commonFields.includes(p.way[0] ?? "")), [problems])
   const values = value ?? {}
   const named = "credential_id" in values

@@ -1,4 +1,5 @@
 import { isMap, parseDocument, stringify, visit } from "yaml"
+import { yamlSaying } from "@/parts/syntax"
 import { hasPlaceholder, type Values } from "./schema"
 
 /** withKey sets or, with undefined, removes a key. The others stay where they are; a new one comes last. */
@@ -51,7 +52,7 @@ export function readLoose(text: string): Written {
   const error = doc.errors[0]
   if (error) {
     const at = error.linePos?.[0]
-    return { problem: hasPlaceholder(text) ? "placeholder" : "syntax", detail: error.message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, ""), line: at?.line, column: at?.col }
+    return { problem: hasPlaceholder(text) ? "placeholder" : "syntax", detail: yamlSaying(error), line: at?.line, column: at?.col }
   }
   let bare = false
   visit(doc, {

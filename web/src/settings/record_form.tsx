@@ -5,6 +5,7 @@ import { Failure } from "@/api/client"
 import { Code } from "@/parts/code"
 import { Failed } from "@/parts/states"
 import { language } from "@/words"
+import { jsonSaying } from "@/parts/syntax"
 import { read, type Value, write } from "./record"
 
 export type Option = { value: string; label: string }
@@ -72,7 +73,7 @@ export function RecordForm({ fields, start, verb, onSave, onCancel, readOnly, wi
       try {
         sent = write(sent, f.name, text.trim() === "" ? undefined : JSON.parse(text))
       } catch (error) {
-        wrong[f.name] = t("form.noJSON", { error: error instanceof Error ? error.message : String(error) })
+        wrong[f.name] = t("form.noJSON", { error: jsonSaying(text, error) })
       }
     }
     setBroken(wrong)

@@ -35,7 +35,7 @@ export function TextEditor({ name, schema, value, onChange, label, describedBy, 
         placeholder={schema.default === undefined || schema.default === null ? undefined : typeof schema.default === "string" ? schema.default : short(schema.default)}
         complete={expression ? completeExpression(completions) : completeText(completions)}
       />
-      <Known text={text} expression={expression} />
+      <Known text={text} expression={expression} whole={expression || editorOf(name, schema) === "text"} />
     </>
   )
 }
