@@ -183,15 +183,15 @@ func newFreezer(p Past) (*freezer, error) {
 		fields = append(fields, field{name, textValue(elsewhere)})
 	}
 	f.own = objectOf(fields)
-	return f, f.sync(StartNode, StartNode)
+	return f, f.sync(StartNode, StartNode, manualType+"."+manualSubtype)
 }
 
 // sync lets the data be as it is after a node whose output is what the next one gets. Published are the fields of it that become
 // names of the data; none: all.
-func (f *freezer) sync(id, name string, published ...string) error {
+func (f *freezer) sync(id, name, kind string, published ...string) error {
 	f.seq++
 	_, err := f.layers.Sync(dataflow.Step{
-		Seq: f.seq, Activation: id, NodeID: id, NodeName: name, Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}, DeclaredOutputs: published,
+		Seq: f.seq, Activation: id, NodeID: id, NodeName: name, ToolID: kind, Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}, DeclaredOutputs: published,
 	})
 	return err
 }
@@ -218,7 +218,7 @@ func (f *freezer) ran(i int, name string) error {
 	f.own = objectOf(fields)
 	f.nodes[c.Step], f.nodes[c.Activation] = i, i
 	f.index.addStep(i, result)
-	return f.sync(nodeID(i), name, published...)
+	return f.sync(nodeID(i), name, "", published...)
 }
 
 func (f *freezer) name() string {

@@ -144,7 +144,7 @@ func runFrozen(t testing.TB, def *workflow.Definition, inputs string, tool func(
 	seq, output := uint64(0), mustJSON(t, own)
 	sync := func(n workflow.Node) {
 		seq++
-		if _, err := layers.Sync(dataflow.Step{Seq: seq, Activation: n.ID, NodeID: n.ID, NodeName: n.Name, Output: map[string]json.RawMessage{"result": output}}); err != nil {
+		if _, err := layers.Sync(dataflow.Step{Seq: seq, Activation: n.ID, NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind(), Output: map[string]json.RawMessage{"result": output}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -272,3 +272,42 @@ type FaultField struct {
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 }
+
+// Workspace is a tenant: its users, workflows, executions and secrets are its own.
+type Workspace struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	CreatedTime int64  `json:"created_time"`
+}
+
+// Workspaces are those that the caller may know of.
+type Workspaces struct {
+	Workspaces []Workspace `json:"workspaces"`
+}
+
+// WorkspaceRequest makes a workspace with its first user.
+type WorkspaceRequest struct {
+	ID    string         `json:"id" maxLength:"63" doc:"lower-case letters, digits, - and _; it never changes"`
+	Name  string         `json:"name,omitempty" doc:"by default the id"`
+	Admin WorkspaceAdmin `json:"admin,omitempty" doc:"its first user"`
+}
+
+// WorkspaceAdmin is the first user of a new workspace.
+type WorkspaceAdmin struct {
+	ID    string `json:"id,omitempty" pattern:"^[A-Za-z0-9_.@-]{0,128}$" doc:"by default admin"`
+	Name  string `json:"name,omitempty" doc:"by default the id"`
+	Email string `json:"email,omitempty"`
+}
+
+// WorkspaceTokenRequest makes a token of the admin of a workspace.
+type WorkspaceTokenRequest struct {
+	ExpiresIn int64 `json:"expires_in,omitempty" minimum:"0" doc:"seconds; by default a day"`
+}
+
+// NewWorkspace is a workspace with its admin and a token of theirs, whose secret is shown this once.
+type NewWorkspace struct {
+	Workspace Workspace `json:"workspace"`
+	User      User      `json:"user"`
+	Token     Token     `json:"token"`
+	Secret    string    `json:"secret"`
+}

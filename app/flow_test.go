@@ -119,3 +119,36 @@ connections:
 		t.Errorf("the loop: status %s, %+v", e.Status, e.Error)
 	}
 }
+
+// What a trigger says of the start is read as trigger.name wherever data is read: in parameters, texts, conditions and conversions.
+func TestTriggerNames(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: stamped, name: stamped, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL, configurations: {trigger_name: By hand, input_schema: {type: object, additionalProperties: false, properties: {n: {type: integer}}}}}
+  - {id: if, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "trigger.trigger_message == 'By hand' && trigger.trigger_time != '' && trigger.execution_id == execution.id && trigger.n == 1"}}
+  - {id: yes, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {at: "{{trigger.trigger_time}}", why: "it was {{trigger.trigger_message}}", by: "{{trigger.user_id}}", "n": "{{trigger.n}}"}}
+  - {id: last, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: if}
+  - {from_node: if, to_node: yes, output_key: "true"}
+  - {from_node: yes, to_node: last, conversion_function: "{'at': value.at, 'why': value.why, 'by': value.by, 'n': value.n}"}
+`)
+	e, _ := ran(t, x, "stamped", `{"n": 1}`)
+	var start, last struct {
+		TriggerTime string `json:"trigger_time"`
+		UserID      string `json:"user_id"`
+		At, Why, By string
+		N           int
+	}
+	for id, into := range map[string]any{"start": &start, "last": &last} {
+		if err := json.Unmarshal(e.NodeExecutions[id].OutputData["result"], into); err != nil {
+			t.Fatalf("%s of %s: %v", id, e.Status, err)
+		}
+	}
+	if e.Status != "SUCCESS" || last.At == "" || last.At != start.TriggerTime || last.Why != "it was By hand" || last.By == "" || last.By != start.UserID || last.N != 1 {
+		t.Errorf("status %s, started with %+v, read %+v", e.Status, start, last)
+	}
+}

@@ -88,6 +88,7 @@ func TestInventory_Triggers(t *testing.T) {
 			},
 			"TRIGGER.EMAIL": {
 				"email_provider":                  {shown: "integration/mail.TestEmail_Deploy", why: "mail that arrives sees it, a run by hand does not"},
+				"webhook_path":                    {shown: "TestMailHook", why: "requests see it, a run by hand does not"},
 				"mailbox":                         {shown: "integration/mail.TestEmail_Redeploy", why: "mail that arrives sees it, a run by hand does not"},
 				"filter_criteria":                 {shown: "integration/mail.TestEmail_Filters", why: "mail that arrives sees it, a run by hand does not"},
 				"filter_criteria.from":            {shown: "integration/mail.TestEmail_Filters", why: "mail that arrives sees it, a run by hand does not"},

@@ -22,6 +22,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/server"
 )
 
@@ -201,6 +202,11 @@ func TestVisitors_Form(t *testing.T) {
 	same(t, len(got), 1)
 	same(t, got[0].Get("fields").Raw, `{"age":30,"day":"2027-03-31","mail":"z@example.org","name":"Zoë 王","size":"M","topics":["go","sql"],"vegan":false}`)
 	same(t, fmt.Sprint(got[0].Get("language"), " ", got[0].Get("client_ip"), " ", got[0].Get("timestamp").Exists(), got[0].Get("user_id").Exists()), "en 127.0.0.1 true false")
+
+	// What the page does not have is refused by its name, not lost.
+	odd := url.Values{"form_id": {v.ticket(t, "/forms/all")}, "q0": {"Ada"}, "q1": {"30"}, "q3": {"M"}, "q99": {"x"}, "name": {"Bob"}}
+	says(t, v.post(t, "/forms/all", odd), http.StatusUnprocessableEntity, "name, q99", `value="Ada"`)
+	same(t, x.executionsOf(t, "all"), 1)
 
 	// The same form a second time is the first one; with something else in it, nothing.
 	says(t, v.post(t, "/forms/all", good), http.StatusOK, "Thank you")
@@ -467,6 +473,47 @@ func TestVisitors_Limits(t *testing.T) {
 	}
 	same(t, sent, 10)
 	same(t, x.executionsOf(t, "fewer"), 10)
+}
+
+// Who guesses the password of a page from an address locks out nobody who comes from there with a token, and the other way round.
+func TestVisitors_GuessesApart(t *testing.T) {
+	t.Parallel()
+	token := func(x *site, secret string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.url+"/users/me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	open := func() (*site, *visitor) {
+		x := openSite(t)
+		x.keep(t, "door", "webhook_secret", `{"secret":"canary-Zq8Lw2Vt9Rk4Xp7Nd3"}`)
+		x.deploys(t, "shut", visitFlow("shut", "FORM", `{access: password, credential_id: door, `+oneField+`}`))
+		return x, x.visitor(t)
+	}
+	enter := func(v *visitor, password string) int {
+		return v.post(t, "/forms/shut?do=enter", url.Values{"password": {password}}).status
+	}
+	x, v := open()
+	for n := range route.WrongSecrets + 1 {
+		enter(v, fmt.Sprint("wrong ", n))
+	}
+	same(t, enter(v, "canary-Zq8Lw2Vt9Rk4Xp7Nd3"), http.StatusTooManyRequests)
+	same(t, token(x, x.tokens["viewer"]), http.StatusOK) // it was not shown before
+	same(t, token(x, "wrong"), http.StatusUnauthorized)
+
+	x, v = open()
+	for n := range route.WrongSecrets + 1 {
+		token(x, fmt.Sprint("wrong-", n))
+	}
+	same(t, token(x, x.tokens["viewer"]), http.StatusTooManyRequests)
+	same(t, enter(v, "canary-Zq8Lw2Vt9Rk4Xp7Nd3"), http.StatusSeeOther)
 }
 
 // says writes a message in a chat.

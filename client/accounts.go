@@ -182,3 +182,18 @@ func (c *Client) Sessions(ctx context.Context, user string) (api.Sessions, error
 func (c *Client) EndSessions(ctx context.Context, user string) error {
 	return remove(ctx, c, to("/users/%s/sessions", user))
 }
+
+// Workspaces lists the workspaces that the caller may know of.
+func (c *Client) Workspaces(ctx context.Context) (api.Workspaces, error) {
+	return get[api.Workspaces](ctx, c, to("/workspaces"), nil)
+}
+
+// CreateWorkspace makes a workspace with an admin.
+func (c *Client) CreateWorkspace(ctx context.Context, r api.WorkspaceRequest) (api.NewWorkspace, error) {
+	return send[api.NewWorkspace](ctx, c, http.MethodPost, to("/workspaces"), r)
+}
+
+// CreateWorkspaceToken makes a token of the admin of a workspace, on the machine of the data directory.
+func (c *Client) CreateWorkspaceToken(ctx context.Context, id string, r api.WorkspaceTokenRequest) (api.NewWorkspace, error) {
+	return send[api.NewWorkspace](ctx, c, http.MethodPost, to("/workspaces/%s/tokens", id), r)
+}

@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -95,8 +97,30 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		fmt.Fprintln(w)
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
-		fmt.Fprintf(w, "%s: %s\n", id, table.OneLine(payload.JSON(e.Outputs[id])))
+		fmt.Fprintf(w, "%s: %s\n", id, outputLine(e.ExecutionID, e.Outputs[id]))
 	}
+}
+
+// outputLine shows an output, or, of one that is too large to stand in the answer, how it is read.
+func outputLine(execution string, output json.RawMessage) string {
+	var name struct {
+		Hash string `json:"$blob"`
+		Size int64  `json:"size"`
+	}
+	if err := json.Unmarshal(output, &name); err != nil || name.Hash == "" || name.Size == 0 {
+		return table.OneLine(payload.JSON(output))
+	}
+	return fmt.Sprintf("%d bytes; read them with: tandem executions value %s %s", name.Size, table.OneLine(execution), table.OneLine(name.Hash))
+}
+
+// Value writes a large value of an execution as it is kept.
+func Value(ctx context.Context, out io.Writer, c *app.Connection, execution, hash string) error {
+	content, err := c.Value(ctx, execution, hash)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, content)
+	return errors.Join(err, content.Close())
 }
 
 // byToken adds to a text that names a user who made the token that the user acted with, if it was somebody else.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 	"text/tabwriter"
 
@@ -70,4 +71,17 @@ func PrintAudit(w *tabwriter.Writer, list api.AuditEntries, wide bool) {
 		}
 		table.Row(w, cells...)
 	}
+}
+
+// PrintWorkspaces lists workspaces.
+func PrintWorkspaces(w *tabwriter.Writer, list api.Workspaces) {
+	table.Row(w, "WORKSPACE", "NAME", "CREATED")
+	for _, one := range list.Workspaces {
+		table.Row(w, one.ID, one.Name, table.Time(one.CreatedTime))
+	}
+}
+
+// PrintNewWorkspace tells a workspace and the token of its admin, which is shown once.
+func PrintNewWorkspace(w *tabwriter.Writer, made api.NewWorkspace) {
+	fmt.Fprintf(w, "workspace %s; token %s of its admin %s, shown this once:\n  %s\n", made.Workspace.ID, made.Token.ID, table.OneLine(made.User.ID), made.Secret)
 }

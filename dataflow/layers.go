@@ -18,6 +18,7 @@ type Layers struct {
 	planID   string
 	initial  []payload.Member // sorted by key
 	trigger  json.RawMessage
+	fired    string                     // the id of the trigger node that has run, "" before it has
 	about    map[string]json.RawMessage // execution, workflow
 	env      map[string]json.RawMessage
 	root     *scope

@@ -314,6 +314,9 @@ func (r *snapshotReader) scope(s *scope) {
 			restoreHistory(r, &a.ok, func() (uint64, *result) { return r.attempt(key, named, true) })
 			restoreHistory(r, &a.failed, func() (uint64, *result) { return r.attempt(key, named, false) })
 			r.expect(len(a.ok.versions)+len(a.failed.versions) > 0, "a node has no result")
+			if last := len(a.ok.versions) - 1; last >= 0 && r.err == nil {
+				r.l.notice(s, a.ok.versions[last].value)
+			}
 		})
 	}
 	r.table(func(group string) {

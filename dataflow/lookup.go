@@ -208,18 +208,69 @@ func (r *reader) variable(path payload.Path) (h hit, found, closed bool) {
 
 func (r *reader) about(head string, rest payload.Path) (hit, bool) {
 	if head == "trigger" {
-		raw, ok := rest.In(r.l.trigger)
-		h := hit{raw: raw, layer: LayerTrigger, name: head, path: rest}
-		if len(rest) > 0 {
-			h.edit = r.l.triggerEdited[rest[0].Key]
-		}
-		return h, ok
+		return r.trigger(rest)
 	}
 	if value, ok := r.l.about[head]; ok {
 		raw, ok := rest.In(value)
 		return hit{raw: raw, layer: LayerExecution, name: head, path: rest}, ok
 	}
 	return hit{}, false
+}
+
+// trigger reads what the execution was started with, and where that has no such field the result of the trigger: what it says of the start itself, such as
+// trigger_time. What was brought comes first: its own result is where a trigger says what it vouches for, and an input that is called user_id can be read
+// nowhere else.
+func (r *reader) trigger(rest payload.Path) (hit, bool) {
+	h := hit{layer: LayerTrigger, name: "trigger", path: rest}
+	if len(rest) == 0 {
+		h.raw = r.l.triggerWhole(r.asOf)
+		return h, true
+	}
+	if given, ok := payload.Field(r.l.trigger, rest[0].Key); ok {
+		h.edit = r.l.triggerEdited[rest[0].Key]
+		h.raw, ok = rest[1:].In(given)
+		return h, ok
+	}
+	started := r.l.started(r.asOf)
+	if started == nil {
+		return h, false
+	}
+	added, ok := find(started.fields, rest[0].Key)
+	if !ok {
+		return h, false
+	}
+	h.edit = started.edited[rest[0].Key]
+	h.raw, ok = rest[1:].In(added)
+	return h, ok
+}
+
+// started is the result of the trigger that has run, nil if none had.
+func (l *Layers) started(asOf uint64) *result {
+	if a := l.root.steps[l.fired]; a != nil && l.fired != "" {
+		if v, ok := a.ok.at(asOf); ok {
+			return v.value
+		}
+	}
+	return nil
+}
+
+// triggerWhole is all that {{trigger.…}} reads, as one object.
+func (l *Layers) triggerWhole(asOf uint64) json.RawMessage {
+	started := l.started(asOf)
+	if started == nil || len(started.fields) == 0 {
+		return l.trigger
+	}
+	members := payload.Members(l.trigger)
+	given := make(map[string]bool, len(members))
+	for _, m := range members {
+		given[m.Key] = true
+	}
+	for _, m := range started.fields {
+		if !given[m.Key] {
+			members = append(members, m)
+		}
+	}
+	return payload.AppendObject(nil, members)
 }
 
 func (r *reader) runtime(name string, path payload.Path) (hit, bool) {

@@ -124,7 +124,7 @@ func (r *reader) deepest(p *placeholder) (names []string, broken int, found bool
 		return names, 1, true
 	}
 	if p.head == "trigger" {
-		try(r.l.trigger, p.rest, 1)
+		try(r.l.triggerWhole(r.asOf), p.rest, 1)
 	}
 	if value, has := r.l.about[p.head]; has {
 		try(value, p.rest, 1)

@@ -288,12 +288,23 @@ func (l *Layers) keep(sc *scope, r *result) {
 	if r.name != "" && r.name != r.node {
 		tables = append(tables, attemptsOf(sc.named, r.name))
 	}
+	l.notice(sc, r)
 	for _, a := range tables {
 		if r.success {
 			put(l, &a.ok, r.seq, l.ordinal, r)
 		} else {
 			put(l, &a.failed, r.seq, l.ordinal, r)
 		}
+	}
+}
+
+// triggerType is how the kinds begin whose result {{trigger.…}} reads.
+const triggerType = "TRIGGER."
+
+// notice keeps which trigger an execution has begun at, when it hears of its success.
+func (l *Layers) notice(sc *scope, r *result) {
+	if r.success && sc == l.root && strings.HasPrefix(r.tool, triggerType) {
+		l.fired = r.node
 	}
 }
 

@@ -113,7 +113,7 @@ func (d *desk) deleteInvitation(ctx context.Context, p identity.Principal, in *i
 // opened finds the invitation of a link.
 func (d *desk) opened(r *http.Request) (identity.Invitation, error) {
 	hash := identity.HashSecret(r.PathValue("token"))
-	leave, err := d.Guesses.Enter(r.Context(), d.AddressOf(r.Context()), identity.HashSecret(JoinPath+r.PathValue("token")))
+	leave, err := d.Links.Enter(r.Context(), d.AddressOf(r.Context()), identity.HashSecret(JoinPath+r.PathValue("token")))
 	if err != nil {
 		return identity.Invitation{}, err
 	}

@@ -126,7 +126,7 @@ func (h *Pages) view(r *http.Request) (human.LinkView, error) {
 		h.router.Log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
-	leave, err := h.router.Guesses.Enter(r.Context(), h.router.AddressOf(r.Context()), identity.HashSecret(Path+token))
+	leave, err := h.router.Links.Enter(r.Context(), h.router.AddressOf(r.Context()), identity.HashSecret(Path+token))
 	if err != nil {
 		return human.LinkView{}, err
 	}

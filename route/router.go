@@ -50,8 +50,9 @@ type Router struct {
 	spec      func() (*document, error)
 	strangers []stranger
 	Bodies    *Bodies
-	// Guesses throttles who shows wrong secrets.
-	Guesses *Throttle
+	// Guesses throttles who shows wrong tokens, Pages who shows wrong passwords of pages, Links who shows wrong links of questions and invitations, and Calls who calls
+	// with wrong signatures and addresses. Each counts for itself: who guesses at a page that is open to everybody does not lock out those who have a token.
+	Guesses, Pages, Links, Calls *Throttle
 	// uses are when the tokens and sessions that came lately were last noted as used.
 	uses uses
 	// refusals bounds how many refused logins are entered in the audit log.
@@ -60,7 +61,8 @@ type Router struct {
 
 // New makes a router with nothing registered.
 func New(o Options) *Router {
-	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now), uses: uses{known: newRecent[string, int64](knownUses)}}
+	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now), Pages: newThrottle(o.Now), Links: newThrottle(o.Now), Calls: newThrottle(o.Now),
+		uses: uses{known: newRecent[string, int64](knownUses)}}
 	s.refusals = NewAddressLimiter(wrongAddresses, refusalInterval, refusalBurst)
 	s.api = newAPI(s.mux, o.Version)
 	return s

@@ -21,7 +21,7 @@ const (
 	goodSecrets    = 5_000
 )
 
-// Throttle slows down who guesses secrets: tokens of users, links of questions, addresses of call backs.
+// Throttle slows down who guesses secrets of one sort: tokens of users, passwords of pages, links of questions, addresses of call backs.
 //
 // It counts failures alone, by address. An address that has shown too many different wrong secrets has no other looked up for a
 // while, except those that were right before: behind one address there may be a whole office, and the guesses of one script must

@@ -247,6 +247,7 @@ func auditCases() map[string]auditCase {
 		"DELETE /node-templates/{id}": {prepare: after("PUT", "/node-templates/t{n}", `{"kind":"CALL.EMPTY","name":"t"}`, "/node-templates/t{n}", ""), action: "node_template.delete"},
 
 		"POST /users":             {prepare: fixed("/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`), action: "user.create"},
+		"POST /workspaces":        {prepare: fixed("/workspaces", `{"id":"made{n}","admin":{"id":"ann"}}`), action: "workspace.create"},
 		"PATCH /users/me":         {prepare: fixed("/users/me", `{"language":"zh"}`), action: "user.update"},
 		"PUT /users/{id}":         {prepare: after("POST", "/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`, "/users/u{n}", `{"name":"V","roles":["editor"]}`), action: "user.update"},
 		"DELETE /users/{id}":      {prepare: after("POST", "/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`, "/users/u{n}", ""), action: "user.delete"},
@@ -315,8 +316,8 @@ func TestAudit_EveryChangeLeavesAnEntry(t *testing.T) {
 	w, broken := auditWorld(t)
 	cases := auditCases()
 	// These take an execution that waits, a task that an agent has done, a delivery and an authorization server: see TestAudit_Executions, TestFreeze,
-	// TestTriggers_DeliveryIDs, TestAccount and TestCredentialTest in package app.
-	elsewhere := []string{"POST /executions/{id}/input", "POST /executions/{id}/freeze", "POST /deliveries/{id}/replay", "POST /credentials/{id}/authorize", "POST /credentials/{id}/test", "POST /examples/{name}"}
+	// TestTriggers_DeliveryIDs, TestAccount and TestCredentialTest in package app. A token of another workspace is made on the machine alone: TestWorkspaces_Token.
+	elsewhere := []string{"POST /executions/{id}/input", "POST /executions/{id}/freeze", "POST /deliveries/{id}/replay", "POST /credentials/{id}/authorize", "POST /credentials/{id}/test", "POST /examples/{name}", "POST /workspaces/{id}/tokens"}
 	n := 0
 	for _, op := range operations(w.server) {
 		name := op.Method + " " + strings.TrimPrefix(op.Path, route.Prefix)

@@ -97,7 +97,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return wrongMethod(http.MethodGet, http.MethodPost) // whoever looks whether a link is good does not use it up
 	}
 	token := r.PathValue("token")
-	leave, err := s.Guesses.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
+	leave, err := s.Calls.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Server) channels() {
 		}
 		err = cmp.Or(route.BodyRefused(r.Context()), err)
 		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, route.StatusOf(err, fault.CodeOf(err))) {
-			if many := s.Guesses.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
+			if many := s.Calls.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
 				s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, many)) // and the log is spared
 				return
 			}

@@ -59,7 +59,7 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 		status = refused.Status
 	}
 	if slices.Contains([]int{http.StatusUnauthorized, http.StatusNotFound}, status) {
-		if many := s.Guesses.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
+		if many := s.Calls.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
 			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, many))
 			return
 		}

@@ -184,23 +184,35 @@ func (m *Metrics) Reading(stream string) func() {
 // metrics registers /metrics. It needs a token like everything else: scrapers send one.
 func (s *Server) metrics() {
 	s.o.Metrics.Register(&stored{s: s, bytes: prometheus.NewDesc("tandem_storage_bytes", "What the data directory takes up: database (of which free holds nothing), log, blobs, copies.", []string{"part"}, nil)})
-	s.o.Metrics.Register(&backlog{s: s, executions: prometheus.NewDesc("tandem_executions", "Unfinished executions by status, as the store has them.", []string{"status"}, nil)})
+	s.o.Metrics.Register(&backlog{s: s, executions: unfinished()})
 	h := promhttp.HandlerFor(s.o.Metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	op := huma.Operation{
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{"operations"},
-		Summary: "Numbers for Prometheus", Description: "The text format of Prometheus. A scraper sends a token like everybody else; that of a viewer is enough.",
+		Summary: "Numbers for Prometheus", Description: "The text format of Prometheus. A scraper sends a token like everybody else; that of a viewer is enough. With a token of the first workspace the numbers are those of the installation, with any other those of its own workspace: tandem_executions.",
 		Responses: map[string]*huma.Response{"200": {Description: "The numbers", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
 	}
-	s.Plain(op, route.Readers(), func(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
-		h.ServeHTTP(w, r)
+	s.Plain(op, route.Readers(), func(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
+		if s.o.Workspace == "" || p.Workspace == s.o.Workspace {
+			h.ServeHTTP(w, r)
+			return nil
+		}
+		own := prometheus.NewRegistry() // a tenant is told of nothing but what is its own
+		own.MustRegister(&backlog{s: s, executions: unfinished(), workspace: p.Workspace})
+		promhttp.HandlerFor(own, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 		return nil
 	})
 }
 
-// backlog counts unfinished executions when it is asked.
+// unfinished describes the numbers of a backlog.
+func unfinished() *prometheus.Desc {
+	return prometheus.NewDesc("tandem_executions", "Unfinished executions by status, as the store has them.", []string{"status"}, nil)
+}
+
+// backlog counts unfinished executions when it is asked: those of one workspace, or, without one, all.
 type backlog struct {
 	s          *Server
 	executions *prometheus.Desc
+	workspace  string
 }
 
 // Describe implements prometheus.Collector.
@@ -211,7 +223,7 @@ func (u *backlog) Collect(c chan<- prometheus.Metric) {
 	ctx, stop := context.WithTimeout(context.Background(), readyTimeout)
 	defer stop()
 	counts := map[engine.Status]int{}
-	workspaces, err := u.s.o.Stores.Workspaces.List(ctx, identity.System(""))
+	workspaces, err := u.s.o.Stores.Workspaces.List(ctx, identity.System(u.workspace))
 	for _, status := range openStatuses() {
 		counts[status] = 0
 		for _, w := range workspaces {

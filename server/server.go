@@ -31,7 +31,7 @@ import (
 // Options is what a server needs. Everything but PublicURL, Web, Credentials, Gateway, Hosts, Proxies, Metrics, Limits, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
-	// Workspace is where that is entered in the audit log which belongs to no other: logins that were refused.
+	// Workspace is the one whose admins look after the installation, and where that is entered in the audit log which belongs to no other: logins that were refused.
 	Workspace string
 	Host      host.Host
 	Source    host.Source

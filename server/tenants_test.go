@@ -50,6 +50,7 @@ func TestTenants_ForeignIsMissing(t *testing.T) {
 		bodies[name] = body
 	}
 	ids["/executions/{id}"] = ended(w, 9999)
+	ids["/workspaces/{id}"] = "a"
 	if err := w.stores.Triggers.Record(t.Context(), identity.System("a"), store.TriggerDelivery{Workspace: "a", ID: "dlv_of_a", WorkflowID: "w", Node: "start", Kind: "TRIGGER.WEBHOOK", Decision: store.DeliveryIgnored}, nil); err != nil {
 		t.Fatal(err)
 	}

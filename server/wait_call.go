@@ -133,7 +133,7 @@ func (s *Server) signed(r *http.Request, workspace, id string, body []byte) erro
 	if claim, err := outbound.ReadClaim(r.Header, s.o.Now()); err == nil && secret != "" && claim.Fits(secret, body) {
 		return nil
 	}
-	if err := s.Guesses.Failed(s.AddressOf(ctx), identity.HashSecret(r.Header.Get("X-Tandem-Signature"))); err != nil {
+	if err := s.Calls.Failed(s.AddressOf(ctx), identity.HashSecret(r.Header.Get("X-Tandem-Signature"))); err != nil {
 		return err
 	}
 	return fault.New(fault.Unauthorized, "the call is not signed with the secret that the wait names, or its X-Tandem-Timestamp is more than 5 minutes off")

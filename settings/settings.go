@@ -55,6 +55,7 @@ func Register(o Options) {
 	s.budgets()
 	s.memories()
 	s.users()
+	s.workspaces()
 	s.reach()
 	s.audit()
 	s.limits()

@@ -127,7 +127,7 @@ func (s *Service) routeOf(t store.Trigger) (r Route, source Receiver, ok bool, e
 	switch source := s.sources[t.Kind].(type) {
 	case Receiver:
 		r, err = source.Route(s.trigger(t))
-		return r, source, true, err
+		return r, source, err != nil || r.Path != "", err
 	case Shared:
 		return sharedRoute(source, &t), nil, true, nil
 	}

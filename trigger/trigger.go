@@ -41,7 +41,7 @@ type Unregisterer interface {
 // Receiver is a [Source] that takes requests.
 type Receiver interface {
 	Source
-	// Route is where the trigger takes which requests. It depends on the configuration alone.
+	// Route is where the trigger takes which requests; without a path it takes none. It depends on the configuration alone.
 	Route(t Trigger) (Route, error)
 	// Receive looks at a request to that address and says what becomes of it. What is not genuine is a [fault.Unauthorized] error; what cannot be read is
 	// [fault.InvalidInput] or [fault.TooLarge]. Nothing of a request is kept before Receive has returned.

@@ -204,7 +204,7 @@ func (h *Pages) takeAnswer(w http.ResponseWriter, r *http.Request, v *visit) err
 	}
 	asked := formOf(v, i, request)
 	f := sheet.DrawAs(prefixOf(i), asked)
-	values, closeFiles, err := h.readSheet(r, v, f)
+	values, closeFiles, err := h.readSheet(r, v, f, "text")
 	defer closeFiles()
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func (h *Pages) takeForm(w http.ResponseWriter, r *http.Request, v *visit) {
 		return
 	}
 	f := v.draw()
-	values, closeFiles, err := h.readSheet(r, v, f)
+	values, closeFiles, err := h.readSheet(r, v, f, ticketName)
 	defer closeFiles()
 	if err != nil {
 		if fault.CodeOf(err) == fault.InvalidInput {
@@ -157,8 +157,8 @@ func (h *Pages) takeForm(w http.ResponseWriter, r *http.Request, v *visit) {
 	h.startForm(w, r, v, id, fields)
 }
 
-// readSheet reads what was sent into the controls of a form. Its files are not stored yet.
-func (h *Pages) readSheet(r *http.Request, v *visit, f *sheet.Sheet) (values url.Values, closeFiles func(), err error) {
+// readSheet reads what was sent into the controls of a form. Its files are not stored yet. Hidden are the names that the page sends along.
+func (h *Pages) readSheet(r *http.Request, v *visit, f *sheet.Sheet, hidden ...string) (values url.Values, closeFiles func(), err error) {
 	closeFiles = func() {}
 	body := &io.LimitedReader{R: r.Body, N: sheet.MaxBody + 1}
 	values, files, err := sheet.ReadForm(r, body)
@@ -190,7 +190,7 @@ func (h *Pages) readSheet(r *http.Request, v *visit, f *sheet.Sheet) (values url
 			}
 		}
 	}
-	return values, closeFiles, nil
+	return values, closeFiles, f.Unknown(values, files, hidden...)
 }
 
 // takeFile takes the file of a control, if one was sent.

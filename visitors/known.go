@@ -123,7 +123,7 @@ func (h *Pages) takePassword(w http.ResponseWriter, r *http.Request, v *visit, s
 		values = url.Values{}
 	}
 	given := identity.HashSecret("page password\x00" + v.base + "\x00" + values.Get("password"))
-	leave, err := h.router.Guesses.Enter(r.Context(), v.address, given)
+	leave, err := h.router.Pages.Enter(r.Context(), v.address, given)
 	if err != nil {
 		h.fail(w, r, v, err)
 		return

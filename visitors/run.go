@@ -9,6 +9,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human"
 	"tandem/human/form"
 	"tandem/human/sheet"
 	"tandem/identity"
@@ -111,8 +112,12 @@ func (h *Pages) takeRun(w http.ResponseWriter, r *http.Request, v *visit, m Manu
 	}
 	v.Page.MaxFile = sheet.MaxFile
 	f := drawRun(v)
-	values, closeFiles, err := h.readSheet(r, v, f)
+	values, closeFiles, err := h.readSheet(r, v, f, ticketName)
 	defer closeFiles()
+	if err != nil && fault.CodeOf(err) == fault.InvalidInput {
+		h.runForm(w, r, http.StatusUnprocessableEntity, v, m, f, []string{human.InLanguage(v.lang, fault.From(err))})
+		return
+	}
 	if err != nil {
 		h.fail(w, r, v, err)
 		return

@@ -229,7 +229,7 @@ func (h *Pages) fail(w http.ResponseWriter, r *http.Request, v *visit, err error
 	}
 	told := h.router.Problem(ctx, identity.Principal{}, err)
 	if told.Status == http.StatusNotFound && v.Entrance == nil {
-		if many := h.router.Guesses.Failed(v.address, identity.HashSecret(r.URL.Path)); many != nil {
+		if many := h.router.Pages.Failed(v.address, identity.HashSecret(r.URL.Path)); many != nil {
 			told = h.router.Problem(ctx, identity.Principal{}, many)
 		}
 	}

@@ -27,7 +27,7 @@ changed there is on disk, and goes on with "tandem run --resume" or with the nex
 	}
 	at.add(cmd)
 	cmd.AddCommand(
-		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
+		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsValue(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
 		newAction(&at, "pause", "Let nothing new begin"), newAction(&at, "resume", "Let a paused execution go on"), newAction(&at, "cancel", "End an execution"),
 		newRetry(&at), newSkip(&at), newFork(&at), newDeleteExecution(&at), newInput(&at),
 	)
@@ -99,6 +99,24 @@ func newExecutionsGet(at *connectFlags) *cobra.Command {
 	cmd.Flags().StringVar(&activation, "activation", "", "show this activation with its input, as JSON")
 	cmd.Flags().BoolVar(&withWorkflow, "include-workflow", false, "with --json: add the definition that it is pinned to")
 	return cmd
+}
+
+func newExecutionsValue(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "value EXECUTION HASH", Short: "Write a large value of an execution: what stands elsewhere as {\"$blob\": HASH}",
+		Example: "  tandem executions value exec_abc 9f86d081… > value.json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s needs an execution and a hash; %d were named", cmd.CommandPath()[len("tandem "):], len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				return console.Value(ctx, cmd.OutOrStdout(), c, args[0], args[1])
+			})
+		},
+	}
 }
 
 func newExecutionsWatch(at *connectFlags) *cobra.Command {

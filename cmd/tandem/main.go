@@ -84,6 +84,7 @@ A server, and what is kept in its data directory:
   tandem chat AGENT             talk with an agent
   tandem me                     see who you are, and whether agents may act without asking you
   tandem users list             keep users: add, invite, role, disable, enable, remove
+  tandem workspaces list        keep the workspaces of the installation: add
   tandem tokens list            keep API tokens: create, revoke
   tandem audit list             read who did what, when, from where; also: tandem audit export
   tandem limits                 see what a workspace may use and how long it keeps things: set, tidy
@@ -111,6 +112,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
 	return root
 }

@@ -305,11 +305,13 @@ func newAdminToken() *cobra.Command {
 	var at connectFlags
 	var show listing
 	var life time.Duration
+	var workspace string
 	cmd := &cobra.Command{
 		Use: "token", Short: "Make a token for the user admin, on the machine of the data directory",
 		Long: `Token is the way back in when every token is lost: whoever may open the data directory (--data, TANDEM_DATA) gets a
 token of the user admin, who is made, enabled and made an admin if need be. A server may be running on the
-directory or not. It is entered in the audit log, with the account of the operating system.`,
+directory or not. It is entered in the audit log, with the account of the operating system. With --workspace it is the
+user admin of that workspace.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if life < 0 || life > 0 && life < time.Second {
@@ -317,6 +319,13 @@ directory or not. It is entered in the audit log, with the account of the operat
 			}
 			at.server = "" // the machine is what counts, whatever TANDEM_SERVER says
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if workspace != "" {
+					made, err := c.CreateWorkspaceToken(ctx, workspace, api.WorkspaceTokenRequest{ExpiresIn: int64(life / time.Second)})
+					if err != nil {
+						return err
+					}
+					return show.Show(cmd.OutOrStdout(), made, func(w *tabwriter.Writer) { console.PrintNewWorkspace(w, made) })
+				}
 				made, err := adminToken(ctx, c.Client, api.TokenRequest{Name: "recovery", ExpiresIn: int64(life / time.Second)})
 				if err != nil {
 					return err
@@ -328,6 +337,7 @@ directory or not. It is entered in the audit log, with the account of the operat
 	at.addData(cmd)
 	show.add(cmd, false)
 	cmd.Flags().DurationVar(&life, "expires", 24*time.Hour, "how long it is good; 0 for ever")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "of which workspace; by default the first one")
 	return cmd
 }
 

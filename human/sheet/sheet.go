@@ -211,9 +211,13 @@ func (c *Control) mark(values []string) {
 	}
 }
 
-// Unknown refuses what a browser would not send, since the page has no such field: it would be lost. What is empty says nothing.
-func (f *Sheet) Unknown(values url.Values, files *multipart.Form) error {
+// Unknown refuses what a browser would not send, since the page has no such field: it would be lost. What is empty says nothing. Hidden are the names of what the
+// page itself sends along.
+func (f *Sheet) Unknown(values url.Values, files *multipart.Form, hidden ...string) error {
 	known := map[string]bool{ButtonName: true, HashName: true}
+	for _, name := range hidden {
+		known[name] = true
+	}
 	for _, c := range f.Controls {
 		known[c.ID], known[c.ID+"-other"], known[c.ID+"-kept"] = true, true, true
 	}

@@ -19,8 +19,9 @@ const emailKind = "TRIGGER.EMAIL"
 const providerIMAP = "imap"
 
 type emailConfig struct {
-	Provider     string        `json:"email_provider" enum:"imap" fixed:"true" doc:"How mail is reached: by IMAP, which Gmail and Outlook speak as well." zh:"读取邮件的方式：IMAP（Gmail 与 Outlook 同样支持）。"`
-	Mailbox      string        `json:"mailbox" fixed:"true" doc:"The mailbox, or folder, that is read." zh:"读取的邮箱文件夹。"`
+	Provider     string        `json:"email_provider" enum:"imap|webhook" fixed:"true" doc:"How mail is reached: imap reads a mailbox, also of Gmail and Outlook with their credentials; webhook takes mail that a service hands in." zh:"接收邮件的方式：imap 读取邮箱（Gmail 与 Outlook 亦可，使用各自的凭证）；webhook 接收邮件服务推送的邮件。"`
+	Path         string        `json:"webhook_path" fixed:"true" with:"email_provider=webhook" doc:"The path below the address of the workflow at which a service hands mail in. Two triggers of one workflow need two." zh:"工作流地址之下供邮件服务推送的路径；同一工作流的两个触发器须不同。"`
+	Mailbox      string        `json:"mailbox" fixed:"true" with:"email_provider=imap" doc:"The mailbox, or folder, that is read." zh:"读取的邮箱文件夹。"`
 	Criteria     emailCriteria `json:"filter_criteria" fixed:"true" doc:"What a mail must have to start something; all that is given must fit." zh:"邮件须满足的条件，所给条件须全部满足。"`
 	Keywords     []string      `json:"subject_keywords" fixed:"true" doc:"Words of which the subject must have one, in any letter case; none: every subject fits." zh:"主题须包含其中之一（不分大小写）；为空则不限。"`
 	Senders      []string      `json:"sender_whitelist" fixed:"true" doc:"Who may start something: addresses (ann@example.com), domains (example.com), or patterns (*@*.example.com); none: everybody. A sender can be forged; see verified_senders_only." zh:"允许的发件人：地址（ann@example.com）、域名（example.com）或通配（*@*.example.com）；为空则不限。发件人可被伪造，参见 verified_senders_only。"`
@@ -28,12 +29,13 @@ type emailConfig struct {
 	Attachments  bool          `json:"process_attachments" fixed:"true" doc:"Whether attachments are stored; if not, they are left out." zh:"是否存储附件；否则略去。"`
 	Types        []string      `json:"attachment_types" fixed:"true" with:"process_attachments=true" doc:"The attachments that are stored, by the ends of their names (pdf) or their types (image/*); * stands for all. Others are listed with the reason in skipped." zh:"存储哪些附件：按扩展名（pdf）或类型（image/*），* 表示全部；其余仅列出，原因见 skipped。"`
 	MaxSize      int64         `json:"max_attachment_size" range:"1024..52428800" fixed:"true" with:"process_attachments=true" doc:"How large an attachment may be, in bytes. A larger one is listed with the reason in skipped." zh:"单个附件的最大字节数；更大的仅列出，原因见 skipped。"`
-	Poll         int           `json:"polling_interval" range:"30..3600" fixed:"true" doc:"How often the mailbox is looked at, in seconds. A server that tells of new mail by itself (IDLE) is asked this often all the same." zh:"查看邮箱的间隔（秒）；服务器支持即时通知（IDLE）时，也按此间隔再查一次。"`
-	MarkSeen     bool          `json:"mark_seen" fixed:"true" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"标为已读：启动工作流的邮件存储后是否标为已读。"`
+	Poll         int           `json:"polling_interval" range:"30..3600" fixed:"true" with:"email_provider=imap" doc:"How often the mailbox is looked at, in seconds. A server that tells of new mail by itself (IDLE) is asked this often all the same." zh:"查看邮箱的间隔（秒）；服务器支持即时通知（IDLE）时，也按此间隔再查一次。"`
+	MarkSeen     bool          `json:"mark_seen" fixed:"true" with:"email_provider=imap" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"标为已读：启动工作流的邮件存储后是否标为已读。"`
 }
 
 func (c *emailConfig) Defaults() {
 	c.Provider, c.Mailbox, c.Attachments, c.MaxSize, c.Poll, c.MarkSeen = providerIMAP, "INBOX", true, 10<<20, 300, true
+	c.Path = "/mail"
 	c.Types = []string{"pdf", "doc", "docx", "txt", "csv", "xlsx"}
 }
 
@@ -42,9 +44,9 @@ func triggerEmail() node.Kind {
 	kind := node.Define(
 		node.About{
 			Name: emailKind, Title: node.Says("Mail", "邮件触发"),
-			Description: node.Says("Starts when a mail arrives in a mailbox, once the workflow is deployed.", "工作流部署后，邮箱收到新邮件时启动。"),
+			Description: node.Says("Starts when a mail arrives in a mailbox or is handed in by a service, once the workflow is deployed.", "工作流部署后，邮箱收到新邮件或邮件服务推送邮件时启动。"),
 			Effect:      workflow.Pure,
-			Needs:       node.Needs{Credential: []string{typeIMAP, typeGoogle, typeMicrosoft}},
+			Needs:       node.Needs{Credential: []string{typeIMAP, typeGoogle, typeMicrosoft, typeSecret}},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The mail, with trigger_time, execution_id and trigger_message.", "邮件内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("email_id", "The Message-ID of the mail, without brackets; that of the mailbox for a mail without one.", "邮件的 Message-ID（不含尖括号）；没有时为邮箱中的编号。"),
 				node.Meaning("sender", "The address of the sender.", "发件人地址。"), node.Meaning("sender_name", "What the sender calls themselves.", "发件人名称。"),
@@ -84,6 +86,15 @@ func planEmail(p *node.Planning, cfg *emailConfig) {
 	}
 	if p.Has("attachment_types") && cfg.Attachments && len(cfg.Types) == 0 {
 		p.Invalid(p.At("attachment_types"), "names no type; write [\"*\"] for all, or set process_attachments to false for none")
+	}
+	if cfg.Provider == providerWebhook {
+		if !goodHookPath(cfg.Path) {
+			p.Invalid(p.At("webhook_path"), "%q is not a path; write it like /mail, with letters, digits, dots and hyphens", cfg.Path)
+		}
+		if cfg.VerifiedOnly {
+			p.Invalid(p.At("verified_senders_only"), "cannot be with email_provider webhook: no server is known that would vouch for senders")
+		}
+		p.Require("credential_id", "because %s is %s", "email_provider", cfg.Provider)
 	}
 	for _, wrong := range cfg.Criteria.problems() {
 		p.Invalid(p.At("filter_criteria")+"."+wrong.field, "%s", wrong.reason)

@@ -59,7 +59,12 @@ func (*emailSource) Kind() string { return emailKind }
 
 // Register implements [trigger.Source]. That the mailbox can be opened is seen by Position.
 func (s *emailSource) Register(ctx context.Context, t trigger.Trigger) error {
-	if _, err := node.Configuration[emailConfig](t.Config); err != nil {
+	cfg, err := node.Configuration[emailConfig](t.Config)
+	if err != nil {
+		return err
+	}
+	if cfg.Provider == providerWebhook {
+		_, err := openHookSecret(ctx, t)
 		return err
 	}
 	_, release, err := s.account(ctx, t)
@@ -185,7 +190,7 @@ func behindAll(box *Mailbox) (imap.UID, error) {
 // Position implements [trigger.Positioner]: a trigger begins with the mail that arrives after this moment, unless the one before it reads the same mailbox.
 func (s *emailSource) Position(ctx context.Context, t trigger.Trigger) ([]byte, error) {
 	cfg, err := node.Configuration[emailConfig](t.Config)
-	if err != nil {
+	if err != nil || cfg.Provider == providerWebhook {
 		return nil, err
 	}
 	account, release, err := s.account(ctx, t)
@@ -213,11 +218,16 @@ func (s *emailSource) Position(ctx context.Context, t trigger.Trigger) ([]byte, 
 	return c.encode()
 }
 
-// Listen implements [trigger.Listener].
+// Listen implements [trigger.Listener]. Of mail that is handed in there is nothing to be looked for.
 func (s *emailSource) Listen(ctx context.Context, t trigger.Trigger, deliver trigger.Deliver) error {
 	cfg, err := node.Configuration[emailConfig](t.Config)
 	if err != nil {
 		return err
+	}
+	if cfg.Provider == providerWebhook {
+		t.Ready()
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	account, release, err := s.account(ctx, t)
 	if err != nil {

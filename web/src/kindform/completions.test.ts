@@ -43,7 +43,7 @@ const paths = (list: Completion[], where?: Completion["in"]) => list.filter((c) 
 
 test("a node sees what runs before it, as placeholders write it, and nothing that runs later or elsewhere", () => {
   const list = paths(completionsFor(definition, "fetch", kinds))
-  expect(list).toEqual(expect.arrayContaining(["start.outputs", "start.outputs.order", "start.outputs.order.id", "start.outputs.user_id", "steps.start.order", "input.order", "trigger", "execution.id"]))
+  expect(list).toEqual(expect.arrayContaining(["start.outputs", "start.outputs.order", "start.outputs.order.id", "start.outputs.user_id", "steps.start.order", "input.order", "trigger", "trigger.user_id", "trigger.order.id", "execution.id"]))
   expect(list.some((p) => /fetch|inner|after|elsewhere/.test(p))).toBe(false)
 })
 

@@ -233,6 +233,11 @@ export function completionsFor(definition: Definition, node: string | { id: stri
     // In an expression the same is read as steps.start.name.
     const steps = adder(n.name ?? n.id, "expression")
     for (const c of added.values()) if (c.path.startsWith(path + ".")) steps({ ...c, path: step("steps", refOf(n)) + c.path.slice(path.length) })
+    // What a trigger puts out is also read as trigger.name, in both.
+    if (!kindNameOf(n).startsWith("TRIGGER.")) continue
+    const started = adder(n.name ?? n.id, "both")
+    started({ path: "trigger", type: "object" })
+    for (const c of added.values()) if (c.path.startsWith(path + ".")) started({ ...c, path: "trigger" + c.path.slice(path.length) })
   }
 
   const run = adder("", "both")
