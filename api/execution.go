@@ -2,8 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"tandem/identity"
+	"tandem/payload"
 )
 
 // Execution is one execution, with the latest activation of each of its nodes.
@@ -94,7 +96,26 @@ type Fork struct {
 	Reason       string     `json:"reason,omitempty"`
 	Time         int64      `json:"time"`
 	Edits        []ForkEdit `json:"edits" doc:"the values that were edited; whatever reads these names in the fork reads the edited values"`
-	Earlier      []Fork     `json:"earlier,omitempty" doc:"the forks that the other execution came of, the last one first; their edits hold as well"`
+	// Kept are the values that a question shows where a fork with edits begins, and that nobody has edited.
+	Kept    []string `json:"kept,omitempty" doc:"in the question where the fork begins: the values shown that were not edited. They are as they were before, and are not computed again from the edited ones"`
+	Earlier []Fork   `json:"earlier,omitempty" doc:"the forks that the other execution came of, the last one first; their edits hold as well"`
+}
+
+// Asking is the fork as a question tells it that shows something. One where the fork begins names the values that it shows as they were
+// before the edits.
+func (f *Fork) Asking(activation string, shown json.RawMessage) *Fork {
+	if f == nil || len(f.Edits) == 0 || f.ActivationID != activation {
+		return f
+	}
+	told := *f
+	payload.EachField(shown, func(key, _ []byte) bool {
+		name := payload.Unquote(key)
+		if !slices.ContainsFunc(f.Edits, func(e ForkEdit) bool { return e.Name == name }) {
+			told.Kept = append(told.Kept, name)
+		}
+		return true
+	})
+	return &told
 }
 
 // AskedAgain is what somebody did behind a question, so that it is asked again.

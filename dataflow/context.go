@@ -43,7 +43,7 @@ func (l *Layers) Context(v View) (Context, error) {
 				continue
 			}
 			if d, ok := h.at(v.AsOf); ok {
-				c.RuntimeMetadata[name], c.Merged[name] = d.value.value, d.value.value
+				c.RuntimeMetadata[name], c.Merged[name] = d.value.value(), d.value.value()
 			}
 		}
 		for id, a := range s.steps { // order does not matter: one entry per node

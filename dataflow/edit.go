@@ -214,14 +214,15 @@ func (l *Layers) edit(e *Edit) {
 			h := s.runtime[name]
 			before := len(h.versions)
 			h.versions = slices.DeleteFunc(h.versions, func(v version[datum]) bool {
-				_, has := find(swap(v.value.from).fields, v.value.field)
+				_, has := find(swap(v.value.from).fields, v.value.field())
 				return !has // the output was replaced by one that has no such field
 			})
 			l.retained -= before - len(h.versions)
 			for i := range h.versions {
 				d := &h.versions[i].value
+				field := d.field()
 				d.from = swap(d.from)
-				d.value, _ = find(d.from.fields, d.field)
+				d.at, _ = findAt(d.from.fields, field)
 			}
 			if len(h.versions) == 0 {
 				delete(s.runtime, name)

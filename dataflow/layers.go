@@ -117,10 +117,13 @@ type attempts struct {
 
 // datum is a value of runtime_metadata: a field of a result.
 type datum struct {
-	value json.RawMessage
-	from  *result
-	field string
+	from *result
+	// at is which of the result's fields it is. There are as many of these as there are names, so that they are small.
+	at int
 }
+
+func (d datum) value() json.RawMessage { return d.from.fields[d.at].Value }
+func (d datum) field() string          { return d.from.fields[d.at].Key }
 
 func newScope(path string, parent *scope) *scope {
 	s := &scope{path: path, parent: parent, runtime: map[string]*history[datum]{}, steps: map[string]*attempts{},
@@ -358,9 +361,14 @@ func sortMembers(members []payload.Member) []payload.Member {
 
 // find looks a key up in sorted members.
 func find(members []payload.Member, key string) (json.RawMessage, bool) {
-	at, ok := slices.BinarySearchFunc(members, key, func(m payload.Member, k string) int { return strings.Compare(m.Key, k) })
+	at, ok := findAt(members, key)
 	if !ok {
 		return nil, false
 	}
 	return members[at].Value, true
+}
+
+// findAt returns where a field stands among members that are sorted by key.
+func findAt(members []payload.Member, key string) (int, bool) {
+	return slices.BinarySearchFunc(members, key, func(m payload.Member, k string) int { return strings.Compare(m.Key, k) })
 }

@@ -258,9 +258,11 @@ func (r *snapshotReader) datum(name string) datum {
 		return datum{}
 	}
 	field, ok := fieldNamed(name, from.node, prefixed)
-	value, has := find(from.fields, field)
-	r.expect(ok && has && from.success, "a name's value is no field of its result")
-	return datum{value: value, from: from, field: field}
+	at, has := findAt(from.fields, field)
+	if r.expect(ok && has && from.success, "a name's value is no field of its result"); r.err != nil {
+		return datum{}
+	}
+	return datum{from: from, at: at}
 }
 
 // attempt reads an ordinal and a result, for a table of successes or of failures by id or by name.

@@ -231,10 +231,12 @@ func TestRestoreLayers_Inconsistent(t *testing.T) {
 func TestSnapshot_RefusesForeignValue(t *testing.T) {
 	t.Parallel()
 	for name, breakIt := range map[string]func(l *Layers){
-		"Value": func(l *Layers) { l.root.runtime["a"].versions[0].value.value = json.RawMessage("1") },
-		"Field": func(l *Layers) { l.root.runtime["a"].versions[0].value.field = "b" },
-		"Name":  func(l *Layers) { l.root.runtime["zz"] = l.root.runtime["a"] },
-		"Node":  func(l *Layers) { l.root.runtime["m_a"] = l.root.runtime["a"] },
+		"Field": func(l *Layers) {
+			d := &l.root.runtime["a"].versions[0].value
+			d.at = (d.at + 1) % len(d.from.fields)
+		},
+		"Name": func(l *Layers) { l.root.runtime["zz"] = l.root.runtime["a"] },
+		"Node": func(l *Layers) { l.root.runtime["m_a"] = l.root.runtime["a"] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

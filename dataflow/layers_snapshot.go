@@ -190,12 +190,10 @@ func (w *snapshotWriter) result(r *result) {
 // datum writes of which result a name's value is a field, and whether the name is the field's or has the node's id
 // before it; the rest follows from the name.
 func (w *snapshotWriter) datum(name string, d datum) {
-	prefixed := name != d.field
-	field, ok := fieldNamed(name, d.from.node, prefixed)
-	value, has := find(d.from.fields, d.field)
-	if (!ok || field != d.field || !has || &value[0] != &d.value[0]) && w.err == nil {
+	prefixed := name != d.field()
+	if field, ok := fieldNamed(name, d.from.node, prefixed); (!ok || field != d.field()) && w.err == nil {
 		w.err = fault.Newf(fault.Internal, "the value of %q in runtime_metadata is not the field %q of the result of node %q at row %d; no snapshot can hold it",
-			name, d.field, d.from.node, d.from.seq)
+			name, d.field(), d.from.node, d.from.seq)
 	}
 	w.result(d.from)
 	w.flag(prefixed)

@@ -283,8 +283,8 @@ func (r *reader) runtime(name string, path payload.Path) (hit, bool) {
 		if !ok {
 			continue
 		}
-		raw, ok := path.In(v.value.value)
-		return hit{raw: raw, layer: LayerRuntime, name: name, from: v.value.from, field: v.value.field, path: path}, ok
+		raw, ok := path.In(v.value.value())
+		return hit{raw: raw, layer: LayerRuntime, name: name, from: v.value.from, field: v.value.field(), path: path}, ok
 	}
 	return hit{}, false
 }

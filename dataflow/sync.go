@@ -174,19 +174,22 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 	prefix := s.NodeID + "_"
 	length := 0
 	for _, d := range data {
-		trace.Synced = append(trace.Synced, d.field)
-		length += len(prefix) + len(d.field)
+		trace.Synced = append(trace.Synced, d.field())
+		length += len(prefix) + len(d.field())
 	}
 	room := newNames{most: 2 * len(data)}
+	if len(sc.runtime) == 0 && len(data) > manyNames {
+		sc.runtime = make(map[string]*history[datum], 2*len(data))
+	}
 	for _, d := range data {
-		l.write(sc, d.field, d, &room, &trace)
+		l.write(sc, d.field(), d, &room, &trace)
 	}
 	var full strings.Builder // one text has them all
 	full.Grow(length)
 	for _, d := range data { // last, so that a field that happens to be called <node id>_name does not take its place
 		start := full.Len()
 		full.WriteString(prefix)
-		full.WriteString(d.field)
+		full.WriteString(d.field())
 		l.write(sc, full.String()[start:], d, &room, &trace)
 	}
 	trace.Count = len(trace.Synced)
@@ -201,8 +204,8 @@ func (r *result) synced(s Step, trace *SyncTrace) []datum {
 	}
 	if len(names) == 0 {
 		data := make([]datum, len(r.fields))
-		for i, f := range r.fields {
-			data[i] = datum{value: f.Value, from: r, field: f.Key}
+		for i := range r.fields {
+			data[i] = datum{from: r, at: i}
 		}
 		if len(data) > 0 {
 			trace.Synced = make([]string, 0, len(data))
@@ -216,15 +219,18 @@ func (r *result) synced(s Step, trace *SyncTrace) []datum {
 			continue
 		}
 		seen[name] = true
-		value, ok := find(r.fields, name)
+		at, ok := findAt(r.fields, name)
 		if !ok {
 			trace.Missing = append(trace.Missing, name)
 			continue
 		}
-		data = append(data, datum{value: value, from: r, field: name})
+		data = append(data, datum{from: r, at: at})
 	}
 	return data
 }
+
+// manyNames is from how many names on room is made for them at once.
+const manyNames = 1000
 
 // newNames makes room for the histories of names that are written for the first time. Mostly those of one output are all new, or
 // none is, so it is made for all that are left when there is a first one.

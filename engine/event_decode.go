@@ -22,12 +22,12 @@ func splitFact(text string) (name, fact string, ok bool) {
 func decodeFact(name, data string) (Fact, error) {
 	switch name {
 	case NodeCompleted{}.factName():
-		if fact, ok := readCompleted(data); ok {
+		if fact, ok := readWhole(data, readCompleted); ok {
 			return fact, nil
 		}
 		return decode[NodeCompleted](data)
 	case ExecutionCreated{}.factName():
-		if fact, ok := readCreated(data); ok {
+		if fact, ok := readWhole(data, readCreated); ok {
 			return fact, nil
 		}
 		return decode[ExecutionCreated](data)

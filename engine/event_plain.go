@@ -1,129 +1,103 @@
 package engine
 
-import (
-	"strconv"
-	"strings"
-	"unicode/utf8"
-)
+import "tandem/payload"
+
+// ReadFact reads the fact that comes next, if it is one of those that journals have most of and is written as [AppendFact] writes it. If
+// not, nothing of it is read.
+func ReadFact(from *payload.Exact) (Fact, bool) {
+	r := *from
+	var fact Fact
+	switch {
+	case r.May(`{"type":"node_completed","fact":`):
+		fact = readCompleted(&r)
+	case r.May(`{"type":"execution_created","fact":`):
+		fact = readCreated(&r)
+	case r.May(`{"type":"execution_started","fact":{}`):
+		fact = ExecutionStarted{}
+	default:
+		return nil, false
+	}
+	if r.Must("}"); !r.OK {
+		return nil, false
+	}
+	*from = r
+	return fact, true
+}
+
+// readWhole reads a fact that is all of a text.
+func readWhole[F Fact](text string, read func(*payload.Exact) F) (F, bool) {
+	r := payload.ReadExact(text)
+	fact := read(&r)
+	return fact, r.OK && r.Left == ""
+}
 
 // readCompleted reads what [NodeCompleted.append] has written, if no text in it has an escape and no connection has failed. It is the
 // reading of json.Unmarshal without looking at types; everything else is left to that.
-func readCompleted(text string) (f NodeCompleted, ok bool) {
-	r := plainReader{left: text, ok: true}
-	r.must(`{"activation":`)
-	f.Activation = ActivationID(r.text())
-	if r.may(`,"generation":`) {
-		f.Generation = uint32(r.number(32))
+func readCompleted(r *payload.Exact) (f NodeCompleted) {
+	r.Must(`{"activation":`)
+	f.Activation = ActivationID(r.Text())
+	if r.May(`,"generation":`) {
+		f.Generation = uint32(r.Number(32))
 	}
-	r.must(`,"attempt":`)
-	f.Attempt.Attempt = uint32(r.number(32))
-	if r.may(`,"outputs":[`) {
+	r.Must(`,"attempt":`)
+	f.Attempt.Attempt = uint32(r.Number(32))
+	if r.May(`,"outputs":[`) {
 		f.Outputs = make([]Output, 0, 1)
-		for more := true; more && r.ok; more = r.may(",") {
+		for more := true; more && r.OK; more = r.May(",") {
 			var o Output
-			r.must(`{"key":`)
-			o.Key = r.text()
-			if r.may(`,"ref":`) {
-				o.Ref = Ref(r.text())
+			r.Must(`{"key":`)
+			o.Key = r.Text()
+			if r.May(`,"ref":`) {
+				o.Ref = Ref(r.Text())
 			}
-			r.must("}")
+			r.Must("}")
 			f.Outputs = append(f.Outputs, o)
 		}
-		r.must("]")
+		r.Must("]")
 	}
-	if r.may(`,"settled":[`) {
-		for more := true; more && r.ok; more = r.may(",") {
+	if r.May(`,"settled":[`) {
+		for more := true; more && r.OK; more = r.May(",") {
 			var v Verdict
-			r.must(`{"edge":`)
-			v.Edge = int(r.number(31))
-			v.Live = r.may(`,"live":true`)
-			if r.may(`,"ref":`) {
-				v.Ref = Ref(r.text())
+			r.Must(`{"edge":`)
+			v.Edge = int(r.Number(31))
+			v.Live = r.May(`,"live":true`)
+			if r.May(`,"ref":`) {
+				v.Ref = Ref(r.Text())
 			}
-			r.must("}")
+			r.Must("}")
 			f.Settled = append(f.Settled, v)
 		}
-		r.must("]")
+		r.Must("]")
 	}
-	r.must("}")
-	return f, r.ok && r.left == ""
+	r.Must("}")
+	return f
 }
 
 // readCreated reads the first fact of a journal as json.Marshal writes it, if no text in it has an escape and it has neither a program
 // nor questions of its own. Everything else is left to json.Unmarshal.
-func readCreated(text string) (f ExecutionCreated, ok bool) {
-	r := plainReader{left: text, ok: true}
-	r.must(`{"semantics":`)
-	f.Semantics = int(r.number(31))
-	r.must(`,"execution":`)
-	f.Execution = r.text()
-	if r.may(`,"revision":`) {
-		f.Revision = r.text()
+func readCreated(r *payload.Exact) (f ExecutionCreated) {
+	r.Must(`{"semantics":`)
+	f.Semantics = int(r.Number(31))
+	r.Must(`,"execution":`)
+	f.Execution = r.Text()
+	if r.May(`,"revision":`) {
+		f.Revision = r.Text()
 	}
-	if r.may(`,"trigger":`) {
-		f.Trigger = r.text()
+	if r.May(`,"trigger":`) {
+		f.Trigger = r.Text()
 	}
-	if r.may(`,"start_from":`) {
-		f.StartFrom = r.text()
+	if r.May(`,"start_from":`) {
+		f.StartFrom = r.Text()
 	}
-	if r.may(`,"timeout_ms":`) {
-		f.TimeoutMS = int64(r.number(63))
+	if r.May(`,"timeout_ms":`) {
+		f.TimeoutMS = int64(r.Number(63))
 	}
-	if r.may(`,"depth":`) {
-		f.Depth = int(r.number(31))
+	if r.May(`,"depth":`) {
+		f.Depth = int(r.Number(31))
 	}
-	if r.may(`,"input":`) {
-		f.Input = Ref(r.text())
+	if r.May(`,"input":`) {
+		f.Input = Ref(r.Text())
 	}
-	r.must("}")
-	return f, r.ok && r.left == ""
-}
-
-// plainReader reads text that is written in one certain way. Ok says that it is so far.
-type plainReader struct {
-	left string
-	ok   bool
-}
-
-// may reads something if it comes next.
-func (r *plainReader) may(what string) bool {
-	left, found := strings.CutPrefix(r.left, what)
-	r.left = left
-	return found
-}
-
-// must reads something that comes next.
-func (r *plainReader) must(what string) { r.ok = r.may(what) && r.ok }
-
-// text reads a JSON string without escapes.
-func (r *plainReader) text() string {
-	if !r.may(`"`) {
-		r.ok = false
-		return ""
-	}
-	for i := range len(r.left) {
-		switch c := r.left[i]; {
-		case c == '"':
-			text := r.left[:i]
-			r.left, r.ok = r.left[i+1:], r.ok && utf8.ValidString(text)
-			return text
-		case c < ' ' || c == '\\':
-			r.ok = false
-			return ""
-		}
-	}
-	r.ok = false
-	return ""
-}
-
-// number reads a whole number that is not negative and has at most so many bits.
-func (r *plainReader) number(bits int) uint64 {
-	end := 0
-	for end < len(r.left) && '0' <= r.left[end] && r.left[end] <= '9' {
-		end++
-	}
-	n, err := strconv.ParseUint(r.left[:end], 10, bits)
-	r.ok = r.ok && err == nil && (end == 1 || r.left[0] != '0')
-	r.left = r.left[end:]
-	return n
+	r.Must("}")
+	return f
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // completions are facts as they are written, and whether they are read plainly.
@@ -76,9 +77,9 @@ func creations(t testing.TB) map[string]bool {
 }
 
 // samePlainly checks that what is read plainly is what a reader of any JSON reads.
-func samePlainly[F Fact](t *testing.T, read func(string) (F, bool), text string) bool {
+func samePlainly[F Fact](t *testing.T, read func(*payload.Exact) F, text string) bool {
 	t.Helper()
-	got, plain := read(text)
+	got, plain := readWhole(text, read)
 	if !plain {
 		return false
 	}

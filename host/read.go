@@ -44,7 +44,7 @@ func (j Journal) View(ctx context.Context) (*View, Start, error) {
 	return j.ViewRows(ctx, func(int, *Row) {})
 }
 
-// ViewRows is View, and hands out the rows that it reads with the level of their values.
+// ViewRows is View, and hands out the rows that it reads with the level of their values, each for the time of the call.
 func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (*View, Start, error) {
 	view, start := NewView(j.Graph), Start{}
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
@@ -67,11 +67,12 @@ func (j Journal) ViewOf(ctx context.Context, rows iter.Seq2[Row, error], each fu
 
 // viewFrom brings a view up to date with the rows that follow it.
 func (j Journal) viewFrom(view *View, start Start, rows iter.Seq2[Row, error], each func(level int, row *Row)) (*View, Start, error) {
-	for row, err := range rows {
+	var row Row // one place for them all, which those who look at a row do not keep
+	for next, err := range rows {
 		if err != nil {
 			return nil, start, err
 		}
-		if row.Seq == 1 {
+		if row = next; row.Seq == 1 {
 			if start, err = startOf(&row); err != nil && !IsUnreadable(err) {
 				return nil, start, err
 			}

@@ -18,9 +18,16 @@ type Finished struct {
 	mu     sync.Mutex
 	values map[engine.Ref]json.RawMessage
 	size   int
-	// answers are what was sent about it, ready to be sent again, and answersSize how many bytes these have.
-	answers     map[Reader][]byte
+	// answers are what was sent about it, ready to be sent again, and answersSize how many bytes these have. There are few readers that
+	// differ.
+	answers     []keptAnswer
 	answersSize int
+}
+
+// keptAnswer is what readers of one kind were sent.
+type keptAnswer struct {
+	reader Reader
+	body   []byte
 }
 
 // Reader is what an answer about an execution that has ended depends on besides the execution. Who asks finds it out anew for each
@@ -36,8 +43,17 @@ type Reader struct {
 func (f *Finished) Answer(reader Reader) ([]byte, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answer, ok := f.answers[reader]
-	return answer, ok
+	return f.answerTo(reader)
+}
+
+// answerTo is Answer for who holds the lock.
+func (f *Finished) answerTo(reader Reader) ([]byte, bool) {
+	for i := range f.answers {
+		if f.answers[i].reader == reader {
+			return f.answers[i].body, true
+		}
+	}
+	return nil, false
 }
 
 // KeepAnswer keeps what readers like this one are sent, unless it is large. It makes room by letting go of the answers for others.
@@ -48,13 +64,13 @@ func (f *Finished) KeepAnswer(reader Reader, answer []byte) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, there := f.answers[reader]; there {
+	if _, there := f.answerTo(reader); there {
 		return
 	}
-	if f.answers == nil || f.answersSize+size > maxFinishedAnswers {
-		f.answers, f.answersSize = map[Reader][]byte{}, 0
+	if f.answersSize+size > maxFinishedAnswers {
+		f.answers, f.answersSize = nil, 0
 	}
-	f.answers[reader] = answer
+	f.answers = append(f.answers, keptAnswer{reader, answer})
 	f.answersSize += size
 }
 

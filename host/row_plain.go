@@ -2,133 +2,156 @@ package host
 
 import (
 	"encoding/json"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/engine"
+	"tandem/fault"
+	"tandem/payload"
 )
 
 // maxPlainRow is how long a row may be that is read in the plain way, so that it cannot be deeper than any reader goes.
 const maxPlainRow = 16 << 10
 
 // decodePlainRow reads a row that is written as [Row.Encode] writes it, which most are, with less effort than a reader of any JSON
-// needs. What is unusual in any way it leaves to decodeRow. Both read the same.
+// needs. What is unusual in any way it leaves to decodeRow. Both read the same. The values of the row are parts of the body.
 func decodePlainRow(seq uint64, time int64, body []byte) (row Row, ok bool) {
-	if len(body) > maxPlainRow || !utf8.Valid(body) || !gjson.ValidBytes(body) {
+	if len(body) > maxPlainRow || !utf8.Valid(body) {
 		return Row{}, false
 	}
 	row = Row{Seq: seq, Time: time, Facts: []engine.Fact{}, Stored: len(body)}
-	text := gjson.ParseBytes(body)
-	ok = text.IsObject()
-	var seen [6]bool
-	text.ForEach(func(key, value gjson.Result) bool {
-		n := 0
-		switch key.Raw {
-		case `"facts"`:
-			n, ok = 0, value.IsArray() && row.plainFacts(value)
-		case `"values"`:
-			n, ok = 1, value.IsArray()
-			row.Values = plainValues(value)
-		case `"large"`:
-			n, ok = 2, json.Unmarshal([]byte(value.Raw), &row.Large) == nil
-		case `"beside"`:
-			n, ok = 5, json.Unmarshal([]byte(value.Raw), &row.Beside) == nil
-		case `"told"`:
-			n, ok = 3, value.IsArray() && row.plainTold(value)
-		case `"closed"`:
-			n, ok = 4, value.IsBool()
-			row.Closed = value.Bool()
-		default:
-			ok = false
-			return false
-		}
-		ok = ok && !seen[n] // what stands there twice is unusual
-		seen[n] = true
-		return ok
-	})
-	return row, ok
+	r := plainRow{payload.ReadExact(string(body)), body}
+	if r.Must(`{"facts":[`); !r.May("]") {
+		row.Facts = r.facts()
+	}
+	if r.May(`,"values":[`) {
+		row.Values = r.values()
+	}
+	if r.May(`,"large":`) {
+		row.Large = r.large()
+	}
+	if r.May(`,"beside":`) {
+		row.Beside = r.beside()
+	}
+	if r.May(`,"told":[`) {
+		row.Told = r.told()
+	}
+	row.Closed = r.May(`,"closed":true`)
+	r.Must("}")
+	return row, r.OK && r.Left == ""
 }
 
-func (r *Row) plainFacts(list gjson.Result) bool {
-	ok := true
-	list.ForEach(func(_, raw gjson.Result) bool {
-		fact, err := engine.DecodeFactText(raw.Raw)
-		r.Facts = append(r.Facts, fact)
-		ok = err == nil
-		return ok
-	})
-	return ok
+// plainRow is a row that is being read.
+type plainRow struct {
+	payload.Exact
+	body []byte
 }
 
-func plainValues(list gjson.Result) []json.RawMessage {
-	values := []json.RawMessage{}
-	list.ForEach(func(_, raw gjson.Result) bool {
-		values = append(values, json.RawMessage(raw.Raw))
-		return true
-	})
-	return values
-}
-
-func (r *Row) plainTold(list gjson.Result) bool {
-	r.Told = []Told{}
-	ok := true
-	list.ForEach(func(_, raw gjson.Result) bool {
-		r.Told = append(r.Told, Told{})
-		ok = raw.IsObject() && r.Told[len(r.Told)-1].plain(raw)
-		return ok
-	})
-	return ok
-}
-
-// plain reads something that is told, unless it has texts with escapes, numbers that are not whole, or anything twice.
-func (t *Told) plain(object gjson.Result) bool {
-	ok := true
-	object.ForEach(func(key, value gjson.Result) bool {
-		switch key.Raw {
-		case `"w"`:
-			ok = plainText(value, &t.What)
-		case `"a"`:
-			ok = plainText(value, &t.Activation)
-		case `"g"`:
-			ok = plainCount(value, &t.Generation)
-		case `"t"`:
-			ok = plainCount(value, &t.Attempt)
-		case `"n"`:
-			ok = plainText(value, &t.Node)
-		case `"s"`:
-			ok = plainText(value, &t.Status)
-		case `"e"`:
-			ok = t.Error == nil && json.Unmarshal([]byte(value.Raw), &t.Error) == nil
-		case `"u"`:
+// facts reads the facts of a list that has begun.
+func (r *plainRow) facts() []engine.Fact {
+	list := make([]engine.Fact, 0, 2)
+	for more := true; more && r.OK; more = r.May(",") {
+		fact, ok := engine.ReadFact(&r.Exact)
+		if !ok {
 			var err error
-			t.Time, err = strconv.ParseInt(value.Raw, 10, 64)
-			ok = err == nil
-		case `"k"`:
-			ok = plainText(value, &t.Ask)
-		case `"p"`:
-			ok = plainText(value, &t.Purpose)
-		case `"r"`:
-			ok = plainText(value, &t.Ref)
-		case `"d"`:
-			t.Detail = json.RawMessage(value.Raw)
-		default:
-			ok = false
+			fact, err = engine.DecodeFactText(r.Value())
+			r.OK = r.OK && err == nil
 		}
-		return ok
-	})
-	return ok
+		list = append(list, fact)
+	}
+	r.Must("]")
+	return list
+}
+
+// raw reads any value as a part of the body.
+func (r *plainRow) raw() json.RawMessage {
+	begin := len(r.body) - len(r.Left)
+	end := begin + len(r.Value())
+	return r.body[begin:end:end]
+}
+
+// values reads the values of a list that has begun.
+func (r *plainRow) values() []json.RawMessage {
+	list := make([]json.RawMessage, 0, 1)
+	for more := true; more && r.OK; more = r.May(",") {
+		list = append(list, r.raw())
+	}
+	r.Must("]")
+	return list
+}
+
+// told reads what is told, of a list that has begun.
+func (r *plainRow) told() []Told {
+	list := make([]Told, 0, 2)
+	for more := true; more && r.OK; more = r.May(",") {
+		list = append(list, Told{})
+		r.toldOne(&list[len(list)-1])
+	}
+	r.Must("]")
+	return list
+}
+
+// toldOne reads something that is told, unless it has texts with escapes.
+func (r *plainRow) toldOne(t *Told) {
+	r.Must(`{"w":`)
+	t.What = Telling(r.Text())
+	if r.May(`,"a":`) {
+		t.Activation = engine.ActivationID(r.Text())
+	}
+	if r.May(`,"g":`) {
+		t.Generation = uint32(r.Number(32))
+	}
+	if r.May(`,"t":`) {
+		t.Attempt = uint32(r.Number(32))
+	}
+	if r.May(`,"n":`) {
+		t.Node = engine.NodeStatus(r.Text())
+	}
+	if r.May(`,"s":`) {
+		t.Status = engine.Status(r.Text())
+	}
+	if r.May(`,"e":`) {
+		t.Error = r.failure()
+	}
+	if r.May(`,"u":`) {
+		t.Time = int64(r.Number(63))
+	}
+	if r.May(`,"k":`) {
+		t.Ask = engine.AskID(r.Text())
+	}
+	if r.May(`,"p":`) {
+		t.Purpose = r.Text()
+	}
+	if r.May(`,"r":`) {
+		t.Ref = engine.Ref(r.Text())
+	}
+	if r.May(`,"d":`) {
+		t.Detail = r.raw()
+	}
+	r.Must("}")
+}
+
+// large reads which values are kept beside the journal.
+func (r *plainRow) large() (blobs map[int]Blob) {
+	r.OK = json.Unmarshal([]byte(r.Value()), &blobs) == nil && r.OK
+	return blobs
+}
+
+// beside reads which fields of values are kept beside the journal.
+func (r *plainRow) beside() (fields map[int][]Beside) {
+	r.OK = json.Unmarshal([]byte(r.Value()), &fields) == nil && r.OK
+	return fields
+}
+
+// failure reads why something failed.
+func (r *plainRow) failure() (why *fault.Error) {
+	r.OK = json.Unmarshal([]byte(r.Value()), &why) == nil && r.OK
+	return why
 }
 
 // plainText reads a text without escapes.
 func plainText[T ~string](value gjson.Result, to *T) bool {
 	*to = T(value.Str)
 	return value.Type == gjson.String && len(value.Raw) == len(value.Str)+2
-}
-
-func plainCount(value gjson.Result, to *uint32) bool {
-	n, err := strconv.ParseUint(value.Raw, 10, 32)
-	*to = uint32(n)
-	return err == nil
 }

@@ -35,18 +35,27 @@ func plainRows(t testing.TB) map[string]bool {
 		}}): true,
 		encode(Row{Told: []Told{{What: ToldNode, Activation: "名<b>"}, {Purpose: "a\"b\\"}}}): false,
 		`{"facts":[]}`:                       true,
-		` { "facts" : [ ] , "closed":false}`: true,
+		` { "facts" : [ ] , "closed":false}`: false,
 		`{"facts":[],"more":1}`:              false,
 		`{"Facts":[]}`:                       false,
 		`{"facts":null}`:                     false,
 		`{"facts":[],"facts":[]}`:            false,
-		`{"facts":[],"told":[{"w":"node","w":"ran","t":1,"t":2}]}`:                                  true,
+		`{"facts":[],"told":[{"w":"node","w":"ran","t":1,"t":2}]}`:                                  false,
+		`{"facts":[],"told":[{"w":"node","t":01}]}`:                                                 false,
+		`{"facts":[],"told":[{"w":"node","d":{"a":[}]}]}`:                                           false,
+		`{"facts":[],"told":[{"w":"node"},]}`:                                                       false,
+		`{"facts":[],"told":[]}`:                                                                    false,
+		`{"facts":[],"values":[1,]}`:                                                                false,
+		`{"facts":[],"values":[01]}`:                                                                false,
+		`{"facts":[],"values":["x"y]}`:                                                              false,
+		`{"facts":[],"values":[{"a":"]},\\\"b"},[{}],-0.5e3,true]}`:                                 true,
+		`{"facts":[],"values":[1 ,2]}`:                                                              false,
 		`{"facts":[],"told":[{"w":"node","A":"a"}]}`:                                                false,
 		`{"facts":[],"told":[{"w":null}]}`:                                                          false,
 		`{"facts":[],"told":[{"t":1.0}]}`:                                                           false,
 		`{"facts":[],"told":[{"u":1e3}]}`:                                                           false,
 		`{"facts":[],"told":[{"t":-1}]}`:                                                            false,
-		`{"facts":[],"told":[{"e":null,"d":null}]}`:                                                 true,
+		`{"facts":[],"told":[{"w":"","e":null,"d":null}]}`:                                          true,
 		`{"facts":[],"told":[null]}`:                                                                false,
 		`{"facts":[],"values":{}}`:                                                                  false,
 		`{"facts":[],"closed":1}`:                                                                   false,
@@ -91,4 +100,25 @@ func FuzzDecodePlainRow(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) { samePlainRow(t, body) })
+}
+
+// A row as most are is read with a few allocations: its text, and a list each of its facts, outputs, values and what is told.
+func TestDecodeRow_Allocations(t *testing.T) { // not in parallel: it counts what the process allocates
+	row := Row{
+		Facts:  []engine.Fact{engine.NodeCompleted{Attempt: engine.Attempt{Activation: "n0", Attempt: 1}, Outputs: []engine.Output{{Key: "result", Ref: "r3.0"}}}},
+		Values: []json.RawMessage{json.RawMessage(`{"customer":"c-1042","amount":129.5}`)},
+		Told:   []Told{{What: ToldRan, Activation: "n0", Time: 1 << 40}, {What: ToldNode, Activation: "n1", Node: engine.NodeRunning}},
+	}
+	body, err := row.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocations := testing.AllocsPerRun(100, func() {
+		if _, err := DecodeRow(3, 4, body); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations > 6 {
+		t.Errorf("to read a row takes %v allocations", allocations)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Start is what an execution's data begins with. It is part of the first row, before its facts.
@@ -95,11 +96,14 @@ func WriteStart(s Start) (WrittenStart, error) {
 
 // member returns a member of an object as it stands there, nil if there is none.
 func member(object json.RawMessage, name string) json.RawMessage {
-	m := gjson.GetBytes(object, name)
-	if !m.Exists() {
-		return nil
-	}
-	return object[m.Index : m.Index+len(m.Raw) : m.Index+len(m.Raw)]
+	var found json.RawMessage
+	payload.EachField(object, func(key, value []byte) bool {
+		if string(key) == name {
+			found = value
+		}
+		return found == nil
+	})
+	return found
 }
 
 // PutStart is Put for what the execution is started with.

@@ -36,9 +36,9 @@ func ForkOf(forks []host.Fork) *api.Fork {
 }
 
 // showFork lets a question say that it is asked in a fork. Strangers are not shown values that the author did not show them.
-func (r *Request) showFork(f *api.Fork) {
-	r.Fork = f
-	if f == nil || r.Access != "link" && r.Access != "public" {
+func (r *Request) showFork(f *api.Fork, asks engine.ActivationID) {
+	r.Fork = f.Asking(string(asks), r.Content)
+	if f = r.Fork; f == nil || r.Access != "link" && r.Access != "public" {
 		return
 	}
 	hide := func(f api.Fork) api.Fork {
@@ -93,10 +93,7 @@ func ForkLines(language string, f *api.Fork) []string {
 	}
 	var lines []string
 	for _, one := range append([]api.Fork{*f}, f.Earlier...) {
-		by := withMaker(one.By, one.TokenMadeBy, language)
-		if by == "" {
-			by = text.Of("an operator").In(language)
-		}
+		by := cmp.Or(withMaker(one.By, one.TokenMadeBy, language), text.Of("an operator").In(language))
 		if len(lines) == 0 {
 			lines = append(lines, text.Of("Note: this is a fork, made by %s of execution %s at node %s.", by, one.ExecutionID, one.NodeID).In(language))
 		} else {
@@ -120,6 +117,11 @@ func ForkLines(language string, f *api.Fork) []string {
 			default:
 				lines = append(lines, text.Of("%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language), told{e.Original, e.OriginalPart}.text(language)).In(language))
 			}
+		}
+		if len(one.Kept) > 0 {
+			lines = append(lines, text.Of("Not edited, and not computed again from what was: %s", head(strings.Join(one.Kept, ", "), maxForkValue)).In(language))
+		} else if len(edits) > 0 {
+			lines = append(lines, text.Of("What was computed before node %s was not computed again from the edited values.", one.NodeID).In(language))
 		}
 		if one.Reason != "" {
 			lines = append(lines, text.Of("Reason: %s", head(one.Reason, maxForkValue)).In(language))

@@ -81,7 +81,7 @@ func (m Media) Open(q Question) (store.Interaction, error) {
 		i.TimeoutAt = q.Time + 1000*r.TimeoutSeconds
 	}
 	r.Approvers = i.Approvers
-	r.showFork(q.Fork)
+	r.showFork(q.Fork, q.Activation)
 	r.showAgain(q.Again)
 	delete(besides, "fork") // it is said here and by nobody else
 	var werr error

@@ -175,12 +175,20 @@ type Member struct {
 	Value json.RawMessage
 }
 
+// manyBytes is from which size on the fields of an object are counted before they are taken apart, so that there is room for just as many.
+const manyBytes = 16 << 10
+
 // Members splits an object into its fields in the order they were written; a repeated key stays where it stood first
 // and has its last value.
 func Members(object []byte) []Member {
 	const few = 16 // up to here looking through them is cheaper than a map
 	var members []Member
 	var seen map[string]int
+	count := 0
+	if len(object) > manyBytes {
+		EachField(object, func(_, _ []byte) bool { count++; return true })
+		members = make([]Member, 0, count)
+	}
 	EachField(object, func(key, value []byte) bool {
 		k := Unquote(key)
 		at := -1
@@ -199,7 +207,7 @@ func Members(object []byte) []Member {
 		if seen != nil {
 			seen[k] = len(members) - 1
 		} else if len(members) > few {
-			seen = map[string]int{}
+			seen = make(map[string]int, count)
 			for i, m := range members {
 				seen[m.Key] = i
 			}

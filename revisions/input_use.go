@@ -12,6 +12,7 @@ import (
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -231,15 +232,15 @@ func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
 	if u.all && u.closed == nil {
 		return nil
 	}
-	gjson.ParseBytes(inputs).ForEach(func(key, _ gjson.Result) bool {
-		name, declared, says := key.String(), u.declared, ""
+	payload.EachField(inputs, func(key, _ []byte) bool {
+		name, declared, says := payload.Unquote(key), u.declared, ""
 		switch {
 		case !u.all && !u.names[name]:
 			says = "the input %q is not used: nothing in the workflow declares or reads it, so that it changes nothing%s"
 		case u.closed != nil && !u.closed.names[name]:
 			declared, says = u.closed.declared, "the input %q is not declared by the input_schema of the workflow, and nothing in the workflow reads it by name%s"
 		}
-		if says == "" || len(list) >= maxInputWarnings {
+		if says == "" {
 			return true
 		}
 		hint := ""
@@ -249,7 +250,7 @@ func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
 			hint = "; it takes " + strings.Join(declared, ", ")
 		}
 		list = append(list, fmt.Sprintf(says, name, hint))
-		return true
+		return len(list) < maxInputWarnings
 	})
 	return list
 }

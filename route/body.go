@@ -159,7 +159,7 @@ func (s *Router) ReadBody(w http.ResponseWriter, r *http.Request, keys int) ([]b
 	if r.ContentLength > 0 && r.ContentLength <= uncountedBytes {
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(r.Body)
+	err := readInto(&body, r)
 	if _, large := errors.AsType[*http.MaxBytesError](err); large || body.Len() > MaxBody {
 		return nil, bodyTooLarge()
 	}
@@ -174,6 +174,22 @@ func (s *Router) ReadBody(w http.ResponseWriter, r *http.Request, keys int) ([]b
 	}
 	return body.Bytes(), checkJSON(body.Bytes())
 }
+
+// readInto reads a body to its end. When a part of what is announced has arrived there is room for all of it at once: to make more and more
+// would take several times the memory.
+func readInto(body *bytes.Buffer, r *http.Request) error {
+	if announced := r.ContentLength; announced > uncountedBytes && announced <= MaxBody {
+		if n, err := body.ReadFrom(io.LimitReader(r.Body, announced/announcedParts)); err != nil || n < announced/announcedParts {
+			return err
+		}
+		body.Grow(int(announced) - body.Len() + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(r.Body)
+	return err
+}
+
+// announcedParts is how many times as much as has arrived may be announced before there is room for it.
+const announcedParts = 4
 
 // bodyFault tells why a body could not be read to its end.
 func bodyFault(err error) error {

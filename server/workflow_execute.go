@@ -158,11 +158,11 @@ func inputsOf(raw json.RawMessage) (json.RawMessage, error) {
 	if raw[0] != '{' {
 		return nil, api.WrongField("inputs", "an object was expected; write the inputs by name")
 	}
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
+	inputs, err := payload.Normalize(raw, payload.Limits{}) // as they are, if there is no white space between them
+	if err != nil {
 		return nil, api.WrongField("inputs", "they cannot be read: %w", err)
 	}
-	return out.Bytes(), nil
+	return inputs, nil
 }
 
 // requestHash tells a start that is repeated from another one under the same key. How long the caller wants to wait does

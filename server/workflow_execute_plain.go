@@ -1,9 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,7 @@ import (
 
 	"tandem/api"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/route"
 )
 
@@ -62,14 +64,15 @@ func plainExecute(r *http.Request) (*executeInput, bool) {
 		return nil, false
 	}
 	var want api.ExecuteRequest
-	text := gjson.ParseBytes(body.Text)
-	plain := text.IsObject()
-	text.ForEach(func(key, value gjson.Result) bool {
+	plain := bytes.HasPrefix(body.Text, []byte("{"))
+	payload.EachField(body.Text, func(key, value []byte) bool { // which are parts of the body
 		switch {
-		case key.Raw == `"inputs"` && value.IsObject():
-			want.Inputs = json.RawMessage(value.Raw)
-		case key.Raw == `"wait_seconds"` && value.Type == gjson.Number && value.Num >= 0 && value.Num <= 60:
-			want.WaitSeconds = value.Num
+		case string(key) == "inputs" && value[0] == '{':
+			want.Inputs = value
+		case string(key) == "wait_seconds":
+			var err error
+			want.WaitSeconds, err = strconv.ParseFloat(string(value), 64) // of JSON only a number is one
+			plain = err == nil && want.WaitSeconds >= 0 && want.WaitSeconds <= 60
 		default:
 			plain = false
 		}

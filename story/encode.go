@@ -328,11 +328,14 @@ func (w *jsonWriter) texts(list []string) {
 
 func (w *jsonWriter) raw(value json.RawMessage) {
 	if !compactJSON(value) || !gjson.ValidBytes(value) {
-		w.other(&value) // as part of something else, which is written without white space
+		w.spaced(value)
 		return
 	}
 	w.out = append(w.out, value...)
 }
+
+// spaced writes a value as part of something else, which is written without white space.
+func (w *jsonWriter) spaced(value json.RawMessage) { w.other(&value) }
 
 // compactJSON says that a value, if it is JSON, has no spaces between its parts, and no characters that are written in another way.
 func compactJSON(value []byte) bool {

@@ -27,9 +27,13 @@ func mayEndWaits(p identity.Principal) bool {
 // AwaitedCall is the call that an activation waits for; not ok when it waits for none.
 func AwaitedCall(graph *workflow.Graph, a *host.ActivationView) (call api.WaitedCall, ok bool) {
 	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Kind != waitKind || a.Status != engine.NodeRunning {
-		return call, false
+		return api.WaitedCall{}, false
 	}
-	detail := gjson.GetBytes(a.Detail, api.WaitDetail)
+	return readWaitedCall(a.Detail)
+}
+
+func readWaitedCall(details json.RawMessage) (call api.WaitedCall, ok bool) {
+	detail := gjson.GetBytes(details, api.WaitDetail)
 	return call, detail.IsObject() && json.Unmarshal([]byte(detail.Raw), &call) == nil
 }
 
@@ -60,7 +64,7 @@ func (f addresses) add(e *api.NodeExecution, a *host.ActivationView) (err error)
 // addressed tells an activation together with the address that ends its wait.
 func (r *Reading) addressed(a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
 	told, err := tellActivation(r.Graph, r.Start.Language, a, values)
-	if err != nil {
+	if _, awaited := AwaitedCall(r.Graph, a); err != nil || !awaited {
 		return told, err
 	}
 	return told, r.lib.addressesFor(r.p, r.Journal.Execution, r.Graph).add(&told, a)

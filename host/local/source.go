@@ -60,11 +60,18 @@ func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (va
 			err = fmt.Errorf("read large value %q: %w", b.Hash, cerr)
 		}
 	}()
-	if value, err = io.ReadAll(content); err != nil {
+	var read bytes.Buffer
+	if b.Size > 0 && b.Size <= maxAtOnce { // it is as large as it says, so that no room is made twice
+		read.Grow(int(b.Size) + bytes.MinRead)
+	}
+	if _, err := read.ReadFrom(content); err != nil {
 		return nil, fmt.Errorf("read large value %q: %w", b.Hash, err)
 	}
-	return value, nil
+	return read.Bytes(), nil
 }
+
+// maxAtOnce is how large a value may say it is to have room made for it before it is read.
+const maxAtOnce = 64 << 20
 
 // keepLarge stores a large value of a row, which may be that of a start.
 func (o *owner) keepLarge(ctx context.Context, start bool) func(json.RawMessage) (host.Blob, error) {

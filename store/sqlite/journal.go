@@ -371,8 +371,7 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 	}
 }
 
-func scanRow(s scanner) (r store.Row, err error) {
-	var place int64
+func scanRow(s scanner) (store.Row, error) {
 	if v, ok := s.(sqlconn.Record); ok && len(v) == 3 { // without a place on the heap for each
 		place, ok1 := v[0].(int64)
 		time, ok2 := v[1].(int64)
@@ -381,6 +380,12 @@ func scanRow(s scanner) (r store.Row, err error) {
 			return store.Row{Seq: uint64(place) & maxSeq, Time: time, Body: body}, nil
 		}
 	}
+	return scanAnyRow(s)
+}
+
+// scanAnyRow is scanRow for columns of any types.
+func scanAnyRow(s scanner) (r store.Row, err error) {
+	var place int64
 	err = s.Scan(&place, &r.Time, &r.Body)
 	r.Seq = uint64(place) & maxSeq
 	return r, err
