@@ -14,8 +14,6 @@ import (
 	"tandem/text"
 )
 
-// What channels of several media do alike.
-
 // MaxCall is how much a service sends at once at most, when nothing else is said.
 const MaxCall = 1 << 20
 

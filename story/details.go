@@ -12,7 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/node"
+	"tandem/node/printed"
 	"tandem/workflow"
 )
 
@@ -83,7 +83,7 @@ func (r *Reading) fullAnswer(ctx context.Context, all map[string]api.NodeExecuti
 		if err != nil {
 			return "", err
 		}
-		if text := node.Spoken(result); text != "" {
+		if text := printed.Spoken(result); text != "" {
 			said = append(said, text)
 		}
 	}

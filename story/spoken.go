@@ -5,7 +5,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/node"
+	"tandem/node/printed"
 	"tandem/text"
 )
 
@@ -26,7 +26,7 @@ func (r *Reading) Spoken(ctx context.Context) (string, error) {
 			return "", err
 		}
 		for _, only := range outputs { // order does not matter: there is one
-			said = node.Spoken(only)
+			said = printed.Spoken(only)
 		}
 	}
 	if len(said) > maxAnswer {
