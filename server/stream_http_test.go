@@ -374,6 +374,8 @@ func TestStream_StuckReader(t *testing.T) {
 			go func() {
 				<-givenUp // it is slower than the patience with the other
 				list, _ := messages(t, good)
+				// It was late itself, and is told so of lines, which no row has.
+				list = slices.DeleteFunc(list, func(m string) bool { return strings.Contains(m, `"node_logs_update"`) })
 				counted <- len(list)
 			}()
 			payload := `"` + strings.Repeat("y", 30_000) + `"`

@@ -20,7 +20,7 @@ const providerIMAP = "imap"
 
 type emailConfig struct {
 	Provider     string        `json:"email_provider" enum:"imap|webhook" fixed:"true" doc:"How mail is reached: imap reads a mailbox, also of Gmail and Outlook with their credentials; webhook takes mail that a service hands in." zh:"接收邮件的方式：imap 读取邮箱（Gmail 与 Outlook 亦可，使用各自的凭证）；webhook 接收邮件服务推送的邮件。"`
-	Path         string        `json:"webhook_path" fixed:"true" with:"email_provider=webhook" doc:"The path below the address of the workflow at which a service hands mail in. Two triggers of one workflow need two." zh:"工作流地址之下供邮件服务推送的路径；同一工作流的两个触发器须不同。"`
+	Path         string        `json:"webhook_path" fixed:"true" with:"email_provider=webhook" doc:"The path below the address of the workflow at which a service hands mail in. Two triggers of one workflow need two." zh:"推送路径：工作流地址之下供邮件服务推送的路径；同一工作流的两个触发器须不同。"`
 	Mailbox      string        `json:"mailbox" fixed:"true" with:"email_provider=imap" doc:"The mailbox, or folder, that is read." zh:"读取的邮箱文件夹。"`
 	Criteria     emailCriteria `json:"filter_criteria" fixed:"true" doc:"What a mail must have to start something; all that is given must fit." zh:"邮件须满足的条件，所给条件须全部满足。"`
 	Keywords     []string      `json:"subject_keywords" fixed:"true" doc:"Words of which the subject must have one, in any letter case; none: every subject fits." zh:"主题须包含其中之一（不分大小写）；为空则不限。"`

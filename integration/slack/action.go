@@ -30,7 +30,7 @@ type actionConfig struct {
 	ChannelOverride string          `json:"channel_override" with:"action_type=send_message|post_message" doc:"A channel that takes the place of channel." zh:"替代 channel 的频道。"`
 	Message         string          `json:"message" with:"action_type=send_message|post_message|update_message|send_file" doc:"The text of the message." zh:"消息文本。"`
 	MessageFormat   string          `json:"message_format" enum:"text|mrkdwn|blocks" with:"action_type=send_message|post_message|update_message" doc:"How the message is written: a plain text, Slack's own marks, or blocks." zh:"消息的写法：纯文本、Slack 标记或 blocks。"`
-	Blocks          json.RawMessage `json:"blocks" takes:"list|text" with:"action_type=send_message|post_message|update_message" doc:"Blocks as Slack defines them. The message is then what notifications show." zh:"Slack 定义的 blocks；此时 message 为通知中显示的文本。"`
+	Blocks          json.RawMessage `json:"blocks" takes:"list|text" with:"action_type=send_message|post_message|update_message" doc:"Blocks as Slack defines them. The message is then what notifications show." zh:"消息块：Slack 定义的 blocks；此时 message 为通知中显示的文本。"`
 	Attachments     json.RawMessage `json:"attachments" takes:"list" with:"action_type=send_message|post_message|update_message" doc:"Attachments as Slack defines them." zh:"Slack 定义的附件。"`
 	UserMentions    []string        `json:"user_mentions" with:"action_type=send_message|post_message" doc:"The ids of people who are mentioned before the message." zh:"在消息前提及的人员编号。"`
 	ThreadTS        string          `json:"thread_ts" with:"action_type=send_message|post_message|send_file" doc:"The message in whose thread it is posted." zh:"在哪条消息的话题中发布。"`
