@@ -10,7 +10,7 @@ import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world()
 
-const families = ["ACTION", "AI_AGENT", "CALL", "FLOW", "HUMAN_IN_THE_LOOP", "MEMORY", "TOOL", "TRIGGER"]
+const families = ["ACTION", "AI_AGENT", "CALL", "EXTERNAL_ACTION", "FLOW", "HUMAN_IN_THE_LOOP", "MEMORY", "TOOL", "TRIGGER"]
 const kindsOf = async () => (await tandem.api<{ node_kinds: NodeKind[] }>("GET", "/node-kinds")).node_kinds
 
 const idOf = (kind: NodeKind, example: number) => `${kind.subtype.toLowerCase()}_${example}`
