@@ -26,7 +26,7 @@ func TestExecute_ManyNames(t *testing.T) { // not in parallel: it counts what th
 	runtime.ReadMemStats(&before)
 	w.admin("POST", route.Prefix+"/workflows/wide/execute", body).want(t, 200)
 	runtime.ReadMemStats(&after)
-	const most = 48 // times the body; it was 66 with lists and buffers that grow as they are filled, and with copies of the body
+	const most = 58 // times the body, with room for the race detector; it was 66 to 71 with lists and buffers that grow as they are filled, and with copies of the body
 	times := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(body))
 	t.Logf("%.1f times the body of %d bytes", times, len(body))
 	if times > most {
