@@ -27,8 +27,9 @@ func newBenchAPI() *cobra.Command {
 		Short: "Measure how fast the API of this machine answers",
 		Long: `Api starts a server and asks it over HTTP, in turns with a bare server: net/http and encoding/json on a
 bare journal. For an execution of five nodes that do nothing the bare server decodes the same body and
-writes the same rows, each on disk before the next, with commits that are shared. For reads it reads the
-same rows and answers with the same bytes. It checks no token and knows no workflows.
+writes the same rows and the summary of the execution, each row on disk before the next, with commits that
+are shared. For reads it reads the same rows and answers with the same bytes. It checks no token and knows
+no workflows.
 
 Measured are executions that are waited for, webhooks that are answered with the result of such an
 execution (the bare server writes one row for each), reads of an execution and of a list with 100,000
