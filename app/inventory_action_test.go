@@ -57,6 +57,16 @@ func TestInventory_Actions(t *testing.T) {
 				"working_dir":   {with: `"script": "basename $PWD"`, one: `"."`, other: `"none"`},
 				"success_codes": {with: `"script": "exit 3"`, one: `[0]`, other: `[0, 3]`},
 			},
+			"ACTION.EDIT_FIELDS": {
+				"include":     {with: `"set": {"x": 1}`, one: `"all"`, other: `"none"`, input: rows},
+				"selected":    {with: `"include": "selected"`, one: `["items"]`, other: `["right"]`, input: rows},
+				"rename":      {one: `{"items": "a"}`, other: `{"items": "b"}`, input: rows},
+				"remove":      {one: `["items"]`, other: `["right"]`, input: rows},
+				"set":         {one: `{"x": 1}`, other: `{"x": 2}`, input: rows},
+				"expressions": {one: `{"x": "len(items)"}`, other: `{"x": "len(items) + 1"}`, input: rows},
+				"each":        {with: `"set": {"x": 1}, "items_path": "items"`, one: `true`, other: `false`, input: rows},
+				"items_path":  {with: `"set": {"x": 1}, "each": true`, one: `"items"`, other: `"right"`, input: rows},
+			},
 			"ACTION.DATA_TRANSFORMATION": also(conditionProofs("filter_conditions", `"operation": "filter", "items_path": "items"`, false), map[string]proof{
 				"operation":              {with: `"items_path": "items", "sort_config": {"field": "n"}, "group_by_fields": ["k"]`, one: `"sort"`, other: `"group_by"`, input: rows},
 				"field_mapping":          {with: `"operation": "map", "items_path": "items"`, one: `{"x": "k"}`, other: `{"x": "n"}`, input: rows},

@@ -24,6 +24,7 @@ func Kinds(d Deps) []node.Kind {
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
+		editFields(),
 		databaseOperation(d.Databases),
 		databaseQuery(d.Databases, d.Models),
 	}

@@ -3,8 +3,10 @@
 package nodetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -118,8 +120,10 @@ type Case struct {
 	Config string
 	Input  string
 	Want   map[string]string
-	Code   fault.Code
-	Part   string
+	// Exactly is the whole of the result, white space apart: nothing more may be in it, and the fields are in this order.
+	Exactly string
+	Code    fault.Code
+	Part    string
 }
 
 // Check runs cases, each as a test of its own.
@@ -140,7 +144,14 @@ func (k Kinds) Check(t *testing.T, name string, cases []Case) {
 			if !ok {
 				t.Fatalf("%#v is not an end", out)
 			}
-			CheckDone(t, d, c.Want)
+			if c.Exactly == "" {
+				CheckDone(t, d, c.Want)
+				return
+			}
+			var got, want bytes.Buffer
+			if err := errors.Join(json.Compact(&got, d["result"]), json.Compact(&want, []byte(c.Exactly))); err != nil || got.String() != want.String() {
+				t.Errorf("the result is %s, want %s: %v", &got, &want, err)
+			}
 		})
 	}
 }
