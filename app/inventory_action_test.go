@@ -31,6 +31,9 @@ func TestInventory_Actions(t *testing.T) {
 	mapping := func(inner string) string {
 		return `@"credential_id": "$MAPPED", "query": "q", "mapping": {"url": "a?q={query}", ` + inner + `}`
 	}
+	extract := func(field string) string {
+		return `@"html": "<p id='i' class='k'>a</p><b>c</b>", "fields": [{` + field + `}]`
+	}
 	writes := func(path string) string {
 		return nodeOf("ACTION.FILE_OPERATION", `{"operation": "write", "path": "$KEY/`+path+`", "content": "x"}`)
 	}
@@ -211,6 +214,20 @@ func TestInventory_Actions(t *testing.T) {
 				"statements":     {before: table, with: sql + `, "operation": "transaction"`, one: `["delete from item where name = 'a'"]`, other: `["delete from item"]`},
 				"parameters":     {before: table, with: sql + `, "operation": "execute", "statement": "delete from item where name = ?"`, one: `["a"]`, other: `["none"]`},
 				"allow_all_rows": {before: table, with: sql + `, "operation": "delete", "table": "item", "where": "{{start.outputs.which}}"`, one: `true`, other: `false`, input: `{"which": {}}`},
+			},
+			"ACTION.HTML_EXTRACTION": {
+				"html":             {with: `"fields": [{"name": "t", "selector": "p"}]`, one: `"<p>a</p>"`, other: `"<p>b</p>"`},
+				"fields":           {with: `"html": "<p>a</p><b>c</b>"`, one: `[{"name": "t", "selector": "p"}]`, other: `[{"name": "t", "selector": "b"}]`},
+				"fields.name":      {one: extract(`"name": "t", "selector": "p"`), other: extract(`"name": "u", "selector": "p"`)},
+				"fields.selector":  {one: extract(`"name": "t", "selector": "p"`), other: extract(`"name": "t", "selector": "b"`)},
+				"fields.value":     {one: extract(`"name": "t", "selector": "p", "value": "text"`), other: extract(`"name": "t", "selector": "p", "value": "html"`)},
+				"fields.attribute": {one: extract(`"name": "t", "selector": "p", "value": "attribute", "attribute": "id"`), other: extract(`"name": "t", "selector": "p", "value": "attribute", "attribute": "class"`)},
+				"fields.all":       {one: extract(`"name": "t", "selector": "p", "all": false`), other: extract(`"name": "t", "selector": "p", "all": true`)},
+			},
+			"ACTION.RSS_READ": {
+				"url":       {shown: "builtin/web.TestFeed", why: "the feed is served there"},
+				"max_items": {shown: "builtin/web.TestFeed", why: "the feed is served there"},
+				"since":     {shown: "builtin/web.TestFeed", why: "the feed is served there"},
 			},
 			"ACTION.WEB_SEARCH": {
 				"provider":             {with: find, one: `"searxng"`, other: `"brave"`},

@@ -27,6 +27,8 @@ func Kinds(d Deps) []node.Kind {
 		httpRequest(d.HTTP),
 		webhookCall(d.HTTP, d.Callbacks),
 		webSearch(d.HTTP),
+		htmlExtraction(),
+		feedRead(d.HTTP),
 		toolset.Kind(httpClient(d.HTTP)),
 	}
 }
