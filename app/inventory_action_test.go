@@ -215,6 +215,12 @@ func TestInventory_Actions(t *testing.T) {
 				"parameters":     {before: table, with: sql + `, "operation": "execute", "statement": "delete from item where name = ?"`, one: `["a"]`, other: `["none"]`},
 				"allow_all_rows": {before: table, with: sql + `, "operation": "delete", "table": "item", "where": "{{start.outputs.which}}"`, one: `true`, other: `false`, input: `{"which": {}}`},
 			},
+			"ACTION.JINJA_TEMPLATE": {
+				"template":      {one: `"{{ a }}"`, other: `"{{ b }}"`, input: `{"a": 1, "b": 2}`},
+				"variables":     {with: `"template": "{{ a }}"`, one: `{"a": 1}`, other: `{"a": 2}`},
+				"strip":         {with: `"template": " a "`, one: `true`, other: `false`},
+				"time_limit_ms": {with: `"template": "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "max_retries": 0`, one: `20`, other: `40`},
+			},
 			"ACTION.HTML_EXTRACTION": {
 				"html":             {with: `"fields": [{"name": "t", "selector": "p"}]`, one: `"<p>a</p>"`, other: `"<p>b</p>"`},
 				"fields":           {with: `"html": "<p>a</p><b>c</b>"`, one: `[{"name": "t", "selector": "p"}]`, other: `[{"name": "t", "selector": "b"}]`},

@@ -111,8 +111,11 @@ func serveChild(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func newInterpreter(ctx context.Context, language Language, dir string) (interpreter, error) {
-	if language == JavaScript {
+	switch language {
+	case JavaScript:
 		return newJavaScript()
+	case Jinja:
+		return newJinja()
 	}
 	return newPython(ctx, dir)
 }

@@ -105,7 +105,7 @@ func New(options Options) *Pool {
 	stop, cancel := context.WithCancel(context.Background())
 	return &Pool{
 		options: options, lanes: make(map[laneKey]*lane), stop: stop, cancel: cancel,
-		first: map[Language]*firstStart{Python: {}, JavaScript: {}}, version: sync.OnceValues(cacheName),
+		first: map[Language]*firstStart{Python: {}, JavaScript: {}, Jinja: {}}, version: sync.OnceValues(cacheName),
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package sandbox runs untrusted Python and JavaScript functions: conversions, code nodes, code tools, custom filters.
+// Package sandbox runs untrusted Python and JavaScript functions (conversions, code nodes, code tools, custom filters) and templates of Jinja2.
 //
 // Code runs behind two walls. The inner one is an interpreter that has nothing to reach with: CPython compiled to
-// WebAssembly, or QuickJS without its system modules. The outer one is a child process of our own binary with an empty
+// WebAssembly, QuickJS without its system modules, or a template engine without a loader. The outer one is a child process of our own binary with an empty
 // environment, no files, no network and bounded memory; [Walls] tells which of these this machine provides. A [Pool]
 // keeps children warm, gives each to one tenant only, and kills a child at its deadline. A call starts from the same
 // first state every time: nothing of one call is visible to the next.
@@ -32,6 +32,8 @@ type Language string
 const (
 	Python     Language = "python"
 	JavaScript Language = "javascript"
+	// Jinja is the language of templates: the source is a template, the fields of the input are its variables, the result is a text.
+	Jinja Language = "jinja"
 )
 
 // The bounds of a call and what holds when it names none.
@@ -125,8 +127,8 @@ func (c *Call) request() (*request, *fault.Error) {
 	switch {
 	case c.Tenant == "":
 		return nil, fault.New(fault.Internal, "a call of the sandbox names no tenant")
-	case c.Language != Python && c.Language != JavaScript:
-		return nil, fault.Newf(fault.InvalidConfig, "language %q is unknown; use %q or %q", c.Language, Python, JavaScript)
+	case c.Language != Python && c.Language != JavaScript && c.Language != Jinja:
+		return nil, fault.Newf(fault.InvalidConfig, "language %q is unknown; use %q, %q or %q", c.Language, Python, JavaScript, Jinja)
 	case q.memoryMB < imageRoomMB || q.memoryMB > MaxMemoryMB:
 		return nil, fault.Newf(fault.InvalidConfig, "memory limit %d MB is outside %d to %d", q.memoryMB, imageRoomMB, MaxMemoryMB)
 	case c.TimeLimit < 0:

@@ -25,6 +25,7 @@ func Kinds(d Deps) []node.Kind {
 		dataTransformation(),
 		dataValidation(),
 		editFields(),
+		jinjaTemplate(),
 		databaseOperation(d.Databases),
 		databaseQuery(d.Databases, d.Models),
 	}
