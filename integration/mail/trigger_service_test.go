@@ -32,7 +32,7 @@ func (b memoryBox) Locate(_ context.Context, folder string) (string, error) {
 func (b memoryBox) Since(_ context.Context, _ string, from time.Time) (news mailbox.News, _ error) {
 	letters, newest, _, _ := b.After(0, 1000)
 	for _, l := range letters {
-		if !l.Received.Truncate(time.Second).Before(from) {
+		if l.Received.After(from.Add(-24 * time.Hour)) { // some services count in days
 			news.Messages = append(news.Messages, l.ID)
 		}
 	}
