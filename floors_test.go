@@ -54,6 +54,11 @@ func floors() map[string]floor {
 		"credential": {level: 3}, // below kinds and channels, which open credentials
 
 		"credential/oauth": {level: 4},
+		"mailbox":          {level: 4}, // below the extensions that bring and read mailboxes
+
+		"mailbox/mailboxtest":                 {level: 5, suite: true},
+		"integration/google/googletest":       {level: 6, suite: true},
+		"integration/microsoft/microsofttest": {level: 6, suite: true},
 
 		"node":         {level: 4},
 		"node/printed": {level: 1}, // what a run says while it goes on

@@ -292,6 +292,11 @@ type WorkspaceRequest struct {
 	Admin WorkspaceAdmin `json:"admin,omitempty" doc:"its first user"`
 }
 
+// WorkspaceChange changes a workspace.
+type WorkspaceChange struct {
+	Name string `json:"name" minLength:"1" maxLength:"200" doc:"what people call it; its id stays"`
+}
+
 // WorkspaceAdmin is the first user of a new workspace.
 type WorkspaceAdmin struct {
 	ID    string `json:"id,omitempty" pattern:"^[A-Za-z0-9_.@-]{0,128}$" doc:"by default admin"`

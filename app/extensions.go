@@ -23,7 +23,9 @@ import (
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
+	"tandem/integration/google"
 	"tandem/integration/mail"
+	"tandem/integration/microsoft"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
@@ -49,6 +51,8 @@ func vendors() []plug.Maker {
 		teams.Extension,
 
 		github.Extension,
+		google.Extension,
+		microsoft.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

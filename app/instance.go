@@ -172,7 +172,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		i.tools.Close()
 		return nil, closing(err, db)
 	}
-	i.limits = limits.New(limits.Options{Stores: i.stores, AuditDays: o.AuditDays, Removed: o.Removed, Log: i.log, Gone: func(workspace string, ids []string) {
+	i.limits = limits.New(limits.Options{Stores: i.stores, Deleted: files.New(filepath.Join(o.Dir, "files")).Remove, AuditDays: o.AuditDays, Removed: o.Removed, Log: i.log, Gone: func(workspace string, ids []string) {
 		for _, id := range ids {
 			i.hub.Changing(host.Ref{Workspace: workspace, Execution: id})()
 		}

@@ -2,12 +2,17 @@ package app
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMailHook hands mail in as services do that receive it: each starts one execution, with its attachments stored, and nobody else starts any.
@@ -91,10 +96,46 @@ func TestMailHook(t *testing.T) {
 	}
 	got := x.payloads(t, "post")
 	same(t, len(got), 5)
+	hookedByMailgun(t, secret, func(v url.Values) answer { return send("application/x-www-form-urlencoded", v.Encode(), nil) }, mail)
+	same(t, x.executionsOf(t, "post"), 7)
 	for n, p := range got {
 		if p.Get("subject").Str != "Invoice "+string(rune('1'+n)) || p.Get("sender").Str != "ann@example.com" || strings.TrimSpace(p.Get("body_text").Str) != "Grüße" || p.Get("sender_verified").Bool() ||
 			p.Get("attachments.0.name").Str != "a.txt" || p.Get("attachments.0.blob").Str == "" || strings.Contains(p.Raw, secret) {
 			t.Errorf("delivery %d brings %s", n, p.Raw)
 		}
+	}
+}
+
+// hookedByMailgun hands mail in with the signature of Mailgun in the place of the secret. It is good for one mail and some minutes.
+func hookedByMailgun(t *testing.T, secret string, send func(url.Values) answer, mail func(id, subject string) string) {
+	t.Helper()
+	signed := func(key, token string, at time.Time, id string) url.Values {
+		stamp := strconv.FormatInt(at.Unix(), 10)
+		mac := hmac.New(sha256.New, []byte(key))
+		mac.Write([]byte(stamp + token))
+		return url.Values{"recipient": {"box@example.com"}, "timestamp": {stamp}, "token": {token}, "signature": {hex.EncodeToString(mac.Sum(nil))}, "body-mime": {mail(id, "Invoice "+id)}}
+	}
+	says(t, send(signed(secret, "token-1", time.Now(), "g1")), http.StatusAccepted)
+	says(t, send(signed(secret, "token-1", time.Now(), "g1")), http.StatusAccepted) // sent again, with the same token or another
+	says(t, send(signed(secret, "token-2", time.Now().Add(-14*time.Minute), "g1")), http.StatusAccepted)
+	says(t, send(signed(secret, "token-3", time.Now(), "g2")), http.StatusAccepted)
+	changed := signed(secret, "token-9", time.Now(), "g9")
+	changed.Set("token", "token-8")
+	unsigned := signed(secret, "token-9", time.Now(), "g9")
+	unsigned.Del("signature")
+	for name, wrong := range map[string]url.Values{ // order does not matter: none starts anything
+		"another key": signed("other", "token-9", time.Now(), "g9"), "another token": changed, "no signature": unsigned, "too old": signed(secret, "token-9", time.Now().Add(-16*time.Minute), "g9"),
+		"too new": signed(secret, "token-9", time.Now().Add(16*time.Minute), "g9"), "no token": signed(secret, "", time.Now(), "g9"),
+	} {
+		if got := send(wrong); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	// A recorded proof is not good for another mail.
+	recorded := signed(secret, "token-4", time.Now(), "g1")
+	says(t, send(recorded), http.StatusAccepted)
+	recorded.Set("body-mime", mail("g9", "Invoice g9"))
+	if got := send(recorded); got.status != http.StatusUnauthorized {
+		t.Errorf("a recorded proof: %d %s", got.status, got.body)
 	}
 }

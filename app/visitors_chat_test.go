@@ -54,6 +54,11 @@ func TestVisitors_Chat(t *testing.T) {
 	refused(t, v.says(t, at, "m1", strings.Repeat("é", 21)), http.StatusUnprocessableEntity, "invalid_input")
 	refused(t, v.says(t, at, "", "hello"), http.StatusUnprocessableEntity, "invalid_input")
 	refused(t, v.ask(t, http.MethodPost, at+"?do=send", "text/plain", strings.NewReader(`{"id":"x","text":"y"}`)), http.StatusUnprocessableEntity, "invalid_input")
+	// A field that a message does not have is refused, and nothing starts.
+	for _, odd := range []string{`{"id":"m1","text":"hello","user_id":"ann"}`, `{"id":"m1","text":"hello","text":"bye"}`, `{"id":"m1","text":"hello"} {}`} {
+		refused(t, v.ask(t, http.MethodPost, at+"?do=send", "application/json", strings.NewReader(odd)), http.StatusUnprocessableEntity, "invalid_input")
+	}
+	same(t, x.executionsOf(t, "talk"), 0)
 	first := v.says(t, at, "m1", "hello")
 	says(t, first, http.StatusAccepted)
 	execution := gjson.GetBytes(first.body, "execution").Str
@@ -80,6 +85,9 @@ func TestVisitors_Chat(t *testing.T) {
 	same(t, len(other.turns(t, at)), 0)
 	if a := v.post(t, at+"?do=answer&id="+id, url.Values{id + "-q0": {""}}); a.status != http.StatusUnprocessableEntity || !strings.Contains(string(a.body), "Please check the following") {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+	if f := refused(t, v.post(t, at+"?do=answer&id="+id, url.Values{"text": {"red"}, "approver": {"boss"}}), http.StatusUnprocessableEntity, "invalid_input"); !strings.Contains(f.Detail, "approver") {
+		t.Errorf("what the question does not have is refused with %q", f.Detail)
 	}
 	says(t, v.post(t, at+"?do=answer&id="+id, url.Values{"text": {"red & blue"}}), http.StatusOK)
 	refused(t, v.post(t, at+"?do=answer&id="+id, url.Values{"text": {"green"}}), http.StatusConflict, "conflict")

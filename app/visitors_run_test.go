@@ -27,6 +27,9 @@ func TestVisitors_Run(t *testing.T) {
 	says(t, v.get(t, "/run/run_me"), http.StatusOK, "Run me", "For those who pay.", "Amount", "Start")
 	says(t, v.send(t, "/run/run_me", url.Values{"q1": {"kept <b>"}}), http.StatusUnprocessableEntity, "Amount: ", `value="kept &lt;b&gt;"`)
 	same(t, x.executionsOf(t, "run_me"), 0)
+	// What the page does not have is refused by its name, and what was filled in is kept.
+	says(t, v.send(t, "/run/run_me", url.Values{"q0": {"12.5"}, "amount": {"1"}, "q9": {"x"}}), http.StatusUnprocessableEntity, "amount, q9", `value="12.5"`)
+	same(t, x.executionsOf(t, "run_me"), 0)
 	values := url.Values{"form_id": {v.ticket(t, "/run/run_me")}, "q0": {"12.5"}}
 	first := v.post(t, "/run/run_me", values)
 	says(t, first, http.StatusOK, "SUCCESS", "amount: 12.5")

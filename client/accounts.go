@@ -193,6 +193,16 @@ func (c *Client) CreateWorkspace(ctx context.Context, r api.WorkspaceRequest) (a
 	return send[api.NewWorkspace](ctx, c, http.MethodPost, to("/workspaces"), r)
 }
 
+// RenameWorkspace gives a workspace another name.
+func (c *Client) RenameWorkspace(ctx context.Context, id, name string) (api.Workspace, error) {
+	return send[api.Workspace](ctx, c, http.MethodPatch, to("/workspaces/%s", id), api.WorkspaceChange{Name: name})
+}
+
+// DeleteWorkspace deletes a workspace that holds nothing any more.
+func (c *Client) DeleteWorkspace(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/workspaces/%s", id))
+}
+
 // CreateWorkspaceToken makes a token of the admin of a workspace, on the machine of the data directory.
 func (c *Client) CreateWorkspaceToken(ctx context.Context, id string, r api.WorkspaceTokenRequest) (api.NewWorkspace, error) {
 	return send[api.NewWorkspace](ctx, c, http.MethodPost, to("/workspaces/%s/tokens", id), r)

@@ -40,10 +40,11 @@ func PrintTriggers(w *tabwriter.Writer, list api.Triggers) {
 
 // PrintNextRuns lists the next times of schedules.
 func PrintNextRuns(w *tabwriter.Writer, list api.Triggers) {
-	table.Row(w, "WORKFLOW", "NODE", "TIMEZONE", "NEXT")
+	table.Row(w, "WORKFLOW", "NODE", "NEXT", "TIMEZONE", "HERE")
 	for _, t := range list.Triggers {
+		zone := cmp.Or(t.Timezone, "UTC")
 		for _, at := range t.NextRuns {
-			table.Row(w, t.WorkflowID, t.NodeID, cmp.Or(t.Timezone, "UTC"), table.Time(at))
+			table.Row(w, t.WorkflowID, t.NodeID, table.TimeIn(at, zone), zone, table.Time(at))
 		}
 	}
 }

@@ -60,6 +60,17 @@ func New(dir string) *Store {
 	return &Store{dir: dir, swept: map[string]time.Time{}, naming: map[string]*sync.Mutex{}, partials: map[string]chan struct{}{}}
 }
 
+// Remove removes all files of a workspace that is not there any more. It is no error if there are none.
+func (s *Store) Remove(workspace string) error {
+	if err := identity.CheckWorkspace(workspace); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, workspace)); err != nil {
+		return problem(".", err)
+	}
+	return nil
+}
+
 // Dir is the files of one workspace, or a part of them. The caller closes it.
 type Dir struct {
 	store *Store

@@ -32,8 +32,9 @@ func CheckWorkspace(id string) error {
 type Workspace struct {
 	ID   string
 	Name string
-	// Created is in Unix milliseconds.
+	// Created is in Unix milliseconds, and so is Deleted; zero: it is there. Of a deleted one nothing is left but its id and its audit log.
 	Created int64
+	Deleted int64
 }
 
 // User is a person or a program in one workspace.

@@ -22,6 +22,8 @@ type Options struct {
 	Removed func(what string, n int64)
 	// Gone is told which executions are not there any more, for those who keep something of them at hand. May be nil.
 	Gone func(workspace string, ids []string)
+	// Deleted is told of each workspace that was deleted, with every pass, for those who keep something of it outside of the store. May be nil.
+	Deleted func(workspace string) error
 	// AuditDays is how many days the audit log of a workspace is kept that says nothing about it; zero: for ever.
 	AuditDays int
 	// Now is the clock; nil means the real one.

@@ -50,6 +50,9 @@ func (s *Service) Tidy(ctx context.Context, now time.Time, idle time.Duration, s
 	ids := map[string]bool{}
 	for _, w := range all {
 		ids[w.ID] = true
+		if err := s.clear(ctx, now, w, &out); err != nil {
+			return out, err
+		}
 	}
 	s.mu.Lock()
 	for id := range s.workspaces { // order does not matter: they are sorted
@@ -156,6 +159,21 @@ func (s *Service) retain(ctx context.Context, now time.Time, p identity.Principa
 		orphans = now.AddDate(0, 0, -int(keep.BlobDays))
 	}
 	n, size, err := s.o.Stores.Upkeep.SweepBlobs(ctx, p, orphans, now.Add(-youngBlob))
+	out.Blobs, out.BlobBytes = out.Blobs+int64(n), out.BlobBytes+size
+	return err
+}
+
+// clear removes what a deleted workspace has left outside of the database. The rest of it went with its deletion.
+func (s *Service) clear(ctx context.Context, now time.Time, w identity.Workspace, out *api.TidyReport) error {
+	if w.Deleted == 0 {
+		return nil
+	}
+	if s.o.Deleted != nil {
+		if err := s.o.Deleted(w.ID); err != nil {
+			return err
+		}
+	}
+	n, size, err := s.o.Stores.Upkeep.SweepBlobs(ctx, identity.System(w.ID), now.Add(-youngBlob), now.Add(-youngBlob))
 	out.Blobs, out.BlobBytes = out.Blobs+int64(n), out.BlobBytes+size
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/llm"
+	"tandem/mailbox"
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/trigger"
@@ -22,6 +23,7 @@ type Set struct {
 	Providers    map[string]Provider
 	Credentials  credential.Types
 	ObjectStores map[string]objectstore.Store
+	Mailboxes    map[string]mailbox.Service
 	Sources      []trigger.Source
 }
 
@@ -48,7 +50,7 @@ func (s *Set) AboutProviders() []llm.About {
 
 // Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the extensions.
 func Gather(list ...Extension) (*Set, error) {
-	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}}, brought: map[string]string{}}
+	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}, Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}}
 	var types []credential.Type
 	for _, e := range list {
 		if e.Name == "" {
@@ -60,6 +62,13 @@ func Gather(list ...Extension) (*Set, error) {
 		types = append(types, e.Credentials...)
 	}
 	g.set.Credentials = credential.NewTypes(types...)
+	for _, e := range list {
+		if e.SourcesOf != nil {
+			if err := g.sources(e.Name, e.SourcesOf(g.set)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for _, e := range list {
 		kinds := e.Kinds
 		if e.KindsOf != nil {
@@ -142,15 +151,29 @@ func (g *gathering) parts(e Extension) error {
 		}
 		g.set.ObjectStores[s.Target] = s.Store
 	}
-	for _, s := range e.Sources {
-		if s == nil {
-			return fault.Newf(fault.Invalid, "a source of the extension %q is nil", e.Name)
+	for _, m := range e.Mailboxes {
+		if err := g.take("mailbox", m.Name, e.Name); err != nil {
+			return err
 		}
-		if err := g.take("source of the trigger", s.Kind(), e.Name); err != nil {
+		if m.Open == nil {
+			return missing("mailbox", m.Name, "Open")
+		}
+		g.set.Mailboxes[m.Name] = m
+	}
+	return g.sources(e.Name, e.Sources)
+}
+
+// sources takes sources of triggers.
+func (g *gathering) sources(from string, sources []trigger.Source) error {
+	for _, s := range sources {
+		if s == nil {
+			return fault.Newf(fault.Invalid, "a source of the extension %q is nil", from)
+		}
+		if err := g.take("source of the trigger", s.Kind(), from); err != nil {
 			return err
 		}
 	}
-	g.set.Sources = append(g.set.Sources, e.Sources...)
+	g.set.Sources = append(g.set.Sources, sources...)
 	return nil
 }
 

@@ -1,9 +1,9 @@
 // Package plug is how a program brings parts of its own to Tandem, and how all built-in vendors bring theirs: an [Extension] says what a package
 // adds, [Deps] is what it may use for that, and [Gather] puts the extensions of a program together.
 //
-// There are six things that an extension can bring, and each has a seam of its own on a lower floor: kinds of nodes ([node.Kind]), channels to
+// There are seven things that an extension can bring, and each has a seam of its own on a lower floor: kinds of nodes ([node.Kind]), channels to
 // people ([human.Channel]), providers of models ([llm.Provider]), types of credentials ([credential.Type]), object stores
-// ([objectstore.Store]) and sources of triggers ([trigger.Source]). The package decides nothing about them; it only sees to it that every name stands for one thing.
+// ([objectstore.Store]), mailboxes ([mailbox.Service]) and sources of triggers ([trigger.Source]). The package decides nothing about them; it only sees to it that every name stands for one thing.
 //
 // No extension opens credentials by itself. Each seam hands them over where they are needed and for as long as they are: a call of a node, the
 // account of a channel, the settings of a provider.
@@ -20,6 +20,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/mailbox"
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
@@ -43,8 +44,12 @@ type Extension struct {
 	Credentials []credential.Type
 	// ObjectStores are services that files can be put into.
 	ObjectStores []ObjectStore
+	// Mailboxes are services whose mailboxes are read by their own API. The name of each is an email_provider.
+	Mailboxes []mailbox.Service
 	// Sources start executions by themselves, each for one kind of trigger. The kind itself is among Kinds, of this extension or another.
 	Sources []trigger.Source
+	// SourcesOf makes sources that depend on what all extensions bring together, as KindsOf makes kinds. May be nil.
+	SourcesOf func(all *Set) []trigger.Source
 }
 
 // Provider is a service that models are reached through. Profiles name it.

@@ -248,6 +248,8 @@ func auditCases() map[string]auditCase {
 
 		"POST /users":             {prepare: fixed("/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`), action: "user.create"},
 		"POST /workspaces":        {prepare: fixed("/workspaces", `{"id":"made{n}","admin":{"id":"ann"}}`), action: "workspace.create"},
+		"PATCH /workspaces/{id}":  {prepare: after("POST", "/workspaces", `{"id":"made{n}"}`, "/workspaces/made{n}", `{"name":"Other"}`), action: "workspace.update"},
+		"DELETE /workspaces/{id}": {prepare: after("POST", "/workspaces", `{"id":"made{n}"}`, "/workspaces/made{n}", ""), action: "workspace.delete"},
 		"PATCH /users/me":         {prepare: fixed("/users/me", `{"language":"zh"}`), action: "user.update"},
 		"PUT /users/{id}":         {prepare: after("POST", "/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`, "/users/u{n}", `{"name":"V","roles":["editor"]}`), action: "user.update"},
 		"DELETE /users/{id}":      {prepare: after("POST", "/users", `{"id":"u{n}","name":"U","roles":["viewer"]}`, "/users/u{n}", ""), action: "user.delete"},

@@ -76,6 +76,51 @@ func TestWorkspaces_Token(t *testing.T) {
 	w.call(w.other, "POST", route.Prefix+"/workspaces/a/tokens", `{}`).problem(t, 403, fault.Forbidden)
 }
 
+// A workspace is renamed by its admins and by those of the first, and deleted by the latter once it holds nothing; nobody gets in afterwards.
+func TestWorkspaces_RenameAndDelete(t *testing.T) {
+	t.Parallel()
+	w, _ := auditWorld(t)
+	const path = route.Prefix + "/workspaces"
+	made := read[api.NewWorkspace](t, w.admin("POST", path, `{"id":"sales","admin":{"id":"ann"}}`).want(t, 201))
+	if got := read[api.Workspace](t, w.call(made.Secret, "PATCH", path+"/sales", `{"name":" Ours "}`).want(t, 200)); got.Name != "Ours" || got.ID != "sales" {
+		t.Errorf("%+v", got)
+	}
+	w.admin("PATCH", path+"/sales", `{"name":"Theirs"}`).want(t, 200)
+	if e := w.log()[0]; e.Action != "workspace.update" || e.ObjectID != "sales" {
+		t.Errorf("the log says %+v", e)
+	}
+	for _, id := range []string{"a", "b", "nowhere"} { // nobody else's, and no telling which there are
+		w.call(made.Secret, "PATCH", path+"/"+id, `{"name":"x"}`).problem(t, 404, fault.NotFound)
+		w.call(made.Secret, "DELETE", path+"/"+id, "").problem(t, 404, fault.NotFound)
+	}
+	w.call(made.Secret, "DELETE", path+"/sales", "").problem(t, 403, fault.Forbidden)
+	w.call(w.tokens[identity.Editor], "PATCH", path+"/a", `{"name":"x"}`).problem(t, 403, fault.Forbidden)
+	for _, body := range []string{`{}`, `{"name":""}`, `{"name":"  "}`, `{"name":"x","id":"y"}`, `{"name":"` + strings.Repeat("n", 201) + `"}`} {
+		w.admin("PATCH", path+"/sales", body).problem(t, 422, fault.InvalidInput)
+	}
+
+	w.admin("DELETE", path+"/a", "").problem(t, 409, fault.Conflict) // the first one
+	w.call(made.Secret, "POST", route.Prefix+"/credentials", `{"name":"c","type":"slack_bot","data":{"token":"t"}}`).want(t, 201)
+	if p := w.admin("DELETE", path+"/sales", "").problem(t, 409, fault.Conflict); !strings.Contains(p.Detail, "1 credentials") {
+		t.Errorf("it is refused with %q", p.Detail)
+	}
+	w.call(made.Secret, "GET", route.Prefix+"/users/me", "").want(t, 200)
+	w.call(made.Secret, "DELETE", route.Prefix+"/credentials/c", "").want(t, 204)
+	w.admin("DELETE", path+"/sales", "").want(t, 204)
+	w.call(made.Secret, "GET", route.Prefix+"/users/me", "").problem(t, 401, fault.Unauthorized)
+	w.admin("DELETE", path+"/sales", "").problem(t, 404, fault.NotFound)
+	w.admin("POST", path, `{"id":"sales"}`).problem(t, 409, fault.Conflict)
+	for _, one := range read[api.Workspaces](t, w.admin("GET", path, "").want(t, 200)).Workspaces {
+		if one.ID == "sales" {
+			t.Error("it is listed")
+		}
+	}
+	// Its log is the record of what was done in it.
+	if list, err := w.stores.Audit.List(t.Context(), identity.System("sales"), store.AuditQuery{Limit: 10}); err != nil || len(list) == 0 {
+		t.Errorf("its log has %d entries, %v", len(list), err)
+	}
+}
+
 // The numbers of a tenant are its own.
 func TestWorkspaces_Metrics(t *testing.T) {
 	t.Parallel()

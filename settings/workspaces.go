@@ -28,6 +28,14 @@ type (
 		ID   string `path:"id" maxLength:"63"`
 		Body api.WorkspaceTokenRequest
 	}
+	workspaceRename struct {
+		ID   string `path:"id" maxLength:"63"`
+		Body api.WorkspaceChange
+	}
+	workspaceDelete struct {
+		ID string `path:"id" maxLength:"63"`
+	}
+	renamedOutput    struct{ Body api.Workspace }
 	workspaceOutput  struct{ Body api.NewWorkspace }
 	workspacesOutput struct{ Body api.Workspaces }
 )
@@ -47,7 +55,62 @@ func (s *settings) workspaces() {
 	issued.Description = "The way back in when every token of a workspace is lost. It is taken from the machine of the data directory alone, and entered in the audit log of that workspace."
 	route.Handle(s.Router, listed, route.Admins(), s.listWorkspaces)
 	route.Handle(s.Router, created, route.Admins(), s.createWorkspace)
+	renamed := op(http.MethodPatch, "/workspaces/{id}", "rename-workspace", "Give a workspace another name")
+	renamed.Description = "For the admins of the first workspace, and for those of the workspace itself. Its id stays."
+	deleted := op(http.MethodDelete, "/workspaces/{id}", "delete-workspace", "Delete a workspace that holds nothing any more")
+	deleted.Description = "For the admins of the first workspace. It is refused while the workspace has workflows, agents, executions, credentials, tool servers or memories, or is the first one. " +
+		"Its users, tokens and settings go with it; its audit log stays, and its id is never given again."
+	deleted.DefaultStatus = http.StatusNoContent
 	route.Handle(s.Router, issued, route.Admins(), s.createWorkspaceToken)
+	route.Handle(s.Router, renamed, route.Admins(), s.renameWorkspace)
+	route.Handle(s.Router, deleted, route.Admins(), s.deleteWorkspace)
+}
+
+// noWorkspace is what whoever does not look after the installation is told of other workspaces, whether they are there or not.
+func noWorkspace() error {
+	return fault.New(fault.NotFound, "there is no such workspace, or it is not yours to change")
+}
+
+// renameWorkspace gives a workspace another name. Whoever does not look after the installation knows of no workspace but their own.
+func (s *settings) renameWorkspace(ctx context.Context, p identity.Principal, in *workspaceRename) (*renamedOutput, error) {
+	if in.ID != p.Workspace && !s.looksAfter(p) {
+		return nil, noWorkspace()
+	}
+	w, err := s.o.Stores.Workspaces.Get(ctx, identity.System(""), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(in.Body.Name)
+	if name == "" {
+		return nil, api.WrongField("name", "a workspace has a name of at most %d characters", maxUserName)
+	}
+	ctx = route.Audited(ctx, "workspace.update", w.ID, map[string]any{"name": w.Name}, map[string]any{"name": name})
+	if err := s.o.Stores.Workspaces.Rename(ctx, identity.System(""), w.ID, name); err != nil {
+		return nil, err
+	}
+	w.Name = name
+	return &renamedOutput{tellWorkspace(w)}, nil
+}
+
+// deleteWorkspace deletes a workspace that holds nothing any more.
+func (s *settings) deleteWorkspace(ctx context.Context, p identity.Principal, in *workspaceDelete) (*struct{}, error) {
+	if in.ID != p.Workspace && !s.looksAfter(p) {
+		return nil, noWorkspace()
+	}
+	if !s.looksAfter(p) {
+		return nil, fault.Newf(fault.Forbidden, "workspaces are deleted by the admins of the first workspace of the installation")
+	}
+	if in.ID == s.o.Workspace {
+		return nil, fault.Newf(fault.Conflict, "workspace %q is the first one, whose admins look after the installation; it stays", in.ID)
+	}
+	w, err := s.o.Stores.Workspaces.Get(ctx, identity.System(""), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	ctx = route.Audited(ctx, "workspace.delete", w.ID, map[string]any{"name": w.Name}, nil)
+	return nil, s.o.Stores.Workspaces.Delete(ctx, identity.System(""), w.ID, s.NowMS())
 }
 
 // looksAfter says whether somebody looks after the whole installation.
@@ -63,9 +126,11 @@ func (s *settings) listWorkspaces(ctx context.Context, p identity.Principal, _ *
 	if err != nil {
 		return nil, err
 	}
-	out := &workspacesOutput{api.Workspaces{Workspaces: make([]api.Workspace, len(list))}}
-	for i, w := range list {
-		out.Body.Workspaces[i] = tellWorkspace(w)
+	out := &workspacesOutput{api.Workspaces{Workspaces: []api.Workspace{}}}
+	for _, w := range list {
+		if w.Deleted == 0 {
+			out.Body.Workspaces = append(out.Body.Workspaces, tellWorkspace(w))
+		}
 	}
 	return out, nil
 }
@@ -106,7 +171,7 @@ func (s *settings) createWorkspace(ctx context.Context, p identity.Principal, in
 	defer s.accounts.Unlock()
 	audited := route.Audited(ctx, "workspace.create", w.ID, nil, map[string]any{"name": w.Name, "admin": u.ID})
 	if err := s.o.Stores.Workspaces.Create(audited, identity.System(""), w); err != nil {
-		return nil, route.ConflictOf(err, "there is already a workspace %q; if it was not finished, tandem admin token --workspace makes a token of its admin", w.ID)
+		return nil, route.ConflictOf(err, "there is already a workspace %q, or was one; if it was not finished, tandem admin token --workspace makes a token of its admin", w.ID)
 	}
 	if err := s.o.Stores.Users.Create(within(ctx, p, w.ID, "user.create", u.ID, auditedUser(u)), identity.System(w.ID), u); err != nil {
 		return nil, err

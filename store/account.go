@@ -10,8 +10,13 @@ import (
 type Workspaces interface {
 	Create(ctx context.Context, p identity.Principal, w identity.Workspace) error
 	Get(ctx context.Context, p identity.Principal, id string) (identity.Workspace, error)
-	// List returns those that the principal may see, in order of id.
+	// List returns those that the principal may see, in order of id. Tandem itself is told of deleted ones, too.
 	List(ctx context.Context, p identity.Principal) ([]identity.Workspace, error)
+	// Rename gives one another name. Only Tandem itself may, as for Delete.
+	Rename(ctx context.Context, p identity.Principal, id, name string) error
+	// Delete removes a workspace that holds nothing any more, with its users, tokens and settings. [ErrConflict] says what it still holds: workflows,
+	// executions, credentials, tool servers or memories. Its audit log stays, and its id is never given again.
+	Delete(ctx context.Context, p identity.Principal, id string, now int64) error
 }
 
 // Users keeps the users of a workspace.

@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/human/sheet"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 	"tandem/trigger"
@@ -266,9 +267,13 @@ func (h *Pages) takeMessage(w http.ResponseWriter, r *http.Request, v *visit) er
 	if err != nil {
 		return err
 	}
-	var sent struct{ ID, Text string }
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || json.Unmarshal(body, &sent) != nil || sent.ID == "" || len(sent.ID) > maxMessageID {
-		return fault.New(fault.InvalidInput, "the message cannot be read; it is sent as JSON with an id and a text")
+	var sent struct {
+		ID   string `json:"id"`
+		Text string `json:"text"`
+	}
+	clean, err := payload.Normalize(body, payload.Door())
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || err != nil || payload.ReadKnown(clean, &sent) != nil || sent.ID == "" || len(sent.ID) > maxMessageID {
+		return fault.New(fault.InvalidInput, "the message cannot be read; it is sent as JSON with an id and a text, and nothing else")
 	}
 	said := strings.TrimSpace(sent.Text)
 	switch n := utf8.RuneCountInString(said); {
@@ -296,11 +301,11 @@ func (h *Pages) takeMessage(w http.ResponseWriter, r *http.Request, v *visit) er
 		v.Refuse(ctx, err)
 		return err
 	}
-	payload, err := h.payloadOf(v, map[string]any{"message": said, "conversation_id": v.conversation(), "messages": messagesOf(earlier, v.Page.Earlier)})
+	brought, err := h.payloadOf(v, map[string]any{"message": said, "conversation_id": v.conversation(), "messages": messagesOf(earlier, v.Page.Earlier)})
 	if err != nil {
 		return err
 	}
-	ending, err := h.o.Executions.Deliver(ctx, v.Entrance, trigger.Event{Key: key, Conversation: v.conversation(), Payload: payload}, trigger.ReplyAtOnce, 0)
+	ending, err := h.o.Executions.Deliver(ctx, v.Entrance, trigger.Event{Key: key, Conversation: v.conversation(), Payload: brought}, trigger.ReplyAtOnce, 0)
 	if err != nil {
 		return err
 	}

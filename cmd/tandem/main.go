@@ -78,13 +78,14 @@ Files:
 A server, and what is kept in its data directory:
   tandem serve                  serve the API
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
+  tandem triggers list          see what starts deployed workflows: next, history, replay
   tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, delete, ...
   tandem inbox                  see the questions that wait for you, and answer them; also: tandem approve ID, tandem reject ID
   tandem agent run "GOAL"       give an agent a goal; also: keep agents with set, list, show, remove, tasks
   tandem chat AGENT             talk with an agent
   tandem me                     see who you are, and whether agents may act without asking you
   tandem users list             keep users: add, invite, role, disable, enable, remove
-  tandem workspaces list        keep the workspaces of the installation: add
+  tandem workspaces list        keep the workspaces of the installation: add, rename, delete
   tandem tokens list            keep API tokens: create, revoke
   tandem audit list             read who did what, when, from where; also: tandem audit export
   tandem limits                 see what a workspace may use and how long it keeps things: set, tidy
@@ -92,6 +93,7 @@ A server, and what is kept in its data directory:
   tandem export EXECUTION       write an execution down; with --fixture, so that it can be tested
   tandem freeze EXECUTION       make a workflow of a task that an agent has done
   tandem test order.tandem.json play recorded runs again, without a network, and say what is different
+  tandem credentials list       keep keys and passwords, sealed: set, test, uses, authorize, rename, delete
   tandem profiles list          keep profiles of language models: set, test, get, delete
   tandem budgets list           see what models may spend, and raise it
   tandem memories list          see what memory nodes remember, and make them forget
@@ -101,7 +103,8 @@ A server, and what is kept in its data directory:
   tandem recover                say what a data directory has lost, and go on without it
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows", "executions", "inbox", "agent", "chat", "me", "users", "tokens", "audit", "limits", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "executions", "triggers", "inbox", "agent", "chat", "me", "users", "workspaces", "tokens", "audit", "limits", "credentials",
+"contact-channels", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,

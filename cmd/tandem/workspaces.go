@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -9,18 +10,19 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/console"
+	"tandem/console/table"
 )
 
 func newWorkspaces() *cobra.Command {
 	var at connectFlags
 	cmd := &cobra.Command{
-		Use: "workspaces", Aliases: []string{"workspace"}, Short: "Keep the workspaces of the installation: list, add",
+		Use: "workspaces", Aliases: []string{"workspace"}, Short: "Keep the workspaces of the installation: list, add, rename, delete",
 		Long: `A workspace is a tenant: its users, workflows, executions, files and secrets are its own, and no other workspace sees
 them. An installation begins with one, called default. The admins of that one make others.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newWorkspacesList(&at), newWorkspacesAdd(&at))
+	cmd.AddCommand(newWorkspacesList(&at), newWorkspacesAdd(&at), newWorkspacesRename(&at), newWorkspacesDelete(&at))
 	return cmd
 }
 
@@ -66,4 +68,39 @@ func newWorkspacesAdd(at *connectFlags) *cobra.Command {
 	cmd.Flags().StringVar(&r.Admin.Name, "admin-name", "", "their name; by default the id")
 	cmd.Flags().StringVar(&r.Admin.Email, "email", "", "their mail address")
 	return cmd
+}
+
+func newWorkspacesRename(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename ID NAME", Short: "Give a workspace another name; its id stays", Example: "  tandem workspaces rename sales \"Sales and marketing\"",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				w, err := c.RenameWorkspace(ctx, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "workspace %s is called %s\n", w.ID, table.OneLine(w.Name))
+				return err
+			})
+		},
+	}
+}
+
+func newWorkspacesDelete(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID", Short: "Delete a workspace that holds nothing any more",
+		Long: `Delete a workspace that has no workflows, agents, executions, credentials, tool servers or memories any more. Its users,
+tokens and settings go with it. Its audit log stays, and its id is never given again.`,
+		Args: one("id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				if err := c.DeleteWorkspace(ctx, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "workspace %s is deleted\n", args[0])
+				return err
+			})
+		},
+	}
 }

@@ -61,7 +61,16 @@ func Time(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05")
+	return time.UnixMilli(ms).Local().Format(time.DateTime)
+}
+
+// TimeIn is [Time] as clocks show it in a time zone; empty if this machine does not know the zone.
+func TimeIn(ms int64, zone string) string {
+	place, err := time.LoadLocation(zone)
+	if ms == 0 || err != nil {
+		return ""
+	}
+	return time.UnixMilli(ms).In(place).Format(time.DateTime)
 }
 
 // Milliseconds is a duration of the API as people say it.

@@ -16,7 +16,7 @@ const (
 )
 
 // credentialTypes are those of mail servers, and the accounts of vendors that log in to theirs with tokens.
-func credentialTypes(n Network) []credential.Type {
+func credentialTypes(n Network, services mailServices) []credential.Type {
 	smtp := credential.Type{Name: typeSMTP, Label: text.Beside("Outgoing mail (SMTP)", "发信服务器（SMTP）"),
 		Fields: append(serverFields(securityStartTLS, "smtp", "smtps"), credential.Username(), credential.Password()),
 		// Relays inside a network take mail without a login.
@@ -42,7 +42,7 @@ func credentialTypes(n Network) []credential.Type {
 			Scopes: []string{"https://outlook.office.com/SMTP.Send", "https://outlook.office.com/IMAP.AccessAsUser.All", "offline_access"},
 		}),
 	}
-	types[2].Check, types[3].Check = n.checkIMAP, n.checkIMAP
+	types[2].Check, types[3].Check = services.check(n.checkIMAP), services.check(n.checkIMAP)
 	return types
 }
 

@@ -1,6 +1,8 @@
 package mail
 
 import (
+	"maps"
+
 	"tandem/builtin/ask"
 	"tandem/human"
 	"tandem/node"
@@ -11,12 +13,16 @@ import (
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
 	o := Options{Dial: d.HTTP.DialContext, Log: d.Log}
+	services := mailServices{} // known once all extensions are
 	return plug.Extension{
 		Name:        "mail",
 		Kinds:       []node.Kind{triggerEmail()},
 		Channels:    []human.Channel{Channel(o)},
-		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}),
-		Sources:     []trigger.Source{newEmailSource(o)},
+		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}, services),
+		SourcesOf: func(all *plug.Set) []trigger.Source {
+			maps.Copy(services, all.Mailboxes)
+			return []trigger.Source{newEmailSource(o, services)}
+		},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			with := ask.Deps{Users: d.Users, Channels: all.Channels}
 			return []node.Kind{gmailInteraction(with), outlookInteraction(with)}

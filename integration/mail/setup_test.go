@@ -225,8 +225,8 @@ func (s *tokenServer) Next(response []byte) ([]byte, bool, error) {
 	return nil, true, s.login(user)
 }
 
-// mailbox is an IMAP server with one user.
-type mailbox struct {
+// imapBox is an IMAP server with one user.
+type imapBox struct {
 	port int
 	user *imapmemserver.User
 	// stored tells of every change of flags.
@@ -236,9 +236,9 @@ type mailbox struct {
 
 const mailboxUser = "replies@example.com"
 
-func startMailbox(t *testing.T, security string, server *tls.Config, change ...func(*imapserver.Options, *imapmemserver.Server)) *mailbox {
+func startMailbox(t *testing.T, security string, server *tls.Config, change ...func(*imapserver.Options, *imapmemserver.Server)) *imapBox {
 	t.Helper()
-	b := &mailbox{user: imapmemserver.NewUser(mailboxUser, "secret"), stored: make(chan []imap.Flag, 64)}
+	b := &imapBox{user: imapmemserver.NewUser(mailboxUser, "secret"), stored: make(chan []imap.Flag, 64)}
 	if err := b.user.Create("INBOX", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func startMailbox(t *testing.T, security string, server *tls.Config, change ...f
 
 type boxSession struct {
 	imapserver.Session
-	box *mailbox
+	box *imapBox
 }
 
 func (s *boxSession) Store(w *imapserver.FetchWriter, set imap.NumSet, flags *imap.StoreFlags, options *imap.StoreOptions) error {
@@ -311,13 +311,13 @@ func (s *boxSession) Authenticate(mechanism string) (sasl.Server, error) {
 }
 
 // put delivers a mail.
-func (b *mailbox) put(t *testing.T, text string, flags ...imap.Flag) {
+func (b *imapBox) put(t *testing.T, text string, flags ...imap.Flag) {
 	t.Helper()
 	raw := strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 	b.putRaw(t, []byte(raw), &imap.AppendOptions{Flags: flags})
 }
 
-func (b *mailbox) putRaw(t *testing.T, raw []byte, options *imap.AppendOptions) {
+func (b *imapBox) putRaw(t *testing.T, raw []byte, options *imap.AppendOptions) {
 	t.Helper()
 	if _, err := b.user.Append("INBOX", bytes.NewReader(raw), options); err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func (b *mailbox) putRaw(t *testing.T, raw []byte, options *imap.AppendOptions) 
 }
 
 // unseen counts what nobody has read.
-func (b *mailbox) unseen(t *testing.T) uint32 {
+func (b *imapBox) unseen(t *testing.T) uint32 {
 	t.Helper()
 	status, err := b.user.Status("INBOX", &imap.StatusOptions{NumUnseen: true})
 	if err != nil {
@@ -335,7 +335,7 @@ func (b *mailbox) unseen(t *testing.T) uint32 {
 }
 
 // await waits until so many are unseen. A listener that was stopped before it heard that its flags were set sets them again.
-func (b *mailbox) await(t *testing.T, unseen uint32) {
+func (b *imapBox) await(t *testing.T, unseen uint32) {
 	t.Helper()
 	for b.unseen(t) != unseen {
 		receive(t, "a change of flags", b.stored)
@@ -390,7 +390,7 @@ func (s *safe) smtp(id string, o *postOffice, security string) {
 	s.put(id, typeSMTP, map[string]any{"host": "127.0.0.1", "port": o.port, "security": security, "username": "user@example.com", "password": o.password})
 }
 
-func (s *safe) imap(id string, b *mailbox, security string) {
+func (s *safe) imap(id string, b *imapBox, security string) {
 	s.put(id, typeIMAP, map[string]any{
 		"host": "127.0.0.1", "port": strconv.Itoa(b.port), "security": security, "username": mailboxUser, "password": "secret", "authserv_id": "mx.example.com",
 	})

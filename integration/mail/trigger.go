@@ -15,13 +15,17 @@ import (
 // emailKind is the kind of trigger that mail starts.
 const emailKind = "TRIGGER.EMAIL"
 
-// providerIMAP reads a mailbox.
-const providerIMAP = "imap"
+// The ways to read a mailbox: by IMAP, or by the API of a service.
+const (
+	providerIMAP    = "imap"
+	providerGmail   = "gmail_api"
+	providerOutlook = "outlook_api"
+)
 
 type emailConfig struct {
-	Provider     string        `json:"email_provider" enum:"imap|webhook" fixed:"true" doc:"How mail is reached: imap reads a mailbox, also of Gmail and Outlook with their credentials; webhook takes mail that a service hands in." zh:"接收邮件的方式：imap 读取邮箱（Gmail 与 Outlook 亦可，使用各自的凭证）；webhook 接收邮件服务推送的邮件。"`
+	Provider     string        `json:"email_provider" enum:"imap|gmail_api|outlook_api|webhook" fixed:"true" doc:"How mail is reached: imap reads a mailbox, also of Gmail and Outlook with their credentials; gmail_api and outlook_api read one by the Gmail API and by Microsoft Graph; webhook takes mail that a service hands in." zh:"接收邮件的方式：imap 读取邮箱（Gmail 与 Outlook 亦可，使用各自的凭证）；gmail_api 与 outlook_api 通过 Gmail API 与 Microsoft Graph 读取；webhook 接收邮件服务推送的邮件。"`
 	Path         string        `json:"webhook_path" fixed:"true" with:"email_provider=webhook" doc:"The path below the address of the workflow at which a service hands mail in. Two triggers of one workflow need two." zh:"推送路径：工作流地址之下供邮件服务推送的路径；同一工作流的两个触发器须不同。"`
-	Mailbox      string        `json:"mailbox" fixed:"true" with:"email_provider=imap" doc:"The mailbox, or folder, that is read." zh:"读取的邮箱文件夹。"`
+	Mailbox      string        `json:"mailbox" fixed:"true" with:"email_provider=imap|gmail_api|outlook_api" doc:"The mailbox, or folder, that is read; of Gmail a label." zh:"读取的邮箱文件夹；Gmail 中为标签。"`
 	Criteria     emailCriteria `json:"filter_criteria" fixed:"true" doc:"What a mail must have to start something; all that is given must fit." zh:"邮件须满足的条件，所给条件须全部满足。"`
 	Keywords     []string      `json:"subject_keywords" fixed:"true" doc:"Words of which the subject must have one, in any letter case; none: every subject fits." zh:"主题须包含其中之一（不分大小写）；为空则不限。"`
 	Senders      []string      `json:"sender_whitelist" fixed:"true" doc:"Who may start something: addresses (ann@example.com), domains (example.com), or patterns (*@*.example.com); none: everybody. A sender can be forged; see verified_senders_only." zh:"允许的发件人：地址（ann@example.com）、域名（example.com）或通配（*@*.example.com）；为空则不限。发件人可被伪造，参见 verified_senders_only。"`
@@ -29,8 +33,8 @@ type emailConfig struct {
 	Attachments  bool          `json:"process_attachments" fixed:"true" doc:"Whether attachments are stored; if not, they are left out." zh:"是否存储附件；否则略去。"`
 	Types        []string      `json:"attachment_types" fixed:"true" with:"process_attachments=true" doc:"The attachments that are stored, by the ends of their names (pdf) or their types (image/*); * stands for all. Others are listed with the reason in skipped." zh:"存储哪些附件：按扩展名（pdf）或类型（image/*），* 表示全部；其余仅列出，原因见 skipped。"`
 	MaxSize      int64         `json:"max_attachment_size" range:"1024..52428800" fixed:"true" with:"process_attachments=true" doc:"How large an attachment may be, in bytes. A larger one is listed with the reason in skipped." zh:"单个附件的最大字节数；更大的仅列出，原因见 skipped。"`
-	Poll         int           `json:"polling_interval" range:"30..3600" fixed:"true" with:"email_provider=imap" doc:"How often the mailbox is looked at, in seconds. A server that tells of new mail by itself (IDLE) is asked this often all the same." zh:"查看邮箱的间隔（秒）；服务器支持即时通知（IDLE）时，也按此间隔再查一次。"`
-	MarkSeen     bool          `json:"mark_seen" fixed:"true" with:"email_provider=imap" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"标为已读：启动工作流的邮件存储后是否标为已读。"`
+	Poll         int           `json:"polling_interval" range:"30..3600" fixed:"true" with:"email_provider=imap|gmail_api|outlook_api" doc:"How often the mailbox is looked at, in seconds. A server that tells of new mail by itself (IDLE) is asked this often all the same." zh:"查看邮箱的间隔（秒）；服务器支持即时通知（IDLE）时，也按此间隔再查一次。"`
+	MarkSeen     bool          `json:"mark_seen" fixed:"true" with:"email_provider=imap|gmail_api|outlook_api" doc:"Whether a mail that has started something is marked as read, once it is stored." zh:"标为已读：启动工作流的邮件存储后是否标为已读。"`
 }
 
 func (c *emailConfig) Defaults() {
@@ -94,6 +98,9 @@ func planEmail(p *node.Planning, cfg *emailConfig) {
 		if cfg.VerifiedOnly {
 			p.Invalid(p.At("verified_senders_only"), "cannot be with email_provider webhook: no server is known that would vouch for senders")
 		}
+		p.Require("credential_id", "because %s is %s", "email_provider", cfg.Provider)
+	}
+	if cfg.Provider == providerGmail || cfg.Provider == providerOutlook {
 		p.Require("credential_id", "because %s is %s", "email_provider", cfg.Provider)
 	}
 	for _, wrong := range cfg.Criteria.problems() {

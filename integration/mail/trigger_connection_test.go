@@ -53,7 +53,7 @@ func TestEmail_Intervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if poll, idle := newEmailSource(Options{}).intervals(cfg); fmt.Sprint(poll, " ", idle) != want {
+		if poll, idle := newEmailSource(Options{}, nil).intervals(cfg); fmt.Sprint(poll, " ", idle) != want {
 			t.Errorf("%s: %s, %s; want %s", config, poll, idle, want)
 		}
 	}

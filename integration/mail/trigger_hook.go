@@ -93,7 +93,7 @@ func refusedHook(cause error) error {
 	if cause != nil && fault.From(cause).Retryable {
 		return cause
 	}
-	refused := fault.New(fault.Unauthorized, "the request does not show the secret of this trigger; send it as the password of the address, in a header or in a parameter")
+	refused := fault.New(fault.Unauthorized, "the request does not show the secret of this trigger; send it as the password of the address, in a header or in a parameter, or sign it as Mailgun does")
 	if cause != nil {
 		refused = refused.WithDetail(fault.From(cause).Message)
 	}
@@ -122,14 +122,19 @@ func (s *emailSource) Receive(ctx context.Context, t trigger.Trigger, r *trigger
 	if err != nil {
 		return verdict, refusedHook(err)
 	}
-	if !secret.shown(r) {
+	handed, err := handedIn(r)
+	shown := secret.shown(r)
+	if !shown && (err != nil || !handed.proof.fits(secret.Secret, r.Received)) {
 		return verdict, refusedHook(nil)
 	}
-	raw, err := handedIn(r)
 	if err != nil {
 		return verdict, err
 	}
+	raw := handed.raw
 	sum := sha256.Sum256(raw)
+	if !shown && !s.proofs.take(t.Workspace+"/"+t.WorkflowID+"/"+t.Node, handed.proof, sum, r.Received) {
+		return verdict, refusedHook(nil)
+	}
 	name := "hook:" + hex.EncodeToString(sum[:])
 	verdict.Reply = trigger.ReplyAtOnce
 	defer func() {
@@ -161,65 +166,86 @@ func noMail() error {
 	return fault.New(fault.InvalidInput, "body: it has no whole mail; let the service send the raw MIME message, as message/rfc822, as the field email (SendGrid) or body-mime (Mailgun) of a form, or as RawEmail in JSON (Postmark)")
 }
 
+// handed is what a request brings: the whole mail, and what Mailgun proves with that it is from there.
+type handed struct {
+	raw   []byte
+	proof mailgunProof
+}
+
 // handedIn is the mail of a request, as the usual services hand it in: by itself, as a field of a form, or as a text in JSON.
-func handedIn(r *trigger.Request) ([]byte, error) {
+func handedIn(r *trigger.Request) (h handed, err error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
 	switch kind {
 	case "multipart/form-data":
-		return mailPart(multipart.NewReader(bytes.NewReader(r.Body), parameters["boundary"]))
+		h, err = mailForm(multipart.NewReader(bytes.NewReader(r.Body), parameters["boundary"]))
+		if err != nil {
+			return h, err
+		}
 	case "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(r.Body))
 		if err != nil {
-			return nil, fault.New(fault.InvalidInput, "body: the form cannot be read")
+			return h, fault.New(fault.InvalidInput, "body: the form cannot be read")
 		}
-		for _, name := range mailFields() {
-			if text := values.Get(name); text != "" {
-				return []byte(text), nil
-			}
+		for name := range values { // order does not matter: each has a place of its own, and of two mails the first kind counts
+			h.field(name, []byte(values.Get(name)))
 		}
 	case "application/json":
 		body, err := payload.Normalize(r.Body, payload.Limits{})
 		if err != nil {
-			return nil, fault.New(fault.InvalidInput, "body: the JSON cannot be read")
+			return h, fault.New(fault.InvalidInput, "body: the JSON cannot be read")
 		}
-		if raw := gjson.GetBytes(body, "RawEmail"); raw.Type == gjson.String && raw.Str != "" {
-			return []byte(raw.Str), nil
+		if raw := gjson.GetBytes(body, "RawEmail"); raw.Type == gjson.String {
+			h.raw = []byte(raw.Str)
 		}
 	default:
-		if len(bytes.TrimSpace(r.Body)) > 0 {
-			return r.Body, nil
-		}
+		h.raw = r.Body
 	}
-	return nil, noMail()
+	if len(bytes.TrimSpace(h.raw)) == 0 {
+		return h, noMail()
+	}
+	return h, nil
 }
 
-// mailFields are the fields of forms in which services send the whole mail.
-func mailFields() []string { return []string{"email", "body-mime"} }
+// field takes a field of a form: the whole mail, as SendGrid and Mailgun call it, or a part of Mailgun's proof.
+func (h *handed) field(name string, value []byte) {
+	switch name {
+	case "email":
+		if len(value) > 0 {
+			h.raw = value
+		}
+	case "body-mime":
+		if len(h.raw) == 0 {
+			h.raw = value
+		}
+	case "timestamp":
+		h.proof.timestamp = string(value)
+	case "token":
+		h.proof.token = string(value)
+	case "signature":
+		h.proof.signature = string(value)
+	}
+}
 
-// mailPart is the part of a form that is the whole mail.
-func mailPart(form *multipart.Reader) ([]byte, error) {
+// mailForm reads a form with files.
+func mailForm(form *multipart.Reader) (h handed, err error) {
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil, noMail()
+			return h, nil
 		}
 		if err != nil {
-			return nil, fault.New(fault.InvalidInput, "body: the form cannot be read")
+			return h, fault.New(fault.InvalidInput, "body: the form cannot be read")
 		}
-		for _, name := range mailFields() {
-			if part.FormName() != name {
-				continue
-			}
-			raw, err := io.ReadAll(part) // it is a part of what is in memory already
+		switch name := part.FormName(); name {
+		case "email", "body-mime", "timestamp", "token", "signature":
+			value, err := io.ReadAll(part) // it is a part of what is in memory already
 			if err != nil {
-				return nil, fault.New(fault.InvalidInput, "body: the form cannot be read")
+				return h, fault.New(fault.InvalidInput, "body: the form cannot be read")
 			}
-			if len(bytes.TrimSpace(raw)) > 0 {
-				return raw, nil
-			}
+			h.field(name, value)
 		}
 	}
 }

@@ -35,8 +35,11 @@ const (
 
 // emailSource starts executions for mails.
 type emailSource struct {
-	network Network
-	log     *slog.Logger
+	network  Network
+	services mailServices
+	log      *slog.Logger
+	// proofs are those that Mailgun has shown lately.
+	proofs proofs
 	// large has room for one mail that is large.
 	large chan struct{}
 
@@ -46,8 +49,8 @@ type emailSource struct {
 
 var _ trigger.Positioner = (*emailSource)(nil)
 
-func newEmailSource(o Options) *emailSource {
-	s := &emailSource{network: Network{Dial: o.Dial, TLS: o.TLS}, log: o.Log, large: make(chan struct{}, 1)}
+func newEmailSource(o Options, services mailServices) *emailSource {
+	s := &emailSource{network: Network{Dial: o.Dial, TLS: o.TLS}, services: services, log: o.Log, large: make(chan struct{}, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -65,6 +68,13 @@ func (s *emailSource) Register(ctx context.Context, t trigger.Trigger) error {
 	}
 	if cfg.Provider == providerWebhook {
 		_, err := openHookSecret(ctx, t)
+		return err
+	}
+	if cfg.Provider != providerIMAP {
+		_, release, err := s.openService(ctx, t, cfg)
+		if err == nil {
+			release()
+		}
 		return err
 	}
 	_, release, err := s.account(ctx, t)
@@ -193,6 +203,9 @@ func (s *emailSource) Position(ctx context.Context, t trigger.Trigger) ([]byte, 
 	if err != nil || cfg.Provider == providerWebhook {
 		return nil, err
 	}
+	if cfg.Provider != providerIMAP {
+		return s.positionService(ctx, t, cfg)
+	}
 	account, release, err := s.account(ctx, t)
 	if err != nil {
 		return nil, err
@@ -228,6 +241,9 @@ func (s *emailSource) Listen(ctx context.Context, t trigger.Trigger, deliver tri
 		t.Ready()
 		<-ctx.Done()
 		return ctx.Err()
+	}
+	if cfg.Provider != providerIMAP {
+		return s.listenService(ctx, t, cfg, deliver)
 	}
 	account, release, err := s.account(ctx, t)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // watched is a mailbox with a trigger on it.
 type watched struct {
 	*triggertest.Shelf
-	box    *mailbox
+	box    *imapBox
 	safe   *safe
 	source *emailSource
 	config func(revision int64) string
@@ -38,7 +38,7 @@ func watch(t *testing.T, config string) *watched {
 	t.Helper()
 	w := &watched{Shelf: triggertest.NewShelf(), box: startMailbox(t, securityNone, nil), safe: &safe{}, config: func(int64) string { return config }}
 	w.safe.imap("in", w.box, securityNone)
-	w.source = newEmailSource(Options{Dial: (&net.Dialer{}).DialContext})
+	w.source = newEmailSource(Options{Dial: (&net.Dialer{}).DialContext}, nil)
 	return w
 }
 

@@ -14,8 +14,10 @@ import (
 type workspaces struct{ db *DB }
 
 func scanWorkspace(s scanner) (w identity.Workspace, err error) {
-	return w, s.Scan(&w.ID, &w.Name, &w.Created)
+	return w, s.Scan(&w.ID, &w.Name, &w.Created, &w.Deleted)
 }
+
+const workspaceColumns = `workspace_id, name, created, deleted`
 
 // Create implements [store.Workspaces].
 func (x workspaces) Create(ctx context.Context, p identity.Principal, ws identity.Workspace) error {
@@ -31,7 +33,7 @@ func (x workspaces) Create(ctx context.Context, p identity.Principal, ws identit
 			return err
 		}
 		if taken {
-			return fault.Newf(fault.Conflict, "workspace %q exists already", ws.ID)
+			return fault.Newf(fault.Conflict, "workspace %q exists already, or did once", ws.ID)
 		}
 		_, err = w.c.exec(`INSERT INTO workspaces (workspace_id, name, created) VALUES (?, ?, ?)`, ws.ID, ws.Name, ws.Created)
 		return err
@@ -48,7 +50,7 @@ func (x workspaces) Get(ctx context.Context, p identity.Principal, id string) (i
 	if !all && workspace != id {
 		return identity.Workspace{}, missing
 	}
-	return queryOne(ctx, x.db, missing, `SELECT workspace_id, name, created FROM workspaces WHERE workspace_id = ?`, scanWorkspace, id)
+	return queryOne(ctx, x.db, missing, `SELECT `+workspaceColumns+` FROM workspaces WHERE workspace_id = ? AND deleted = 0`, scanWorkspace, id)
 }
 
 // List implements [store.Workspaces].
@@ -58,9 +60,9 @@ func (x workspaces) List(ctx context.Context, p identity.Principal) ([]identity.
 		return nil, err
 	}
 	if all {
-		return query(ctx, x.db, `SELECT workspace_id, name, created FROM workspaces ORDER BY workspace_id`, scanWorkspace)
+		return query(ctx, x.db, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY workspace_id`, scanWorkspace)
 	}
-	return query(ctx, x.db, `SELECT workspace_id, name, created FROM workspaces WHERE workspace_id = ?`, scanWorkspace, workspace)
+	return query(ctx, x.db, `SELECT `+workspaceColumns+` FROM workspaces WHERE workspace_id = ? AND deleted = 0`, scanWorkspace, workspace)
 }
 
 type users struct{ db *DB }
@@ -111,7 +113,7 @@ func (x users) Create(ctx context.Context, p identity.Principal, u identity.User
 
 // mayCreateUser refuses a user whose workspace is not there or whose id is taken.
 func (w *writer) mayCreateUser(workspace, id string) error {
-	known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, workspace)
+	known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ? AND deleted = 0`, workspace)
 	if err != nil {
 		return err
 	}

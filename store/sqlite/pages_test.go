@@ -84,7 +84,7 @@ func TestPages_OlderDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	check(t, sqlite.MigrateTo(t.Context(), dir, 18))
-	onFile(t, dir, "INSERT INTO workspaces VALUES ('ws', 'ws', 1)")
+	onFile(t, dir, "INSERT INTO workspaces (workspace_id, name, created) VALUES ('ws', 'ws', 1)")
 	db := openDir(t, dir)
 	space, err := db.Stores().Upkeep.Space(t.Context(), identity.System(""))
 	if err != nil || !space.Shrinks || space.Copies == 0 {

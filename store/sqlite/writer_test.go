@@ -204,10 +204,10 @@ func TestWriter_OneRefusalSpoilsNothing(t *testing.T) {
 		func() error { return j.Append(t.Context(), ann(), step("unknown", 1)) },
 		// These have written before they are refused, so the transaction is run again with care.
 		func() error {
-			return db.Exec(t.Context(), halfway, "INSERT INTO workspaces VALUES ('half', 'x', 1)")
+			return db.Exec(t.Context(), halfway, "INSERT INTO workspaces (workspace_id, name, created) VALUES ('half', 'x', 1)")
 		},
 		func() error {
-			return db.Exec(t.Context(), nil, "INSERT INTO workspaces VALUES ('twice', 'x', 1)", "INSERT INTO workspaces VALUES ('twice', 'x', 1)")
+			return db.Exec(t.Context(), nil, "INSERT INTO workspaces (workspace_id, name, created) VALUES ('twice', 'x', 1)", "INSERT INTO workspaces (workspace_id, name, created) VALUES ('twice', 'x', 1)")
 		},
 		func() error { return j.Append(t.Context(), ann(), start("new")) },
 		func() error { return j.Append(t.Context(), ann(), step("new", 1)) },

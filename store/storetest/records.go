@@ -414,6 +414,7 @@ func testAccounts(t *testing.T, s store.Stores) {
 	wantCode(t, "twice", s.Workspaces.Create(t.Context(), system, w), fault.Conflict)
 	equal(t, "own workspace", w, must[identity.Workspace](t)(s.Workspaces.Get(t.Context(), p, p.Workspace)))
 	equal(t, "own workspaces", []identity.Workspace{w}, must[[]identity.Workspace](t)(s.Workspaces.List(t.Context(), p)))
+	testWorkspaces(t, s, p, w)
 	ok(t, s.Users.Create(t.Context(), p, u))
 	wantCode(t, "user twice", s.Users.Create(t.Context(), p, u), fault.Conflict)
 	wantCode(t, "unknown role", s.Users.Create(t.Context(), p, identity.User{ID: "bob", Roles: []identity.Role{"king"}}), fault.Invalid)

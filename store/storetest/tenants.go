@@ -254,6 +254,12 @@ func probes() map[string]probe {
 		"Workspaces.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Workspaces.List(ctx, p)
 		},
+		"Workspaces.Rename": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Workspaces.Rename(ctx, p, k.workspace, "from b")
+		},
+		"Workspaces.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Workspaces.Delete(ctx, p, k.workspace, 7)
+		},
 		"Users.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			return nil, s.Users.Create(ctx, p, identity.User{Workspace: k.workspace, ID: "intruder"})
 		},
