@@ -42,8 +42,9 @@ func floors() map[string]floor {
 
 		"examples": {level: 0}, // embedded data
 
-		"expr":     {level: 1, pure: true},
-		"shortage": {level: 1}, // below all that opens files, connects or starts processes
+		"expr":               {level: 1, pure: true},
+		"workflow/dominance": {level: 1, pure: true}, // graphs alone, below the graphs of workflows
+		"shortage":           {level: 1},             // below all that opens files, connects or starts processes
 
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},

@@ -186,7 +186,7 @@ func (l *linked) checkReachable(b *bodies) {
 		if l.severed[v] {
 			return // the connection that names no node may be the one that is missing
 		}
-		for _, i := range b.outLinks.of(int32(v)) {
+		for _, i := range b.outLinks.Of(int32(v)) {
 			if to := l.links[i].to; !reached[to] {
 				reached[to] = true
 				stack = append(stack, to)
