@@ -140,6 +140,7 @@ func floors() map[string]floor {
 		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
 		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
+		"needs":    {level: 7}, // of definitions, above what can be asked for them
 		"gateway":  {level: 7},
 		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
 		"story":    {level: 7},
