@@ -49,15 +49,17 @@ func floors() map[string]floor {
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine":     {level: 3, pure: true},
-		"outbound":   {level: 3}, // below all that calls services
-		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
-		"credential": {level: 3}, // below kinds and channels, which open credentials
+		"dataflow/editing": {level: 3, pure: true}, // above the layers, below the hosts that fork
+		"engine":           {level: 3, pure: true},
+		"outbound":         {level: 3}, // below all that calls services
+		"identity":         {level: 2}, // below the stores: every call of theirs takes its Principal
+		"credential":       {level: 3}, // below kinds and channels, which open credentials
 
 		"credential/oauth": {level: 4},
 
 		"node":         {level: 4},
 		"node/printed": {level: 1}, // what a run says while it goes on
+		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
 		"llm":          {level: 4},
 		"store":        {level: 4},
@@ -77,23 +79,26 @@ func floors() map[string]floor {
 		"store/sqlite/upkeep":      {level: 5},
 		"store/sqlite/overview":    {level: 5},
 
-		"agent":          {level: 5, pure: true},
-		"human/form":     {level: 3, pure: true}, // below the questions that it is the form of
-		"human/sheet":    {level: 5},             // forms as pages, below all that serve pages
-		"human/replies":  {level: 4},             // what a reply means, below those who take it
-		"trigger":        {level: 5},
-		"memory":         {level: 5},
-		"mcp":            {level: 5},
-		"sandbox":        {level: 5},
-		"database":       {level: 5},
-		"objectstore":    {level: 5},
-		"store/sqlite":   {level: 6},
-		"store/postgres": {level: 5},
-		"host/local":     {level: 5},
-		"host/temporal":  {level: 5},
-		"client":         {level: 5},
-		"route":          {level: 5}, // below all that answers requests
-		"limits":         {level: 5}, // below all that starts something
+		"agent":           {level: 5, pure: true},
+		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of
+		"human/listening": {level: 5},             // when accounts are listened to
+		"human/watching":  {level: 0},             // who is told, of whatever it is
+		"human/lineage":   {level: 5},             // why a question is asked, below all that shows it
+		"human/sheet":     {level: 5},             // forms as pages, below all that serve pages
+		"human/replies":   {level: 4},             // what a reply means, below those who take it
+		"trigger":         {level: 5},
+		"memory":          {level: 5},
+		"mcp":             {level: 5},
+		"sandbox":         {level: 5},
+		"database":        {level: 5},
+		"objectstore":     {level: 5},
+		"store/sqlite":    {level: 6},
+		"store/postgres":  {level: 5},
+		"host/local":      {level: 5},
+		"host/temporal":   {level: 5},
+		"client":          {level: 5},
+		"route":           {level: 5}, // below all that answers requests
+		"limits":          {level: 5}, // below all that starts something
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
