@@ -13,6 +13,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node/printed"
+	"tandem/node/rundata"
 	"tandem/payload"
 )
 
@@ -253,7 +254,7 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := d.request()
+	request := d.Request()
 	request.StepID, request.OnUnresolved = x.call.NodeID, x.revision.onUnresolved
 	var err error
 	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: x.keyed(len(payloads))}
@@ -292,7 +293,7 @@ func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTra
 
 // resolve resolves the placeholders of a value that was made while the execution runs.
 func (x *run) resolve(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error) {
-	out, origins, err := x.job.Data.resolved(value)
+	out, origins, err := x.job.Data.Resolved(value)
 	x.traces = append(x.traces, Trace{"arguments", dataflow.ResolveTrace{StepID: x.call.NodeID, Original: value, Resolved: out}})
 	return out, origins, err
 }
@@ -446,10 +447,10 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	if x.node.kind.Fresh {
 		data.View.AsOf = math.MaxUint64
 	}
-	e := &env{data: &data, input: x.call.Input, extra: extra, now: x.job.Now, program: program}
-	v, err := evaluate(program, e)
-	if e.firstErr != nil {
-		return nil, e.firstErr
+	e := &rundata.Env{Data: &data, Input: x.call.Input, Extra: extra, Time: x.job.Now, Program: program}
+	v, err := rundata.Run(program, e)
+	if e.Err() != nil {
+		return nil, e.Err()
 	}
 	if err == nil {
 		x.reads(x.expressionAt(source), program, e.Lookup, v)
@@ -467,7 +468,7 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := d.request()
+	request := d.Request()
 	request.StepID, request.Own, request.OnUnresolved = x.call.NodeID, x.call.Input, x.revision.onUnresolved
 	request.Apart = x.aside(d.Apart)
 	return template.Bind(d.Layers, request)
