@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/human"
+	"tandem/human/lineage"
 	"tandem/store"
 )
 
@@ -40,7 +41,7 @@ func (r *Reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 		}
 		node, _ := host.Shown(r.Graph, q.Activation)
 		told := questionOf(r.Journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, node, q.Since, asked)
-		told.Fork = human.ForkOf(r.Start.Told())
+		told.Fork = lineage.ForkOf(r.Start.Told())
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.Journal.Activation(ctx, q.Activation)
 			if err != nil {
