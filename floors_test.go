@@ -81,7 +81,7 @@ func floors() map[string]floor {
 
 		"agent":           {level: 5, pure: true},
 		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of
-		"human/listening": {level: 5},             // when accounts are listened to
+		"human/listening": {level: 1},             // when accounts are listened to
 		"human/watching":  {level: 0},             // who is told, of whatever it is
 		"human/lineage":   {level: 5},             // why a question is asked, below all that shows it
 		"human/sheet":     {level: 5},             // forms as pages, below all that serve pages

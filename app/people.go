@@ -65,7 +65,7 @@ func (i *Instance) asked(q local.Question) store.Interaction {
 		begun = &lineage.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
 	}
 	opened, err := i.desk.Media().Open(human.Question{
-		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: lineage.ForkOf(q.Forks), Again: lineage.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
+		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
 		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: i.byID(q.Workspace, q.Request), Time: q.Time,
 		Reach: i.desk.Reaches(context.Background(), q.Workspace),
 	})

@@ -25,7 +25,7 @@ type backroom struct {
 	handle   Handle
 	clock    *clock
 	sender   *sender
-	ears     *listening.Ears
+	ears     *listening.Ears[store.Account]
 	watchers *watching.Watchers[Event]
 
 	start sync.Once

@@ -16,7 +16,7 @@ import (
 // Every message that asks says that it is asked in a fork, in both languages; strangers are told no values and no names of people.
 func TestFork_MessagesSayIt(t *testing.T) {
 	t.Parallel()
-	fork := lineage.ForkOf([]host.Fork{{Source: "exec_1", Node: "ask", By: "ann", Reason: "why not", Edits: []host.Edit{
+	fork := ForkOf([]host.Fork{{Source: "exec_1", Node: "ask", By: "ann", Reason: "why not", Edits: []host.Edit{
 		{Name: "added", Edited: json.RawMessage(`true`)}, {Name: "amount", Original: json.RawMessage("99999"), Edited: json.RawMessage("1")},
 		{Name: "item", Edited: json.RawMessage("{}"), Follows: true},
 	}}})
@@ -97,7 +97,7 @@ func TestBegun_InTheReadersLanguage(t *testing.T) {
 // are shown neither.
 func TestAgain_LargeOutputs(t *testing.T) {
 	t.Parallel()
-	again := lineage.AgainOf([]host.AskedAgain{{AgainCause: engine.AgainCause{Action: engine.AgainOutput, By: "ann"}, Node: "pay", Value: json.RawMessage(`{"$blob":"abc","size":50000}`), Part: `{"amount":1,`}})
+	again := AgainOf([]host.AskedAgain{{AgainCause: engine.AgainCause{Action: engine.AgainOutput, By: "ann"}, Node: "pay", Value: json.RawMessage(`{"$blob":"abc","size":50000}`), Part: `{"amount":1,`}})
 	r := Request{}
 	r.showAgain(again)
 	if lines := strings.Join(lineage.AgainLines("en", r.Again), " "); !strings.Contains(lines, `{"amount":1, (the beginning of 50000 bytes)`) {

@@ -11,8 +11,10 @@ import (
 )
 
 // newEars listens to the accounts that replies to pending questions come in by, and to those that triggers share.
-func newEars(b *backroom) *listening.Ears {
-	return listening.New(listening.Options{Accounts: b.listened, Listen: b.hear, Again: longestNap, Log: b.o.Log})
+func newEars(b *backroom) *listening.Ears[store.Account] {
+	return listening.New(listening.Options[store.Account]{Accounts: b.listened, Listen: b.hear, Again: longestNap, Log: b.o.Log, Described: func(a store.Account) []any {
+		return []any{"workspace", a.Workspace, "channel", a.Channel, "credential", a.Credential}
+	}})
 }
 
 // listens says whether there is a channel that has to be listened to.

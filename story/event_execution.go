@@ -11,7 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/human/lineage"
+	"tandem/human"
 	"tandem/workflow"
 )
 
@@ -80,7 +80,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		}
 		node, _ := host.Shown(t.subject.journal.Graph, c.node.ID)
 		request := questionOf(t.subject.journal, c.told, node, row.Time, withSent(row, c.told, value))
-		request.Fork = lineage.ForkOf(t.Start().Told())
+		request.Fork = human.ForkOf(t.Start().Told())
 		if c.below != nil {
 			request.InteractionID, request.ExecutionID = c.below.Interaction, c.below.Execution
 		}

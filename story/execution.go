@@ -14,7 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/human/lineage"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/revisions"
@@ -288,7 +288,7 @@ func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
 		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.lib.now()), TriggerInfo: r.trigger(),
 		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.Failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
-		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: lineage.ForkOf(r.Start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
+		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.Start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
 	if t := r.Start.Test; t != nil {
 		e.Test = &api.TestRun{Name: t.Name, Node: t.Node, From: t.From, Pinned: append([]string{}, t.Pinned...), By: t.By}

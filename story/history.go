@@ -9,7 +9,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
-	"tandem/human/lineage"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/text"
@@ -58,7 +58,7 @@ func (l *Library) history(ctx context.Context, p identity.Principal, id string, 
 	h := &api.History{
 		ExecutionID: r.Summary.ID, WorkflowID: r.Summary.WorkflowID, WorkflowName: r.Summary.WorkflowName, Status: string(v.Status), ExecutorStatus: executorStatus(v.Status),
 		TriggerInfo: r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(l.now()), Error: r.Failure(), CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
-		Fork: lineage.ForkOf(r.Start.Told()), History: make([]api.HistoryRecord, len(items)),
+		Fork: human.ForkOf(r.Start.Told()), History: make([]api.HistoryRecord, len(items)),
 	}
 	if after == 0 {
 		if h.Forks, err = l.forksOf(ctx, p, &r.Summary); err != nil {

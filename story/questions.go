@@ -11,7 +11,6 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/human"
-	"tandem/human/lineage"
 	"tandem/store"
 )
 
@@ -41,7 +40,7 @@ func (r *Reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 		}
 		node, _ := host.Shown(r.Graph, q.Activation)
 		told := questionOf(r.Journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, node, q.Since, asked)
-		told.Fork = lineage.ForkOf(r.Start.Told())
+		told.Fork = human.ForkOf(r.Start.Told())
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.Journal.Activation(ctx, q.Activation)
 			if err != nil {

@@ -5,18 +5,8 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/text"
 )
-
-// AgainOf tells why a question is asked again.
-func AgainOf(causes []host.AskedAgain) []api.AskedAgain {
-	var told []api.AskedAgain
-	for _, c := range causes {
-		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, TokenMadeBy: c.TokenMadeBy, Output: c.Value, OutputPart: c.Part})
-	}
-	return told
-}
 
 // AgainForStrangers is why a question is asked again as people are told who are not users of the workspace: they learn neither who works here nor values that the
 // author did not show them.

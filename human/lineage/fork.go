@@ -14,29 +14,9 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/payload"
 	"tandem/text"
 )
-
-// ForkOf tells how an execution came of others, the last fork first; nil when it was not forked.
-func ForkOf(forks []host.Fork) *api.Fork {
-	var told []api.Fork
-	for _, f := range slices.Backward(forks) {
-		one := api.Fork{
-			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
-		}
-		for _, e := range f.Made() {
-			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart, Edited: e.Edited, EditedPart: e.EditedPart})
-		}
-		told = append(told, one)
-	}
-	if len(told) == 0 {
-		return nil
-	}
-	told[0].Earlier = told[1:]
-	return &told[0]
-}
 
 // ForStrangers is a fork as people are told of it who are not users of the workspace: they are not shown values that the author did not show them, and do not
 // learn who works here.

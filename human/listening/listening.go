@@ -1,5 +1,5 @@
 // Package listening keeps the accounts open that replies come in by: it begins to listen when an account is needed, again when that has failed, and ends a while
-// after the last need. What a reply means is no concern of it.
+// after the last need. What a reply means does not concern it.
 //
 // Package human imports it; nothing else does.
 package listening
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tandem/fault"
-	"tandem/store"
 )
 
 // How accounts are listened to.
@@ -25,21 +24,23 @@ const (
 )
 
 // Options are what listening needs. All fields must be set.
-type Options struct {
+type Options[A comparable] struct {
 	// Accounts are those that have to be listened to now.
-	Accounts func(ctx context.Context) ([]store.Account, error)
+	Accounts func(ctx context.Context) ([]A, error)
 	// Listen listens to an account until the context ends or something goes wrong.
-	Listen func(ctx context.Context, a store.Account) error
+	Listen func(ctx context.Context, a A) error
+	// Described is what the log says of an account: names and values.
+	Described func(a A) []any
 	// Again is how long to wait when the accounts cannot be read.
 	Again time.Duration
 	Log   *slog.Logger
 }
 
-// Ears listens to accounts. One goroutine looks which they are and owns the fields; each account has a goroutine of its own.
-type Ears struct {
-	o    Options
+// Ears listens to accounts, each of which is a value of the type A. One goroutine looks which they are and owns the fields; each account has a goroutine of its own.
+type Ears[A comparable] struct {
+	o    Options[A]
 	wake chan struct{}
-	open map[store.Account]*ear
+	open map[A]*ear
 }
 
 // ear is an account that is listened to.
@@ -50,12 +51,12 @@ type ear struct {
 }
 
 // New makes ears that do not listen yet.
-func New(o Options) *Ears {
-	return &Ears{o: o, wake: make(chan struct{}, 1), open: map[store.Account]*ear{}}
+func New[A comparable](o Options[A]) *Ears[A] {
+	return &Ears[A]{o: o, wake: make(chan struct{}, 1), open: map[A]*ear{}}
 }
 
 // Wake lets the accounts be looked at again, soon. It never blocks.
-func (e *Ears) Wake() {
+func (e *Ears[A]) Wake() {
 	select {
 	case e.wake <- struct{}{}:
 	default: // it is awake, or will be
@@ -63,7 +64,7 @@ func (e *Ears) Wake() {
 }
 
 // Run listens until the context ends.
-func (e *Ears) Run(ctx context.Context) {
+func (e *Ears[A]) Run(ctx context.Context) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	timer := time.NewTimer(0)
@@ -89,7 +90,7 @@ func (e *Ears) Run(ctx context.Context) {
 }
 
 // pass listens to what is needed, ends what has not been needed for a while, and says how long to wait until the next look.
-func (e *Ears) pass(ctx context.Context, listening *sync.WaitGroup) time.Duration {
+func (e *Ears[A]) pass(ctx context.Context, listening *sync.WaitGroup) time.Duration {
 	accounts, err := e.o.Accounts(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -97,7 +98,7 @@ func (e *Ears) pass(ctx context.Context, listening *sync.WaitGroup) time.Duratio
 		}
 		return e.o.Again
 	}
-	wanted := make(map[store.Account]bool, len(accounts))
+	wanted := make(map[A]bool, len(accounts))
 	for _, a := range accounts {
 		wanted[a] = true
 		if one := e.open[a]; one != nil {
@@ -127,7 +128,7 @@ func (e *Ears) pass(ctx context.Context, listening *sync.WaitGroup) time.Duratio
 }
 
 // listen listens to an account and begins again when that ends.
-func (e *Ears) listen(ctx context.Context, a store.Account) {
+func (e *Ears[A]) listen(ctx context.Context, a A) {
 	pause := firstPause
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -138,7 +139,7 @@ func (e *Ears) listen(ctx context.Context, a store.Account) {
 		if time.Since(began) > Grace {
 			pause = firstPause // it worked for a while
 		}
-		e.o.Log.Warn("replies cannot be read for now; trying again", "workspace", a.Workspace, "channel", a.Channel, "credential", a.Credential, "pause", pause, "error", err, "detail", fault.From(err).Detail)
+		e.o.Log.Warn("replies cannot be read for now; trying again", append(e.o.Described(a), "pause", pause, "error", err, "detail", fault.From(err).Detail)...)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
