@@ -126,7 +126,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		_, was, _ := f.layers.Variable(e.Within, e.Name)
 		edits = append(edits, forkEdit{e, was, true})
 	}
-	return edits, x.CheckCopies(plain(edits), f.speaksForPeople)
+	return edits, x.CheckCopies(plain(edits), speaksForPeople)
 }
 
 // brought is what a connection brought before its conversion.
@@ -148,8 +148,9 @@ func (f *Fold) brought(run engine.RunNode, scope, connection string) (json.RawMe
 }
 
 // speaksForPeople says that a kind hands on what people have said: a trigger, or a question. What they said stays as it is.
-func (f *Fold) speaksForPeople(kind string) bool {
-	return strings.HasPrefix(kind, "HUMAN_IN_THE_LOOP.") || strings.HasPrefix(kind, "TRIGGER.")
+func speaksForPeople(kind string) bool {
+	typ := workflow.TypeOf(kind)
+	return typ == workflow.TypeTrigger || typ == workflow.TypeHuman
 }
 
 // checkEdit refuses an edit that could be shown and not be done, and says what it means for values that have no names.

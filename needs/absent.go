@@ -80,7 +80,7 @@ func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflo
 	}
 	people := map[bool][]named{} // by whether they are asked in the app only
 	for i := range def.Nodes {
-		inApp := asksInApp(&def.Nodes[i])
+		inApp := c.asksInApp(&def.Nodes[i])
 		people[inApp] = append(people[inApp], c.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
 	}
 	if len(people[true])+len(people[false]) == 0 {
@@ -105,13 +105,12 @@ func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflo
 }
 
 // asksInApp says that a node asks in the app only.
-func asksInApp(n *workflow.Node) bool {
-	switch n.Kind() {
-	case "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", "HUMAN_IN_THE_LOOP.MANUAL_REVIEW":
-		channel := gjson.GetBytes(n.Configurations, "channel_type").Str
-		return channel == "" || strings.EqualFold(channel, human.InApp)
+func (c *Checker) asksInApp(n *workflow.Node) bool {
+	if kind, ok := c.Registry.Get(n.Kind()); !ok || kind.About.Traits.AsksIn != human.InApp {
+		return false
 	}
-	return false
+	channel := gjson.GetBytes(n.Configurations, "channel_type").Str
+	return channel == "" || strings.EqualFold(channel, human.InApp)
 }
 
 // mention is a way in which nodes name a record of the workspace.

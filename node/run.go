@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"tandem/node/printed"
 	"tandem/node/rundata"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into. Beside are fields of the value that
@@ -27,7 +27,7 @@ type Result struct {
 	Fact func(Put) engine.Fact
 	// Traces are what became of the placeholders, for the host's log.
 	Traces []Trace
-	// Warnings are what a person should know of the run although it was no error: those of the traces, and what the kind has
+	// Warnings are what a person should know of the run although it was not an error: those of the traces, and what the kind has
 	// warned of. The host keeps them with the record of the activation.
 	Warnings []dataflow.Warning
 	// Input is the node's input as its kind was given it.
@@ -304,11 +304,8 @@ func (x *run) keyed(payloads int) bool {
 	if x.job.InputRules == 0 {
 		return payloads > 1
 	}
-	return payloads > 0 && x.node.kind.About.Name == mergeKind
+	return payloads > 0 && x.node.kind.About.Traits.BySource
 }
-
-// mergeKind is the kind that is given the payloads of its connections apart.
-const mergeKind = "FLOW.MERGE"
 
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
@@ -349,7 +346,7 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		}
 		return []dataflow.Payload{{Value: value}}, nil
 	}
-	if strings.HasPrefix(x.node.kind.About.Name, "TRIGGER.") && len(job.Start) > 0 {
+	if workflow.TypeOf(x.node.kind.About.Name) == workflow.TypeTrigger && len(job.Start) > 0 {
 		return []dataflow.Payload{{Value: job.Start}}, nil
 	}
 	payloads := make([]dataflow.Payload, 0, len(job.Run.Inputs))

@@ -18,9 +18,6 @@ import (
 
 type metadataOutput struct{ Body api.WorkflowMetadata }
 
-// manualTrigger is the trigger that people start.
-const manualTrigger = "TRIGGER.MANUAL"
-
 func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*metadataOutput, error) {
 	w, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
 	if err != nil {

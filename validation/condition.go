@@ -130,7 +130,7 @@ func declares(schema gjson.Result, name string) bool {
 // onlyTrigger is the trigger of a workflow that has one.
 func onlyTrigger(def *workflow.Definition) (trigger *workflow.Node, only bool) {
 	for i := range def.Nodes {
-		if def.Nodes[i].Type == "TRIGGER" {
+		if def.Nodes[i].Type == workflow.TypeTrigger {
 			if trigger != nil {
 				return nil, false
 			}

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"slices"
-	"strings"
 
 	"tandem/workflow/dominance"
 )
@@ -72,7 +71,7 @@ func (g *Graph) entries() []int {
 	}
 	var triggers []int
 	for i := range g.Nodes {
-		if strings.HasPrefix(g.Nodes[i].Kind, typeTrigger+".") {
+		if TypeOf(g.Nodes[i].Kind) == TypeTrigger {
 			triggers = append(triggers, i)
 		}
 	}
