@@ -351,7 +351,7 @@ func TestForkEdit_OfAFork(t *testing.T) {
 	}
 }
 
-// Whoever has decided about what is asked for is no approver of it: by a fork, a retry, an output in the place of a node's, or one of these
+// Whoever has decided about what is asked for is not an approver of it: by a fork, a retry, an output in the place of a node's, or one of these
 // in the execution above.
 func TestForkEdit_NobodyApprovesTheirOwn(t *testing.T) {
 	t.Parallel()

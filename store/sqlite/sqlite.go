@@ -14,7 +14,7 @@
 // the database, and the watcher, which looks after its files. [DB.Close] ends them and waits for them, and for
 // those who write.
 //
-// It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
+// It implements the seam of package store and is not a place for decisions about workflows. Only the wiring of an instance
 // imports it.
 package sqlite
 
