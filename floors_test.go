@@ -42,16 +42,18 @@ func floors() map[string]floor {
 
 		"examples": {level: 0}, // embedded data
 
-		"expr":     {level: 1, pure: true},
-		"shortage": {level: 1}, // below all that opens files, connects or starts processes
+		"expr":               {level: 1, pure: true},
+		"workflow/dominance": {level: 1, pure: true}, // graphs alone, below the graphs of workflows
+		"shortage":           {level: 1},             // below all that opens files, connects or starts processes
 
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine":     {level: 3, pure: true},
-		"outbound":   {level: 3}, // below all that calls services
-		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
-		"credential": {level: 3}, // below kinds and channels, which open credentials
+		"dataflow/editing": {level: 3, pure: true}, // above the layers, below the hosts that fork
+		"engine":           {level: 3, pure: true},
+		"outbound":         {level: 3}, // below all that calls services
+		"identity":         {level: 2}, // below the stores: every call of theirs takes its Principal
+		"credential":       {level: 3}, // below kinds and channels, which open credentials
 
 		"credential/oauth": {level: 4},
 		"mailbox":          {level: 4}, // below the extensions that bring and read mailboxes
@@ -62,6 +64,7 @@ func floors() map[string]floor {
 
 		"node":         {level: 4},
 		"node/printed": {level: 1}, // what a run says while it goes on
+		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
 		"llm":          {level: 4},
 		"store":        {level: 4},
@@ -70,33 +73,37 @@ func floors() map[string]floor {
 		"files":        {level: 4},
 
 		// The rooms of the store in SQLite are below what it stores.
-		"store/sqlite/migrations": {level: 0}, // embedded data
-		"store/sqlite/sqlconn":    {level: 1},
-		"store/sqlite/blobnames":  {level: 1},
-		"store/sqlite/datadir":    {level: 5},
-		"store/sqlite/blobdir":    {level: 5},
-		"store/sqlite/memories":   {level: 5},
-		"store/sqlite/triggers":   {level: 5},
-		"store/sqlite/upkeep":     {level: 5},
-		"store/sqlite/overview":   {level: 5},
+		"store/sqlite/migrations":  {level: 0}, // embedded data
+		"store/sqlite/sqlconn":     {level: 1},
+		"store/sqlite/blobnames":   {level: 1},
+		"store/sqlite/datadir":     {level: 5},
+		"store/sqlite/blobdir":     {level: 5},
+		"store/sqlite/memories":    {level: 5},
+		"store/sqlite/toolservers": {level: 5},
+		"store/sqlite/triggers":    {level: 5},
+		"store/sqlite/upkeep":      {level: 5},
+		"store/sqlite/overview":    {level: 5},
 
-		"agent":          {level: 5, pure: true},
-		"human/form":     {level: 3, pure: true}, // below the questions that it is the form of
-		"human/sheet":    {level: 5},             // forms as pages, below all that serve pages
-		"human/replies":  {level: 4},             // what a reply means, below those who take it
-		"trigger":        {level: 5},
-		"memory":         {level: 5},
-		"mcp":            {level: 5},
-		"sandbox":        {level: 5},
-		"database":       {level: 5},
-		"objectstore":    {level: 5},
-		"store/sqlite":   {level: 6},
-		"store/postgres": {level: 5},
-		"host/local":     {level: 5},
-		"host/temporal":  {level: 5},
-		"client":         {level: 5},
-		"route":          {level: 5}, // below all that answers requests
-		"limits":         {level: 5}, // below all that starts something
+		"agent":           {level: 5, pure: true},
+		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of
+		"human/listening": {level: 1},             // when accounts are listened to
+		"human/watching":  {level: 0},             // who is told, of whatever it is
+		"human/lineage":   {level: 5},             // why a question is asked, below all that shows it
+		"human/sheet":     {level: 5},             // forms as pages, below all that serve pages
+		"human/replies":   {level: 4},             // what a reply means, below those who take it
+		"trigger":         {level: 5},
+		"memory":          {level: 5},
+		"mcp":             {level: 5},
+		"sandbox":         {level: 5},
+		"database":        {level: 5},
+		"objectstore":     {level: 5},
+		"store/sqlite":    {level: 6},
+		"store/postgres":  {level: 5},
+		"host/local":      {level: 5},
+		"host/temporal":   {level: 5},
+		"client":          {level: 5},
+		"route":           {level: 5}, // below all that answers requests
+		"limits":          {level: 5}, // below all that starts something
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
@@ -143,6 +150,7 @@ func floors() map[string]floor {
 		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
 		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
+		"needs":    {level: 7}, // of definitions, above what can be asked for them
 		"gateway":  {level: 7},
 		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
 		"story":    {level: 7},

@@ -15,7 +15,7 @@ import (
 // limits are what the measures of the module may be. docs/architecture.md says why.
 var limits = struct { // read-only
 	lines, names, file, branches, depth int
-}{lines: 6300, names: 300, file: 600, branches: 25, depth: 9}
+}{lines: 6000, names: 300, file: 600, branches: 25, depth: 9}
 
 // measure is what one package measures, tests left out.
 type measure struct {

@@ -48,7 +48,7 @@ func (x *index) add(source int, top string, at spot, v value, left *int) {
 	v.each(at, func(at spot, inner value) { x.add(source, top, at, inner, left) })
 }
 
-// addInputs adds what the task was given. Which conversation it belonged to and in which language is no data.
+// addInputs adds what the task was given. Which conversation it belonged to and in which language is not data.
 func (x *index) addInputs(initial value) {
 	left := maxIndexed
 	for _, f := range initial.fields {

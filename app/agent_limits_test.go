@@ -244,7 +244,7 @@ func TestAgentLimits_TooLong(t *testing.T) {
 	}
 }
 
-// What a turn wanted and did not get done is no part of the conversation: a service takes neither a call without a result
+// What a turn wanted and did not get done is not a part of the conversation: a service takes neither a call without a result
 // nor a message that says nothing.
 func TestAgentLimits_UndoneCalls(t *testing.T) {
 	t.Parallel()

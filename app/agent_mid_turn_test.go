@@ -205,7 +205,7 @@ func TestAgentMidTurn_Forks(t *testing.T) {
 	}
 }
 
-// What is no plain yes does not approve.
+// What is not a plain yes does not approve.
 func TestAgentMidTurn_OnlyYesApproves(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{`{"approved":true,"action":"reject"}`, `{"action":"reject"}`, `{}`, `{"approved":"true"}`, `{"confirm":true,"approved":false}`, `"yes"`, `{"approved":true,"selected_option":"reject"}`} {

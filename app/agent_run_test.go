@@ -153,7 +153,7 @@ func TestConnection_Answer(t *testing.T) {
 	}
 }
 
-// An execution of a workflow is no task.
+// An execution of a workflow is not a task.
 func TestRunTask_NoTask(t *testing.T) {
 	t.Parallel()
 	c := connectTo(t, t.TempDir())

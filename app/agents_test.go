@@ -87,7 +87,7 @@ func TestAgents_Rounds(t *testing.T) {
 	x.askTask(t, ann, "one", "other", "Q-now-elsewhere")
 	x.askTask(t, ann, "two", "c", "Q-now-two")
 	x.askTask(t, bob, "one", "c", "Q-now-bob")
-	failed := x.askTask(t, ann, "one", "c", "") // a task without a question fails: it is no round
+	failed := x.askTask(t, ann, "one", "c", "") // a task without a question fails: it is not a round
 	if e, err := x.stores.Executions.Get(t.Context(), ann, failed); err != nil || e.Status != engine.StatusError {
 		t.Errorf("a task without a question is %+v, %v", e, err)
 	}

@@ -27,7 +27,7 @@ func trialServices(t *testing.T) *httptest.Server {
 		if err != nil {
 			t.Error(err)
 		}
-		form, _ := url.ParseQuery(string(body)) // what is no form has no secret
+		form, _ := url.ParseQuery(string(body)) // what is not a form has no secret
 		good := strings.Contains(fmt.Sprint(r.Header, r.URL.Path, form), trialSecret)
 		if _, secret, ok := r.BasicAuth(); ok {
 			good = secret == trialSecret

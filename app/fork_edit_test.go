@@ -15,6 +15,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/human"
+	"tandem/human/lineage"
 	"tandem/identity"
 )
 
@@ -334,7 +335,7 @@ func TestForkEdit_OfAFork(t *testing.T) {
 	if f == nil || f.By != "admin" || len(f.Edits) != 1 || f.Edits[0].Name != "to" || len(f.Earlier) != 1 || f.Earlier[0].By != "bob" || string(f.Earlier[0].Edits[0].Original) != "99999" {
 		t.Fatalf("the chain is %+v", f)
 	}
-	text := strings.Join(human.ForkLines("en", f), "\n")
+	text := strings.Join(lineage.ForkLines("en", f), "\n")
 	for _, line := range []string{"to: now account-2 (was account-1)", "Before that, bob made a fork of execution " + id, "amount: now 1 (was 99999)"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("%q lacks %q", text, line)
@@ -350,7 +351,7 @@ func TestForkEdit_OfAFork(t *testing.T) {
 	}
 }
 
-// Whoever has decided about what is asked for is no approver of it: by a fork, a retry, an output in the place of a node's, or one of these
+// Whoever has decided about what is asked for is not an approver of it: by a fork, a retry, an output in the place of a node's, or one of these
 // in the execution above.
 func TestForkEdit_NobodyApprovesTheirOwn(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/human"
+	"tandem/human/lineage"
 	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/llm"
@@ -59,9 +60,9 @@ const noteLimit = 10 * time.Second
 // asked makes the record of a question. What cannot be asked as it was meant is put to those who operate the instance: a
 // question without a record could never be answered.
 func (i *Instance) asked(q local.Question) store.Interaction {
-	var begun *human.Begun
+	var begun *lineage.Begun
 	if q.Begun != nil {
-		begun = &human.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
+		begun = &lineage.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
 	}
 	opened, err := i.desk.Media().Open(human.Question{
 		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,

@@ -11,7 +11,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
-	"tandem/human"
+	"tandem/human/lineage"
 )
 
 // paidFlow pays behind a question. Config is what the question has besides.
@@ -66,8 +66,8 @@ func TestPeopleAround(t *testing.T) {
 			t.Errorf("asked again because of %s; want %s", got, again)
 		}
 		var told []api.AskedAgain
-		if err := json.Unmarshal([]byte(again), &told); err != nil || len(human.AgainLines("zh", told)) != len(told) || len(human.AgainLines("en", told)) != len(told) {
-			t.Errorf("in words: %q (%v)", human.AgainLines("en", told), err)
+		if err := json.Unmarshal([]byte(again), &told); err != nil || len(lineage.AgainLines("zh", told)) != len(told) || len(lineage.AgainLines("en", told)) != len(told) {
+			t.Errorf("in words: %q (%v)", lineage.AgainLines("en", told), err)
 		}
 	}
 	t.Run("GivenWhileItIsOpen", func(t *testing.T) {

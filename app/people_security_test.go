@@ -110,7 +110,7 @@ func TestPeopleSecurity_Links(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 		g.unmoved(t, i.ID, http.StatusGone, form(t, link))
-		g.unmoved(t, i.ID, http.StatusConflict, form(t, spare)) // another link of the same person is no second vote
+		g.unmoved(t, i.ID, http.StatusConflict, form(t, spare)) // another link of the same person is not a second vote
 		if got := form(t, other)(); got.status != http.StatusOK {
 			t.Fatalf("%d %s", got.status, got.body)
 		}

@@ -176,7 +176,7 @@ func TestStream_OnlyForTheWorkspace(t *testing.T) {
 		if err == nil {
 			t.Fatal("a stranger reads along", conn.CloseNow())
 		}
-		// /events is no WebSocket: the protocol is a token there too, and finds nothing.
+		// /events is not a WebSocket: the protocol is a token there too, and finds nothing.
 		if response.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: a stranger gets %s", path, response.Status)
 		}

@@ -104,7 +104,7 @@ func (v *vault) holding(p identity.Principal) (open credential.Opener, release f
 	}
 }
 
-// Try shows a credential to its service, which changes nothing there. What is wrong with it is no error.
+// Try shows a credential to its service, which changes nothing there. What is wrong with it is not an error.
 func (v *vault) Try(ctx context.Context, p identity.Principal, id string) (credential.Trial, error) {
 	stored, err := v.find(ctx, p, id)
 	if err != nil {

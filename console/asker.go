@@ -25,6 +25,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/human/lineage"
 	"tandem/payload"
 	"tandem/text"
 )
@@ -325,7 +326,7 @@ func (q *question) tellQuestion(now time.Time, most int) []string {
 	if tool := table.OneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
-	for _, line := range slices.Concat(human.AgainLines(q.request.Language, q.request.Again), human.ForkLines(q.request.Language, q.request.Fork)) {
+	for _, line := range slices.Concat(lineage.AgainLines(q.request.Language, q.request.Again), lineage.ForkLines(q.request.Language, q.request.Fork)) {
 		lines = append(lines, table.OneLine(line))
 	}
 	changes := q.toolChanges()

@@ -20,7 +20,7 @@ import (
 	"tandem/console/table"
 	"tandem/console/tree"
 	"tandem/engine"
-	"tandem/human"
+	"tandem/human/lineage"
 	"tandem/payload"
 	"tandem/store"
 )
@@ -64,7 +64,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 			table.Row(w, pair[0], pair[1])
 		}
 	}
-	for n, line := range human.ForkLines(UserLanguage(), e.Fork) {
+	for n, line := range lineage.ForkLines(UserLanguage(), e.Fork) {
 		name := ""
 		if n == 0 {
 			name = "fork"

@@ -25,7 +25,7 @@ func manualSchema(d *workflow.Definition, wanted string) json.RawMessage {
 		n := &d.Nodes[i]
 		config := gjson.ParseBytes(n.Configurations)
 		off := config.Get("enabled").Exists() && !config.Get("enabled").Bool()
-		if n.Type != "TRIGGER" || off || wanted != "" && n.ID != wanted || wanted == "" && len(d.Triggers) > 0 && !slices.Contains(d.Triggers, n.ID) {
+		if n.Type != workflow.TypeTrigger || off || wanted != "" && n.ID != wanted || wanted == "" && len(d.Triggers) > 0 && !slices.Contains(d.Triggers, n.ID) {
 			continue
 		}
 		if schema := config.Get("input_schema"); n.Kind() == "TRIGGER.MANUAL" && len(schema.Get("properties").Map()) > 0 && len(gjson.ParseBytes(n.InputParams).Map()) == 0 {

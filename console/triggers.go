@@ -8,6 +8,7 @@ import (
 
 	"tandem/api"
 	"tandem/console/table"
+	"tandem/workflow"
 )
 
 // PrintTriggers lists triggers with their addresses and next times.
@@ -33,7 +34,7 @@ func PrintTriggers(w *tabwriter.Writer, list api.Triggers) {
 		if address != "" {
 			address = strings.Join(t.Methods, ",") + " " + address
 		}
-		table.Row(w, t.WorkflowID, t.NodeID, strings.TrimPrefix(t.Kind, "TRIGGER."), strconv.FormatInt(t.Revision, 10), state, next, address)
+		table.Row(w, t.WorkflowID, t.NodeID, strings.TrimPrefix(t.Kind, workflow.TypeTrigger+"."), strconv.FormatInt(t.Revision, 10), state, next, address)
 	}
 	table.More(w, len(list.Triggers), list.TotalCount)
 }

@@ -108,7 +108,7 @@ func firstOfPair(list []any) (string, bool) {
 func insideText(text string) (what string, certain bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		// A placeholder that stands for a value without quotation marks is not JSON; it is no secret either.
+		// A placeholder that stands for a value without quotation marks is not JSON; it is not a secret either.
 		value, err := payload.Decode([]byte(bareFilled.ReplaceAllString(text, `${1}null`)))
 		if err != nil {
 			return "", false

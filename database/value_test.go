@@ -127,7 +127,7 @@ func TestInjection(t *testing.T) {
 			if out := r.do(database.Operation{Kind: database.Update, Table: "t", Values: json.RawMessage(`{"v": ` + string(raw) + `}`), Where: json.RawMessage(`{"v": ` + string(raw) + `}`)}); out.Affected != 1 {
 				rt.Fatalf("update by %q reached %d rows", value, out.Affected)
 			}
-			// As a name it is no name that the database has.
+			// As a name it is not a name that the database has.
 			name := value + "x"
 			quoted, err := json.Marshal(name)
 			check(t, err)

@@ -16,7 +16,7 @@ type ResolveTrace struct {
 	Warnings []Warning       `json:"warnings,omitempty"`
 }
 
-// Warning is something a user should know that was no error.
+// Warning is something a user should know that was not an error.
 type Warning struct {
 	Path        string `json:"path"`
 	Placeholder string `json:"placeholder,omitempty"`

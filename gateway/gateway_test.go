@@ -133,7 +133,7 @@ func TestServer_Failed(t *testing.T) {
 	if strings.Contains(string(raw(r)), "secret places") {
 		t.Error("what operators may know is told")
 	}
-	// To ask how it stands is no failure.
+	// To ask how it stands is not a failure.
 	if r, o = p.call(t, toolStatus, `{"execution_id":"exec_1"}`); r.IsError || o.Status != "ERROR" || o.Error.Message != "no such city" {
 		t.Errorf("status: %v %+v", r.IsError, o)
 	}

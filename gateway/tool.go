@@ -17,6 +17,7 @@ import (
 	"tandem/client"
 	"tandem/fault"
 	"tandem/text"
+	"tandem/workflow"
 )
 
 // The tools that every caller has.
@@ -222,7 +223,7 @@ func schemaOf(w *api.Workflow) string {
 				Schema  json.RawMessage `json:"input_schema"`
 			} `json:"configurations"`
 		}
-		if json.Unmarshal(node, &n) != nil || n.Type != "TRIGGER" {
+		if json.Unmarshal(node, &n) != nil || n.Type != workflow.TypeTrigger {
 			continue // configurations that are written otherwise say nothing about inputs
 		}
 		if n.Config.Enabled == false || n.Config.Enabled == "false" || len(w.Triggers) > 0 && !slices.Contains(w.Triggers, n.ID) {

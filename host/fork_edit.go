@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/dataflow"
+	"tandem/dataflow/editing"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
@@ -83,25 +84,29 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		return nil, fault.Say(fault.InvalidInput, text.Of("input: it must be an object with the values that are edited, by name")).With("path", "input")
 	}
 	scope, _ := id.Split()
-	x := editing{fold: f, run: f.runs[id].command, scope: scope, given: given, own: map[string]json.RawMessage{}}
-	if input, origins, err := f.inspect(x.run); err == nil { // one that could not be built is why the activation failed: there is none to compare with
-		if err := json.Unmarshal(input, &x.own); err != nil {
+	run := f.runs[id].command
+	x := editing.Input{
+		Layers: f.layers, View: dataflow.View{Scope: scope, AsOf: run.AsOf}, Given: given, Own: map[string]json.RawMessage{},
+		Brought: func(connection string) (json.RawMessage, error) { return f.brought(run, scope, connection) },
+	}
+	if input, origins, err := f.inspect(run); err == nil { // one that could not be built is why the activation failed: there is none to compare with
+		if err := json.Unmarshal(input, &x.Own); err != nil {
 			return nil, fault.Newf(fault.Internal, "the input of %q cannot be read: %w", id, err)
 		}
-		if err := json.Unmarshal(origins, &x.origins); len(origins) > 0 && err != nil {
+		if err := json.Unmarshal(origins, &x.Origins); len(origins) > 0 && err != nil {
 			return nil, fault.Newf(fault.Internal, "the origins of the input of %q cannot be read: %w", id, err)
 		}
 	}
 	var edits []forkEdit
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
-		original, had, at, within := x.find(name)
+		original, had, at, within := x.Find(name)
 		if original != nil && payload.Same(original, value) {
-			x.kept = append(x.kept, original)
+			x.Kept = append(x.Kept, original)
 			continue
 		}
 		e := dataflow.Edit{Name: name, Value: value, Was: original, By: r.By, Fork: r.ID, Scope: scope, Within: within, Added: !had, Same: len(at) > 0}
-		parts, err := f.checkEdit(x.run, &e, had)
+		parts, err := f.checkEdit(run, &e, had)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +114,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 			edits = append(edits, forkEdit{part, part.Was, true})
 		}
 		edits = append(edits, forkEdit{e, original, false})
-		following, err := x.following(e, at)
+		following, err := x.Following(e, at)
 		if err != nil {
 			return nil, err
 		}
@@ -121,17 +126,31 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		_, was, _ := f.layers.Variable(e.Within, e.Name)
 		edits = append(edits, forkEdit{e, was, true})
 	}
-	return edits, x.checkCopies(edits)
+	return edits, x.CheckCopies(plain(edits), speaksForPeople)
 }
 
-// pathOf writes a name as a path of one step.
-func pathOf(name string) string {
-	return "[" + string(payload.Quote(name)) + "]"
+// brought is what a connection brought before its conversion.
+func (f *Fold) brought(run engine.RunNode, scope, connection string) (json.RawMessage, error) {
+	edge := slices.IndexFunc(run.Inputs, func(in engine.Input) bool { return f.graph.Edges[in.Edge].ID == connection })
+	if edge < 0 {
+		return json.RawMessage("null"), nil
+	}
+	in := run.Inputs[edge]
+	from := &f.graph.Edges[in.Edge]
+	if in.Ref == "" && from.Entry {
+		return f.payload(run, in)
+	}
+	raw, _, ok, err := f.layers.Lookup(dataflow.View{Scope: scope, AsOf: run.AsOf}, editing.PathOf(f.graph.Nodes[from.From].ID)+".outputs")
+	if err != nil || !ok {
+		return json.RawMessage("null"), err
+	}
+	return raw, nil
 }
 
-// refusedInput says why a value of the input cannot be edited, and what to do instead.
-func refusedInput(name string, why text.Text) error {
-	return fault.Say(fault.Conflict, text.Of("input.%s: %s", name, why)).With("path", "input."+name)
+// speaksForPeople says that a kind hands on what people have said: a trigger, or a question. What they said stays as it is.
+func speaksForPeople(kind string) bool {
+	typ := workflow.TypeOf(kind)
+	return typ == workflow.TypeTrigger || typ == workflow.TypeHuman
 }
 
 // checkEdit refuses an edit that could be shown and not be done, and says what it means for values that have no names.
@@ -139,9 +158,9 @@ func refusedInput(name string, why text.Text) error {
 func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts []dataflow.Edit, err error) {
 	switch {
 	case e.Name == dataflow.InputsKey && len(run.Inputs) > 1:
-		return nil, refusedInput(e.Name, text.Of("it holds what each connection brings; edit the names inside it by themselves"))
+		return nil, editing.Refuse(e.Name, text.Of("it holds what each connection brings; edit the names inside it by themselves"))
 	case slices.Contains([]string{"execution", "workflow", "env"}, e.Name) && isObject(e.Value):
-		return nil, refusedInput(e.Name, text.Of("what {{%s}} tells is not data of the execution; leave it out", e.Name))
+		return nil, editing.Refuse(e.Name, text.Of("what {{%s}} tells is not data of the execution; leave it out", e.Name))
 	case e.Name != dataflow.DataKey || !had:
 		return nil, nil
 	}
@@ -164,7 +183,7 @@ func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts 
 	if len(brought) == 1 {
 		given = append(given, e.Value)
 	} else if json.Unmarshal(e.Value, &given) != nil || len(given) != len(brought) {
-		return nil, refusedInput(e.Name, text.Of("it holds what %d connections bring; give a list of as many values, in the same order", len(brought)))
+		return nil, editing.Refuse(e.Name, text.Of("it holds what %d connections bring; give a list of as many values, in the same order", len(brought)))
 	}
 	for i, in := range brought {
 		whole := *e
@@ -426,7 +445,7 @@ func checkLoops(before, after *Fold) error {
 				}
 			}
 		}
-		return refusedInput(name, text.Of("the loop %q has begun with this list; fork at the loop to give it another, or keep its length", NodeOf(after.graph, id)))
+		return editing.Refuse(name, text.Of("the loop %q has begun with this list; fork at the loop to give it another, or keep its length", NodeOf(after.graph, id)))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human/listening"
+	"tandem/human/watching"
 	"tandem/store"
 )
 
@@ -23,8 +25,8 @@ type backroom struct {
 	handle   Handle
 	clock    *clock
 	sender   *sender
-	ears     *ears
-	watchers *watchers
+	ears     *listening.Ears[store.Account]
+	watchers *watching.Watchers[Event]
 
 	start sync.Once
 	stop  context.CancelFunc
@@ -44,7 +46,7 @@ func newBackroom(o Options, handle Handle) *backroom {
 	if o.Wake == nil {
 		o.Wake = func(store.Ref) {}
 	}
-	b := &backroom{o: o, channels: map[string]Channel{}, media: MediaOf(o.Channels...), handle: handle, watchers: newWatchers()}
+	b := &backroom{o: o, channels: map[string]Channel{}, media: MediaOf(o.Channels...), handle: handle, watchers: watching.New[Event]()}
 	for _, c := range o.Channels {
 		if _, twice := b.channels[c.Name()]; twice {
 			panic("human: two channels are called " + c.Name())
@@ -62,8 +64,10 @@ func (b *backroom) Start() {
 	b.start.Do(func() {
 		b.loops.Go(func() { b.clock.run(b.working) })
 		b.loops.Go(func() { b.sender.run(b.working) })
-		b.loops.Go(func() { b.ears.run(b.working) })
-		b.tasks.Go(func() { b.watchers.run(b.ctx, b) })
+		if b.listens() {
+			b.loops.Go(func() { b.ears.Run(b.working) })
+		}
+		b.tasks.Go(func() { b.watchers.Run(b.ctx, b.tellRecorded) })
 	})
 }
 
@@ -87,14 +91,14 @@ func (b *backroom) Close() {
 	b.stop()
 	b.loops.Wait()
 	b.tasks.Wait()
-	b.watchers.close()
+	b.watchers.Close()
 }
 
 // Look wakes the desk after something was recorded, so that what is due now is done. It never blocks.
 func (b *backroom) Look() {
 	nudge(b.clock.wake)
 	nudge(b.sender.wake)
-	nudge(b.ears.wake)
+	b.ears.Wake()
 }
 
 func nudge(wake chan struct{}) {

@@ -174,7 +174,7 @@ func (c *clock) decided(before, after store.Interaction, change store.Interactio
 		nudge(c.sender.wake)
 	}
 	if before.Status == after.Status && after.Status != store.InteractionPending {
-		nudge(c.ears.wake)
+		c.ears.Wake()
 		return // who ended it has told of it
 	}
 	c.tellWatchers(Event{Interaction: after})

@@ -9,6 +9,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/human/lineage"
 	"tandem/store"
 )
 
@@ -72,7 +73,7 @@ func TestBegun_InTheReadersLanguage(t *testing.T) {
 	for status, words := range map[engine.NodeStatus][2]string{
 		engine.NodeDone: {"it has completed there", "已经完成"}, engine.NodeFailure: {"it has failed there", "失败"}, engine.NodeRunning: {"still at work", "仍在执行"}, "": {"not known", "无法得知"},
 	} {
-		i, err := Media(nil).Open(Question{Ref: store.Ref{Workspace: "w", Execution: "y"}, Node: "pay", Ask: "pay#0.1", Activation: "pay", Purpose: PurposeOutcomeUnknown, Language: "en", Begun: &Begun{Execution: "x", Node: "pay", Status: status}})
+		i, err := Media(nil).Open(Question{Ref: store.Ref{Workspace: "w", Execution: "y"}, Node: "pay", Ask: "pay#0.1", Activation: "pay", Purpose: PurposeOutcomeUnknown, Language: "en", Begun: &lineage.Begun{Execution: "x", Node: "pay", Status: status}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestAgain_LargeOutputs(t *testing.T) {
 	again := AgainOf([]host.AskedAgain{{AgainCause: engine.AgainCause{Action: engine.AgainOutput, By: "ann"}, Node: "pay", Value: json.RawMessage(`{"$blob":"abc","size":50000}`), Part: `{"amount":1,`}})
 	r := Request{}
 	r.showAgain(again)
-	if lines := strings.Join(AgainLines("en", r.Again), " "); !strings.Contains(lines, `{"amount":1, (the beginning of 50000 bytes)`) {
+	if lines := strings.Join(lineage.AgainLines("en", r.Again), " "); !strings.Contains(lines, `{"amount":1, (the beginning of 50000 bytes)`) {
 		t.Errorf("it says %q", lines)
 	}
 	if cut := r.CutValues(); len(cut) != 1 || cut[0].Hash != "abc" || cut[0].Name != "pay" || cut[0].ID != "output0" {
@@ -112,7 +113,7 @@ func TestAgain_LargeOutputs(t *testing.T) {
 	}
 	stranger := Request{Access: "link"}
 	stranger.showAgain(again)
-	if cut := stranger.CutValues(); len(cut) != 0 || strings.Contains(strings.Join(AgainLines("en", stranger.Again), " "), "amount") {
-		t.Errorf("a stranger is shown %+v, %q", cut, AgainLines("en", stranger.Again))
+	if cut := stranger.CutValues(); len(cut) != 0 || strings.Contains(strings.Join(lineage.AgainLines("en", stranger.Again), " "), "amount") {
+		t.Errorf("a stranger is shown %+v, %q", cut, lineage.AgainLines("en", stranger.Again))
 	}
 }

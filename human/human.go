@@ -14,6 +14,7 @@ import (
 
 	"tandem/api"
 	"tandem/human/form"
+	"tandem/human/lineage"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -82,7 +83,7 @@ type Request struct {
 	// Again says why the question is asked again, if it is.
 	Again []api.AskedAgain `json:"again,omitempty"`
 	// Begun says that the work which is asked about was under way in another execution, if it was.
-	Begun *Begun `json:"begun_in,omitempty"`
+	Begun *lineage.Begun `json:"begun_in,omitempty"`
 	// Options are those of an approval or a selection.
 	Options       []Option `json:"options,omitempty"`
 	AllowMultiple bool     `json:"allow_multiple,omitempty"`

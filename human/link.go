@@ -182,7 +182,7 @@ func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, a
 	if err != nil {
 		return "", err
 	}
-	// It goes to the first of the places that they have chosen; a program is no address of theirs.
+	// It goes to the first of the places that they have chosen; a program is not an address of theirs.
 	to = slices.DeleteFunc(to, func(r recipient) bool { return !s.people.theirs(addressSeat(r.channel(s.Channel), r.to), as) })
 	switch {
 	case len(to) == 0 && s.Channel == InApp:

@@ -86,7 +86,7 @@ func TestLink_SingleUse(t *testing.T) {
 	}
 	_, err = b.RespondLink(t.Context(), secret, Submission{Data: json.RawMessage(yes)})
 	wantCode(t, err, fault.Conflict)
-	// A second link is no second vote.
+	// A second link is not a second vote.
 	_, err = b.RespondLink(t.Context(), b.sent(t, i.ID, "user:bob", "mail:bob@x.org"), Submission{Data: json.RawMessage(yes)})
 	wantCode(t, err, fault.Conflict)
 	other := b.link(t, "cid", i.ID, "cid")

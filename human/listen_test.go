@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/human/listening"
+	"tandem/human/watching"
 	"tandem/store"
 )
 
@@ -81,35 +83,35 @@ func TestEars_ListenWhileNeeded(t *testing.T) {
 		second := ask(t, c.shelf, "second", 0, Request{TimeoutSeconds: 86400, Channel: Email, InCredential: "box"})
 		ask(t, c.shelf, "chat", 0, Request{TimeoutSeconds: 86400, Channel: Slack, Credential: "bot"})
 		c.Recorded("w", first.ID, second.ID)
-		pass(listenApart)
+		pass(listening.Apart)
 		if !mail.listening(a) {
 			t.Fatal("it does not listen although somebody was asked")
 		}
 		finish(t, c.shelf, first.ID, store.InteractionCompleted)
 		c.Look()
-		pass(2 * listenGrace)
+		pass(2 * listening.Grace)
 		if !mail.listening(a) {
 			t.Error("it does not listen any more although another question is open")
 		}
 		finish(t, c.shelf, second.ID, store.InteractionCompleted)
 		c.Look()
-		pass(listenGrace - time.Second)
+		pass(listening.Grace - time.Second)
 		if !mail.listening(a) {
 			t.Error("it stops at once")
 		}
 		third := ask(t, c.shelf, "third", 0, Request{TimeoutSeconds: 86400, Channel: Email, InCredential: "box"})
 		c.Look()
-		pass(2 * listenGrace)
+		pass(2 * listening.Grace)
 		if !mail.listening(a) || len(mail.times()) != 1 {
 			t.Errorf("a question in time does not keep it; it began %d times", len(mail.times()))
 		}
 		finish(t, c.shelf, third.ID, store.InteractionCompleted)
 		c.Look()
-		pass(listenApart + listenGrace/2)
+		pass(listening.Apart + listening.Grace/2)
 		if !mail.listening(a) {
 			t.Error("what was idle before counts again")
 		}
-		pass(listenApart + listenGrace/2)
+		pass(listening.Apart + listening.Grace/2)
 		if mail.listening(a) {
 			t.Error("it listens although no question is open")
 		}
@@ -140,18 +142,18 @@ func TestEars_SharedWithTriggers(t *testing.T) {
 		}
 		asked := ask(t, c.shelf, "first", 0, Request{TimeoutSeconds: 86400, Channel: Email, InCredential: "box"})
 		c.Recorded("w", asked.ID)
-		pass(listenApart)
+		pass(listening.Apart)
 		shared, broken = nil, errors.New("the disk is broken") // then what is listened to stays
 		c.Look()
-		pass(3 * listenGrace)
+		pass(3 * listening.Grace)
 		finish(t, c.shelf, asked.ID, store.InteractionCompleted)
-		pass(3 * listenGrace)
+		pass(3 * listening.Grace)
 		if !mail.listening(a) {
 			t.Error("it stops although nobody knows what triggers need")
 		}
 		broken = nil
 		c.Look()
-		pass(3 * listenGrace)
+		pass(3 * listening.Grace)
 		if mail.listening(a) || mail.most != 1 || len(mail.times()) != 1 {
 			t.Errorf("it listens %v, %d at once, began %d times", mail.listening(a), mail.most, len(mail.times()))
 		}
@@ -251,12 +253,12 @@ func TestWatch(t *testing.T) {
 			defer c.Close()
 			events, missed, stop := c.Watch("w")
 			defer stop()
-			for n := range watchBuffer + 5 {
+			for n := range watching.Buffer + 5 {
 				i := ask(t, c.shelf, fmt.Sprint("a", n), 0, Request{TimeoutSeconds: 600})
 				c.Recorded("w", i.ID)
 				synctest.Wait()
 			}
-			for range watchBuffer {
+			for range watching.Buffer {
 				<-events
 			}
 			if !missed() || missed() {
@@ -276,7 +278,7 @@ func TestWatch(t *testing.T) {
 			if e := <-events; e.Interaction.ID != "" || !missed() {
 				t.Errorf("told %+v", e)
 			}
-			c.Recorded("w", make([]string, watchQueue+1)...)
+			c.Recorded("w", make([]string, watching.Queue+1)...)
 			if e := <-events; e.Interaction.ID != "" || !missed() {
 				t.Errorf("told %+v when there was too much", e)
 			}

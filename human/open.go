@@ -16,6 +16,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human/form"
+	"tandem/human/lineage"
 	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
@@ -41,7 +42,7 @@ type Question struct {
 	Activation engine.ActivationID
 	Attempt    int
 	Purpose    string
-	Begun      *Begun
+	Begun      *lineage.Begun
 	// Request is a [Request] with whatever else the purpose has. For outcome_unknown it is what was being sent.
 	Request json.RawMessage
 	// Reach says that the people who are asked can have chosen where questions reach them, see [Desk.Reaches].
@@ -209,7 +210,7 @@ func (r *Request) operational(purpose string) {
 	case PurposeOutcomeUnknown:
 		r.says(&r.Title, form.TitleText, text.Of("Was it done?"))
 		if r.Begun != nil {
-			r.says(&r.Description, form.DescriptionText, r.Begun.text())
+			r.says(&r.Description, form.DescriptionText, r.Begun.Text())
 		}
 		r.says(&r.Description, form.DescriptionText, text.Of("The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
 		r.Options = []Option{{Value: engine.ChoiceDone, Outcome: Neither}, {Value: engine.ChoiceNotDone, Outcome: Neither}, {Value: engine.ChoiceStop, Outcome: Neither}}

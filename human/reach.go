@@ -216,7 +216,7 @@ func (m Media) ContactProblem(u identity.User, c identity.Contact, channels []st
 }
 
 // ContactAddress reads the address of one person in a channel, as its users write it: U024BE7LH, or slack:U024BE7LH. It is empty for a channel
-// that needs none. What several people read is no address of a person: a link there would let any of them answer.
+// that needs none. What several people read is not an address of a person: a link there would let any of them answer.
 func (m Media) ContactAddress(channel, address string) (string, error) {
 	if m[channel].SpeaksForOthers {
 		if strings.TrimSpace(address) != "" {

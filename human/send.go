@@ -287,7 +287,7 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 		err = s.stillOpen(ctx, d)
 	}
 	var receipt Receipt
-	// What is no fault of the message's own is trouble with the store: it says nothing about the message.
+	// What is not a fault of the message's own is trouble with the store: it says nothing about the message.
 	_, own := errors.AsType[*fault.Error](err)
 	stored := err == nil || own
 	switch {

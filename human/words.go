@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"tandem/human/lineage"
 	"tandem/text"
 )
 
@@ -82,8 +83,8 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 	if !wantsAnswer(m.Kind) {
 		return said.list
 	}
-	said.list = append(said.list, AgainLines(m.Request.Language, m.Request.Again)...)
-	said.list = append(said.list, ForkLines(m.Request.Language, m.Request.Fork)...)
+	said.list = append(said.list, lineage.AgainLines(m.Request.Language, m.Request.Again)...)
+	said.list = append(said.list, lineage.ForkLines(m.Request.Language, m.Request.Fork)...)
 	if m.Interaction.TimeoutAt > 0 && m.Kind != KindWarning {
 		said.say(w.deadline, until)
 	}

@@ -106,7 +106,7 @@ type canonicalSchema struct {
 	JSON string `json:"json"`
 }
 
-// canonicalJSON sorts keys and drops layout. Numbers stay as they are written, and a text that is no JSON stays a text.
+// canonicalJSON sorts keys and drops layout. Numbers stay as they are written, and a text that is not JSON stays a text.
 func canonicalJSON(raw []byte) string {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return ""

@@ -16,7 +16,7 @@ const (
 	NotActivated  Kind = "not_activated"  // the user does not use the server
 	UnknownServer Kind = "unknown_server" // there is no such server, or it is switched off
 	UnknownTool   Kind = "unknown_tool"   // the server has no such tool
-	BadArguments  Kind = "bad_arguments"  // what was given is no JSON object
+	BadArguments  Kind = "bad_arguments"  // what was given is not a JSON object
 	Closed        Kind = "closed"         // there is no connection, or it ended before the answer
 	NotStarted    Kind = "not_started"    // the process of the server cannot be started, or ended before it had answered
 	Timeout       Kind = "timeout"        // the server did not answer in time

@@ -31,6 +31,8 @@ type About struct {
 	// Body is set for kinds that run a body: which of the keys begin and end it.
 	Body  *workflow.ScopeKeys
 	Needs Needs
+	// Traits are what the parts around the engine have to know of the kind.
+	Traits workflow.Traits
 	// OnUnknown is what becomes of a run whose outcome nobody knows, unless the node says so; empty: a person is asked.
 	OnUnknown workflow.OnUnknown
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another

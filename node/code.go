@@ -23,7 +23,7 @@ type Code struct {
 	// Entry is the function to call; where there is none of that name, it is the last one defined.
 	Entry string
 	// Input is its argument. Under the names of Aliases the function finds the whole of it wherever it has no such field; they are never part of
-	// what the function returns. What is no object is found under these names only.
+	// what the function returns. What is not an object is found under these names only.
 	Input   json.RawMessage
 	Aliases []string
 	// TimeLimit and MemoryMB are what the interpreter thinks right when they are zero.
@@ -109,7 +109,7 @@ func (x *run) converted(c *conversion, payload json.RawMessage) (json.RawMessage
 func aliases() []string { return []string{"value", "data", "output"} }
 
 // asGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the function, is the
-// payload as it was written. So is one that has a payload which is no object under every alias and nothing else: it is a copy of what the
+// payload as it was written. So is one that has a payload which is not an object under every alias and nothing else: it is a copy of what the
 // function was given for it.
 func asGiven(result, payload json.RawMessage) json.RawMessage {
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {

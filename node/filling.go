@@ -186,7 +186,7 @@ func (x *run) look() (factOf, error) {
 		}
 		return nil, nil
 	}
-	context, err := x.job.Data.context()
+	context, err := x.job.Data.Context()
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ type Past struct {
 // history lists the last activations that have ended, the oldest first: the latest of each node. What programs do for a
 // node is part of that node.
 func (x *run) history(n int) ([]Past, error) {
-	context, err := x.job.Data.context()
+	context, err := x.job.Data.Context()
 	if err != nil {
 		return nil, err
 	}

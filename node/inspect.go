@@ -20,7 +20,7 @@ func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.O
 	d := &job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := d.request()
+	request := d.Request()
 	request.StepID, request.OnUnresolved = r.Graph.Nodes[job.Run.Node].ID, r.onUnresolved
 	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: x.keyed(len(payloads)), Edits: job.Edits}
 	if input, _, err = dataflow.BuildInput(d.Layers, in, request); err != nil {

@@ -3,78 +3,18 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
-	"tandem/payload"
+	"tandem/node/rundata"
 )
-
-// Data is what a run may read of its execution. The layers have one owner, who writes them under the write lock; runs
-// read under the read lock.
-type Data struct {
-	Layers *dataflow.Layers
-	Lock   *sync.RWMutex
-	View   dataflow.View
-	// Apart is what the loops around the node do not hand on, the inner ones first. Handed says that the node is one that they
-	// hand their input to.
-	Apart  []dataflow.Apart
-	Handed bool
-	// Entry are the fields of what the only connection of the node brings, if an iteration begins with it or large fields of it are kept apart; nil for
-	// other nodes, and where it has no fields.
-	Entry []payload.Member
-}
-
-// request is a question to the layers from where the run stands.
-func (d *Data) request() dataflow.Request {
-	return dataflow.Request{View: d.View, Apart: d.Apart, Handed: d.Handed}
-}
-
-func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, error) {
-	d.Lock.RLock()
-	defer d.Lock.RUnlock()
-	return d.Layers.Lookup(d.View, path)
-}
-
-func (d *Data) resolve(t *dataflow.Template, own json.RawMessage) (json.RawMessage, error) {
-	d.Lock.RLock()
-	defer d.Lock.RUnlock()
-	request := d.request()
-	request.Own = own
-	raw, _, err := t.Resolve(d.Layers, request)
-	return raw, err
-}
-
-// resolved puts values in the place of the placeholders of a value that somebody made who is not the author: a model. It tells
-// where they came from.
-func (d *Data) resolved(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error) {
-	t, err := dataflow.Compile(value)
-	if err != nil {
-		return nil, nil, err
-	}
-	d.Lock.RLock()
-	defer d.Lock.RUnlock()
-	request := d.request()
-	out, _, err := t.Resolve(d.Layers, request)
-	if err != nil {
-		return nil, nil, err
-	}
-	lineage, err := dataflow.InputLineage(d.Layers, dataflow.Input{Params: t}, request)
-	return out, lineage.Origins, err
-}
-
-func (d *Data) context() (dataflow.Context, error) {
-	d.Lock.RLock()
-	defer d.Lock.RUnlock()
-	return d.Layers.Context(d.View)
-}
 
 // Job is one RunNode command with what it takes to carry it out.
 type Job struct {
 	Run  engine.RunNode
-	Data Data
+	Data rundata.Data
 	// Value returns a value by its reference.
 	Value func(engine.Ref) (json.RawMessage, error)
 	// Edits are laid over the input: what somebody gave the activation when they forked the execution. EditsOf are those of the

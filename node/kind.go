@@ -237,7 +237,7 @@ type Call struct {
 	Print func(stream, text string)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
-	// Warn notes something that a person should know although it is no error: which part of the node it is about
+	// Warn notes something that a person should know although it is not an error: which part of the node it is about
 	// ("configurations.condition_expression"), and what to do about it. It is kept with the record of the activation, where
 	// the API shows it, and is a line of the log.
 	Warn func(path, message string)

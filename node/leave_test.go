@@ -14,6 +14,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/payload"
 )
 
@@ -81,7 +82,7 @@ func heard(ctx context.Context, t *testing.T, kind Kind) (Result, *ear) {
 	r, e := newRig(t, kind, `{}`, ``), &ear{}
 	result := r.revision.Run(ctx, Job{
 		Run:   engine.RunNode{Attempt: engine.Attempt{Activation: "node", Attempt: 1}, Node: 1, Cause: engine.Cause{Kind: engine.CauseRun}, Inputs: []engine.Input{{Edge: 0, Ref: "in"}}, AsOf: 1, LastTry: true},
-		Data:  Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
+		Data:  rundata.Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 		Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },
 		Out:   e, Redact: stars{},
 	})

@@ -182,6 +182,7 @@ func (p *Planning) read(needs Needs) {
 
 // common fills in what the fields of every kind decide.
 func (p *Planning) common(about *About, typ string) {
+	p.Traits = about.Traits
 	c := commonConfig{}
 	commonShape.known(p.values, reflect.ValueOf(&c).Elem())
 	if !p.Has("on_unknown") && about.OnUnknown != "" {
@@ -198,7 +199,7 @@ func (p *Planning) common(about *About, typ string) {
 	if p.OnError == workflow.OnErrorDefault && !p.Has("default_output") && !p.Templated() {
 		p.Invalid("configurations.default_output", "is required when on_error is %q", workflow.OnErrorDefault)
 	}
-	if typ == "TRIGGER" || about.Body != nil {
+	if typ == workflow.TypeTrigger || about.Body != nil {
 		p.MaxRetries = 0
 		if p.Has("max_retries") {
 			p.Idle("max_retries", "a trigger has run when it is asked, and what fails in a body is retried inside of it")
@@ -207,7 +208,7 @@ func (p *Planning) common(about *About, typ string) {
 	if about.Body != nil && c.EnableFilling {
 		p.Warn(workflow.ProblemConfig, p.At("enable_filling"), "enable_filling does nothing here: a node that runs a body is not filled; set it on the nodes of the body")
 	}
-	p.SkipDisabled = typ == "HUMAN_IN_THE_LOOP"
+	p.SkipDisabled = typ == workflow.TypeHuman
 	if p.Effect = about.Effect; p.Effect == "" {
 		p.Effect = workflow.Once
 	}
@@ -218,7 +219,7 @@ func (p *Planning) check(about *About, typ string) {
 	if p.Has("on_unknown") && p.Effect != workflow.Once {
 		p.Warn(workflow.ProblemConfig, p.At("on_unknown"), "on_unknown does nothing here: what the node does may be repeated, so nobody is asked whether it was done; remove it")
 	}
-	if p.Has("credential_id") && about.Needs.Credential == nil && typ != "HUMAN_IN_THE_LOOP" { // a question goes by the channel it names
+	if p.Has("credential_id") && about.Needs.Credential == nil && typ != workflow.TypeHuman { // a question goes by the channel it names
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", p.node.Kind())
 	}
 	if p.Has("default_output") && p.OnError != workflow.OnErrorDefault && !p.Templated() {
@@ -234,7 +235,7 @@ func (p *Planning) checkStandIn(typ string) {
 		return
 	}
 	keys := strings.Join(quoteAll(p.Keys), ", ")
-	if p.Disabled && !p.SkipDisabled && typ != "TRIGGER" {
+	if p.Disabled && !p.SkipDisabled && typ != workflow.TypeTrigger {
 		p.Invalid(p.At("enabled"), "cannot be false here: %s has no key under which its input could be handed on, only %s; remove the node and connect what is around it", p.node.Kind(), keys)
 	}
 	value, set := p.values["default_output"]

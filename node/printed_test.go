@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What a run prints is told as it comes, logged by line, without secrets and within bounds, and is no output of the node.
+// What a run prints is told as it comes, logged by line, without secrets and within bounds, and is not an output of the node.
 func TestRun_Prints(t *testing.T) {
 	t.Parallel()
 	var late func(stream, text string)

@@ -9,6 +9,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node/rundata"
 )
 
 // reading is a field that the configuration of a node names, as a run has found it.
@@ -58,7 +59,7 @@ func Nearest(before []string, step string, names []string) string {
 // reads notes which fields an expression has read. Unless its author has thought of that, a field that is not there counts as null, which a condition takes
 // for false. What comes of the expression is value.
 func (x *run) reads(at string, program *expr.Program, lookup func(name string) (any, bool), value any) {
-	if AsksForAbsence(program.Source()) {
+	if rundata.AsksForAbsence(program.Source()) {
 		return
 	}
 	for _, path := range program.Paths() {

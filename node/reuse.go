@@ -64,7 +64,7 @@ func (x *run) introduce() {
 // already.
 func (x *run) equip() {
 	x.call = Call{
-		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached,
+		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.Context, History: x.history, Uses: x.uses, Attached: x.attached,
 		Offered: x.offered, Ready: x.ready, Emit: x.emit, Print: x.print, Log: x.log, Warn: x.warn, look: x.lookedFor, Detail: x.detail, Credential: x.credential, Code: x.code, Used: x.used, Declare: x.declare,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/payload"
 )
 
@@ -44,7 +45,7 @@ func reuseJob(t *testing.T, n int, trigger string) Job {
 		Run: engine.RunNode{
 			Attempt: engine.Attempt{Activation: "node", Attempt: uint32(n)}, Node: 1, Cause: engine.Cause{Kind: engine.CauseRun}, Inputs: []engine.Input{{Edge: 0, Ref: "in"}}, AsOf: 1, LastTry: true,
 		},
-		Data:      Data{Layers: layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
+		Data:      rundata.Data{Layers: layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 		Execution: Execution{ID: fmt.Sprint("exec", n), WorkflowID: "flow"}, Trigger: json.RawMessage(trigger),
 		Value: func(engine.Ref) (json.RawMessage, error) { return json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), nil },
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +12,9 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node/printed"
+	"tandem/node/rundata"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into. Beside are fields of the value that
@@ -26,7 +27,7 @@ type Result struct {
 	Fact func(Put) engine.Fact
 	// Traces are what became of the placeholders, for the host's log.
 	Traces []Trace
-	// Warnings are what a person should know of the run although it was no error: those of the traces, and what the kind has
+	// Warnings are what a person should know of the run although it was not an error: those of the traces, and what the kind has
 	// warned of. The host keeps them with the record of the activation.
 	Warnings []dataflow.Warning
 	// Input is the node's input as its kind was given it.
@@ -253,7 +254,7 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := d.request()
+	request := d.Request()
 	request.StepID, request.OnUnresolved = x.call.NodeID, x.revision.onUnresolved
 	var err error
 	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: x.keyed(len(payloads))}
@@ -292,7 +293,7 @@ func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTra
 
 // resolve resolves the placeholders of a value that was made while the execution runs.
 func (x *run) resolve(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error) {
-	out, origins, err := x.job.Data.resolved(value)
+	out, origins, err := x.job.Data.Resolved(value)
 	x.traces = append(x.traces, Trace{"arguments", dataflow.ResolveTrace{StepID: x.call.NodeID, Original: value, Resolved: out}})
 	return out, origins, err
 }
@@ -303,11 +304,8 @@ func (x *run) keyed(payloads int) bool {
 	if x.job.InputRules == 0 {
 		return payloads > 1
 	}
-	return payloads > 0 && x.node.kind.About.Name == mergeKind
+	return payloads > 0 && x.node.kind.About.Traits.BySource
 }
-
-// mergeKind is the kind that is given the payloads of its connections apart.
-const mergeKind = "FLOW.MERGE"
 
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
@@ -348,7 +346,7 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		}
 		return []dataflow.Payload{{Value: value}}, nil
 	}
-	if strings.HasPrefix(x.node.kind.About.Name, "TRIGGER.") && len(job.Start) > 0 {
+	if workflow.TypeOf(x.node.kind.About.Name) == workflow.TypeTrigger && len(job.Start) > 0 {
 		return []dataflow.Payload{{Value: job.Start}}, nil
 	}
 	payloads := make([]dataflow.Payload, 0, len(job.Run.Inputs))
@@ -446,10 +444,10 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	if x.node.kind.Fresh {
 		data.View.AsOf = math.MaxUint64
 	}
-	e := &env{data: &data, input: x.call.Input, extra: extra, now: x.job.Now, program: program}
-	v, err := evaluate(program, e)
-	if e.firstErr != nil {
-		return nil, e.firstErr
+	e := &rundata.Env{Data: &data, Input: x.call.Input, Extra: extra, Time: x.job.Now, Program: program}
+	v, err := rundata.Run(program, e)
+	if e.Err() != nil {
+		return nil, e.Err()
 	}
 	if err == nil {
 		x.reads(x.expressionAt(source), program, e.Lookup, v)
@@ -467,7 +465,7 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := d.request()
+	request := d.Request()
 	request.StepID, request.Own, request.OnUnresolved = x.call.NodeID, x.call.Input, x.revision.onUnresolved
 	request.Apart = x.aside(d.Apart)
 	return template.Bind(d.Layers, request)

@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
@@ -105,7 +106,7 @@ func (r *rig) run(cause engine.Cause) engine.Fact {
 			Attempt: engine.Attempt{Activation: "node", Attempt: 1}, Node: 1, Cause: cause, Inputs: []engine.Input{{Edge: 0, Ref: "in"}},
 			AsOf: 1, LastTry: true,
 		},
-		Data: Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
+		Data: rundata.Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 		Now:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Execution: Execution{ID: "exec", WorkflowID: "flow"},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			v, ok := r.values[ref]
@@ -419,7 +420,7 @@ func TestRun_Scopes(t *testing.T) {
 		r := newRig(t, loop, "{}", "{}", body)
 		of, _, err := r.revision.Iterations(Job{
 			Run:   engine.RunNode{Attempt: engine.Attempt{Activation: "node", Attempt: 1}, Node: 1, Inputs: []engine.Input{{Edge: 0, Ref: "in"}}, AsOf: 1},
-			Data:  Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
+			Data:  rundata.Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 			Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },
 		})
 		if err != nil {

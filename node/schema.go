@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/node/slot"
 	"tandem/payload"
 )
@@ -56,7 +57,7 @@ func checkSchema(s *payload.Schema, code fault.Code, what string, raw json.RawMe
 	if s == nil {
 		return nil
 	}
-	value, err := decode(raw)
+	value, err := rundata.Decode(raw)
 	if err != nil {
 		return err
 	}

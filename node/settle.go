@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/payload"
 	"tandem/shortage"
 	"tandem/workflow"
@@ -123,7 +124,7 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 		}
 		return value, true, nil
 	}
-	decoded, err := decode(output)
+	decoded, err := rundata.Decode(output)
 	if err != nil {
 		return nil, false, err
 	}
@@ -132,7 +133,7 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 		maps.Copy(values, object)
 	}
 	vars := expr.Vars{Values: values, At: x.job.Now}
-	result, err := evaluate(c.program, vars)
+	result, err := rundata.Run(c.program, vars)
 	if err != nil {
 		f := fault.From(err)
 		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
@@ -155,7 +156,7 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
 	for i := range x.job.Data.Apart {
 		a := &x.job.Data.Apart[i]
-		if c.program != nil && reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Name()) {
+		if c.program != nil && rundata.Reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Name()) {
 			output = a.Into(output)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/rundata"
 	"tandem/payload"
 )
 
@@ -32,7 +33,7 @@ func TestRun_Stand(t *testing.T) {
 			Run: engine.RunNode{
 				Attempt: engine.Attempt{Activation: "node", Attempt: 1}, Node: 1, Cause: engine.Cause{Kind: engine.CauseRun}, Inputs: []engine.Input{{Edge: 0, Ref: "in"}}, AsOf: 1,
 			},
-			Data:  Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
+			Data:  rundata.Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 			Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },
 			Stand: stand, Clock: func() time.Time { return at },
 		})

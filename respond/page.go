@@ -12,6 +12,7 @@ import (
 
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/human/lineage"
 	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/store"
@@ -36,7 +37,7 @@ func (h *Pages) render(w http.ResponseWriter, r *http.Request, status int, page 
 }
 
 // cuts are values that a page shows the beginning of.
-func cuts(values []human.Cut) []sheet.Cut {
+func cuts(values []lineage.Cut) []sheet.Cut {
 	list := make([]sheet.Cut, len(values))
 	for n, v := range values {
 		list[n] = sheet.Cut{ID: v.ID, Name: v.Name, Original: v.Original}
@@ -67,7 +68,7 @@ func (h *Pages) form(w http.ResponseWriter, r *http.Request, status int, view hu
 // question tells what is asked.
 func (h *Pages) question(r *http.Request, view human.LinkView, lang string) (*sheet.Page, error) {
 	i, request := view.Interaction, view.Request
-	page := &sheet.Page{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork)), Cut: cuts(request.CutValues())}
+	page := &sheet.Page{Lang: lang, Text: request.Description, Fork: slices.Concat(lineage.AgainLines(lang, request.Again), lineage.ForkLines(lang, request.Fork)), Cut: cuts(request.CutValues())}
 	page.Heading = cmp.Or(request.Title, page.Tell(text.Of("Your answer is needed")))
 	page.Content, page.Arguments = page.Show(request.Content, sheet.MaxShown), page.Show(request.Arguments, sheet.MaxApproved)
 	switch request.Risk {

@@ -14,6 +14,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/lineage"
 	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/route"
@@ -94,7 +95,7 @@ func (h *Pages) show(w http.ResponseWriter, r *http.Request) {
 // whole sends all of a value of which the page shows the beginning. Strangers are shown none.
 func (h *Pages) whole(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, id string) {
 	values := view.Request.CutValues()
-	at := slices.IndexFunc(values, func(v human.Cut) bool { return v.ID == id })
+	at := slices.IndexFunc(values, func(v lineage.Cut) bool { return v.ID == id })
 	if at < 0 {
 		h.fail(w, r, lang, fault.Newf(fault.NotFound, "the question shows no value %q", id))
 		return

@@ -60,7 +60,7 @@ func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		switch {
-		case n.Type == "TRIGGER":
+		case n.Type == workflow.TypeTrigger:
 			gjson.GetBytes(n.Configurations, "input_schema.properties").ForEach(func(name, _ gjson.Result) bool {
 				use.names[name.Str], use.declared = true, append(use.declared, name.Str)
 				return true
@@ -138,7 +138,7 @@ func declaredUse(def *workflow.Definition) (use inputUse, ok bool) {
 	}
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
-		if n.Type != "TRIGGER" {
+		if n.Type != workflow.TypeTrigger {
 			continue
 		}
 		schema := gjson.GetBytes(n.Configurations, "input_schema")
@@ -171,7 +171,7 @@ func (u *inputUse) mention(def *workflow.Definition, fields func(kind string) []
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		u.reads(string(n.InputParams))
-		if n.Type == "TRIGGER" {
+		if n.Type == workflow.TypeTrigger {
 			continue
 		}
 		u.reads(string(n.Configurations))

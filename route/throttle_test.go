@@ -35,7 +35,7 @@ func TestThrottle_Bounds(t *testing.T) {
 				let.Add(1)
 			}
 		})
-		// A whole office that comes at once, each for the first time, is no guesser.
+		// A whole office that comes at once, each for the first time, is not a guesser.
 		all.Go(func() {
 			if look("b", "right"+strconv.Itoa(n), true) != nil {
 				refused.Add(1)

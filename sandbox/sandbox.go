@@ -65,7 +65,7 @@ type Call struct {
 	// Input is the argument, as JSON; nothing is null.
 	Input json.RawMessage
 	// Aliases are other names of the whole input: the function finds it under them, too, wherever the input has no such field. They are never
-	// part of what it returns. What is no object is found under these names only.
+	// part of what it returns. What is not an object is found under these names only.
 	Aliases []string
 	// TimeLimit is counted from when a child has the call; the child is killed then. Zero is DefaultTimeLimit.
 	TimeLimit time.Duration

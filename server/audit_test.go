@@ -311,7 +311,7 @@ func (w *world) log() []store.AuditEntry {
 	return list
 }
 
-// TestAudit_EveryChangeLeavesAnEntry calls every operation that is no GET. Each leaves one entry with the action, who, by what and from
+// TestAudit_EveryChangeLeavesAnEntry calls every operation that is not a GET. Each leaves one entry with the action, who, by what and from
 // where; and where the store can do it the entry commits with the change, which is shown by refusing all others.
 func TestAudit_EveryChangeLeavesAnEntry(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func TestLoginLink(t *testing.T) {
 		code := link()
 		w.call(code, http.MethodGet, route.Prefix+"/users/me", "").problem(t, 403, fault.Forbidden)
 		w.call(code, http.MethodPost, route.Prefix+"/sessions", "").problem(t, 403, fault.Forbidden)
-		w.comeIn(url.Values{"token": {code}}).want(t, 403) // it is no token
+		w.comeIn(url.Values{"token": {code}}).want(t, 403) // it is not a token
 		in := w.comeIn(url.Values{"code": {code}, "next": {"/workflows"}}).want(t, 303)
 		if in.header.Get("Location") != "/workflows" && in.header.Get("Location") != "/" {
 			t.Errorf("it leads to %q", in.header.Get("Location"))
@@ -111,7 +111,7 @@ func TestLoginLink(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) {
 		make(`{"name":"x","scopes":["login","read"]}`).problem(t, 422, fault.InvalidInput)
 		make(`{"name":"x","scopes":["login"],"expires_in":3601}`).problem(t, 422, fault.InvalidInput)
-		w.comeIn(url.Values{"code": {w.tokens[identity.Admin]}}).want(t, 410) // a token is no code
+		w.comeIn(url.Values{"code": {w.tokens[identity.Admin]}}).want(t, 410) // a token is not a code
 		w.comeIn(url.Values{"code": {link()}}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }).want(t, 403)
 	})
 }

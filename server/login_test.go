@@ -258,7 +258,7 @@ func TestInvitation(t *testing.T) {
 	}
 	w.call(w.tokens[identity.Editor], "POST", route.Prefix+"/invitations", `{"email":"a@b.c","roles":["viewer"]}`).problem(t, 403, fault.Forbidden)
 
-	// What somebody has invited to who is no admin any more is not good any more.
+	// What somebody has invited to who is not an admin any more is not good any more.
 	w.admin("POST", route.Prefix+"/users", `{"id":"boss","name":"Boss","roles":["admin"]}`).want(t, 201)
 	boss := read[api.NewToken](t, w.admin("POST", route.Prefix+"/users/boss/tokens", `{"name":"x"}`).want(t, 201)).Secret
 	left := read[api.NewInvitation](t, w.call(boss, "POST", route.Prefix+"/invitations", `{"email":"mole@example.com","roles":["admin"]}`).want(t, 201))

@@ -26,7 +26,7 @@ import (
 )
 
 // Metrics are the numbers of one instance. They have a registry of their own, so several instances in a process do not
-// mix. Workspaces, workflows and users are no labels: there may be any number of them.
+// mix. Workspaces, workflows and users are not labels: there may be any number of them.
 type Metrics struct {
 	registry    *prometheus.Registry
 	requests    *prometheus.HistogramVec

@@ -16,6 +16,7 @@ import (
 	"tandem/identity"
 	"tandem/limits"
 	"tandem/login"
+	"tandem/needs"
 	"tandem/node"
 	"tandem/respond"
 	"tandem/revisions"
@@ -101,7 +102,9 @@ type Server struct {
 	pages *respond.Pages
 	// stories tells executions.
 	stories *story.Library
-	open    *openStreams
+	// needs finds what definitions need and the workspace does not have.
+	needs *needs.Checker
+	open  *openStreams
 	// gateway is nil when there is none.
 	gateway Gateway
 }
@@ -134,6 +137,10 @@ func New(o Options) (*Server, error) {
 	}
 	if o.PublicURL != "" {
 		s.stories.WaitAddress = s.waitAddress
+	}
+
+	s.needs = &needs.Checker{
+		Stores: o.Stores, Registry: o.Registry, Profiles: o.Models.Profiles, Revisions: o.Revisions, StartsByItself: o.Triggers.StartsByItself, Check: o.Check,
 	}
 
 	s.workflows()

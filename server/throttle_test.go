@@ -57,7 +57,7 @@ func TestThrottle(t *testing.T) {
 	get(office, known).want(t, 200)
 	get(office, late).want(t, 200)
 	get(elsewhere, "tdm_guess").problem(t, 401, fault.Unauthorized)
-	get(office, "").problem(t, 401, fault.Unauthorized) // no token is no guess
+	get(office, "").problem(t, 401, fault.Unauthorized) // no token is not a guess
 	w.ask(known, "GET", route.Prefix+"/nowhere", nil, from(office)).problem(t, 404, fault.NotFound)
 	w.ask("tdm_guess_x", "GET", route.Prefix+"/nowhere", nil, from(office)).problem(t, 429, fault.RateLimited)
 	w.ask("tdm_guess_y", "GET", "/metrics", nil, from(office)).problem(t, 429, fault.RateLimited)
@@ -78,7 +78,7 @@ func TestThrottle(t *testing.T) {
 	get(office, fresh).want(t, 429)
 }
 
-// The header of somebody who is no proxy changes nothing.
+// The header of somebody who is not a proxy changes nothing.
 func TestThrottle_Forged(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

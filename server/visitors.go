@@ -188,7 +188,7 @@ func (b handStarts) Manual(ctx context.Context, p identity.Principal, workflow s
 		return visitors.Manual{}, err
 	}
 	for _, t := range ready.Graph.Triggers {
-		if ready.Graph.Nodes[t].Kind != manualTrigger {
+		if !ready.Graph.Nodes[t].Plan.Traits.ByHand {
 			continue
 		}
 		m := visitors.Manual{Name: cmp.Or(heading.Name, workflow), Node: ready.Graph.Nodes[t].ID}

@@ -18,9 +18,6 @@ import (
 
 type metadataOutput struct{ Body api.WorkflowMetadata }
 
-// manualTrigger is the trigger that people start.
-const manualTrigger = "TRIGGER.MANUAL"
-
 func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*metadataOutput, error) {
 	w, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
 	if err != nil {
@@ -53,7 +50,7 @@ func (s *Server) absentFrom(ctx context.Context, p identity.Principal, w *store.
 		return nil, err
 	}
 	def, _ := s.o.Check(revision.Definition) // it could be deployed, so it can be read
-	found, err := s.absent(ctx, p, def)
+	found, err := s.needs.Absent(ctx, p, def)
 	return validation.Tell(route.LanguageOf(ctx), found, def), err
 }
 
@@ -91,7 +88,7 @@ func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.
 		slices.Sort(missing)
 		return fault.Newf(fault.Unsupported, "this installation cannot run %s; take the nodes out or use another kind", strings.Join(missing, ", ")).With("fields", fields)
 	}
-	if err := s.lacking(ctx, p, def, problems); err != nil {
+	if err := s.needs.Lacking(ctx, p, def, problems); err != nil {
 		return err
 	}
 	_, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest") // which makes it ready to run

@@ -273,7 +273,7 @@ func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest)
 		switch {
 		case !ok:
 			return api.WrongField("start_from_node", "the workflow has no node %q", want.StartFromNode)
-		case graph.Nodes[i].Plan.Disabled && strings.HasPrefix(graph.Nodes[i].Kind, "TRIGGER."):
+		case graph.Nodes[i].Plan.Disabled && workflow.TypeOf(graph.Nodes[i].Kind) == workflow.TypeTrigger:
 			return api.WrongField("start_from_node", "the trigger %q is switched off; switch it on, or start at another one", want.StartFromNode)
 		case graph.Nodes[i].Attached:
 			return api.WrongField("start_from_node", "%q is attached to another node and takes no part in the flow", want.StartFromNode)
@@ -296,7 +296,7 @@ func orNone(names []string) string {
 // trigger with parameters of its own can only tell in the execution.
 func checkInputs(ready *revisions.Ready, trigger string, inputs json.RawMessage) error {
 	i, ok := ready.Graph.Node(trigger)
-	if !ok || ready.Graph.Nodes[i].Kind != manualTrigger {
+	if !ok || !ready.Graph.Nodes[i].Plan.Traits.ByHand {
 		return nil
 	}
 	schema, err := ready.InputSchema(trigger)

@@ -52,7 +52,7 @@ func TestWorkflowSource(t *testing.T) {
 	if back := put(whole, nil); back.Created {
 		t.Error("what was read makes a revision when it is written back")
 	}
-	// A program's JSON is no text that anybody wrote.
+	// A program's JSON is not a text that anybody wrote.
 	if put(strings.Replace(whole, "remember", "forget", 1), nil); get("?include=source").Source != "" {
 		t.Errorf("the text of revision 3 is %q", get("?include=source").Source)
 	}

@@ -388,3 +388,28 @@ func (s *Server) listRevisions(ctx context.Context, p identity.Principal, in *li
 	}
 	return out, nil
 }
+
+// readAll reads the definition of a request with everything that is wrong with it here.
+func (s *Server) readAll(ctx context.Context, p identity.Principal, b *DefinitionBody) (*workflow.Definition, []workflow.Problem, error) {
+	def, problems, err := b.read(s.o.Check)
+	if err != nil {
+		return nil, nil, err
+	}
+	problems, err = s.checkAll(ctx, p, b.RawBody, def, problems)
+	return def, problems, err
+}
+
+// checkAll is everything that is wrong with a definition here, with its places in the text that it was read from.
+func (s *Server) checkAll(ctx context.Context, p identity.Principal, data []byte, def *workflow.Definition, problems []workflow.Problem) ([]workflow.Problem, error) {
+	if def == nil || workflow.HasErrors(problems) {
+		return problems, nil
+	}
+	found, err := s.needs.Absent(ctx, p, def)
+	if err != nil || len(found) == 0 {
+		return problems, err
+	}
+	if source, _ := workflow.Parse(data, workflow.Options{Kinds: s.o.Kinds}); source != nil {
+		source.Locate(found)
+	}
+	return slices.Concat(problems, found), nil
+}

@@ -36,7 +36,7 @@ func (s *settings) testCredential(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	// A token that is renewed on the way is no change that somebody has asked for.
+	// A token that is renewed on the way is not a change that somebody has asked for.
 	got, err := s.o.Accounts.Try(store.WithoutEntries(ctx), p, c.ID)
 	if err != nil {
 		return nil, err

@@ -539,7 +539,7 @@ func (s *settings) deleteAddress(ctx context.Context, p identity.Principal, in *
 	media := s.o.Desk.Media()
 	address, err := media.Address(in.Address)
 	if err != nil {
-		address = in.Address // what is no address is not among them either
+		address = in.Address // what is not an address is not among them either
 	}
 	list := addressesOf(u)
 	n := slices.Index(list, address)

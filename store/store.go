@@ -24,6 +24,11 @@ var (
 	ErrConflict = fault.New(fault.Conflict, "the record has changed in the meantime; read it again")
 )
 
+// NotFound is [ErrNotFound] about a record, with what it is and its id.
+func NotFound(what, id string) error {
+	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
+}
+
 // Conditions of the database. They stand in the chain of an error whose words are for the operator.
 var (
 	// ErrFull: there is no room. Nothing was written and nothing is lost: the same call succeeds once there is.

@@ -20,7 +20,7 @@ import (
 // came of it.
 func flowDetails(graph *workflow.Graph, a *host.ActivationView, details json.RawMessage) (json.RawMessage, error) {
 	i, ok := graph.Node(a.Node)
-	if !ok || a.Status != engine.NodeDone || len(a.Outputs) == 0 || !strings.HasPrefix(graph.Nodes[i].Kind, "FLOW.") {
+	if !ok || a.Status != engine.NodeDone || len(a.Outputs) == 0 || workflow.TypeOf(graph.Nodes[i].Kind) != workflow.TypeFlow {
 		return details, nil
 	}
 	told := map[string]json.RawMessage{}
@@ -40,10 +40,10 @@ func flowDetails(graph *workflow.Graph, a *host.ActivationView, details json.Raw
 	if told["branch_taken"], err = json.Marshal(taken); err != nil {
 		return nil, fault.Newf(fault.Internal, "the branch of node %q cannot be told: %w", a.Node, err)
 	}
-	switch {
-	case graph.Nodes[i].Kind == "FLOW.IF" && len(keys) == 1:
+	switch chooses := graph.Nodes[i].Plan.Traits.Chooses; {
+	case chooses == workflow.ChoosesTruth && len(keys) == 1:
 		told["condition_result"] = json.RawMessage(keys[0]) // its keys are true and false
-	case graph.Nodes[i].Kind == "FLOW.SWITCH":
+	case chooses == workflow.ChoosesCase:
 		told["condition_result"] = told["branch_taken"]
 	}
 	return json.Marshal(told)

@@ -14,7 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
-	"tandem/node"
+	"tandem/node/rundata"
 	"tandem/payload"
 	"tandem/text"
 )
@@ -55,7 +55,7 @@ func (l *Library) Evaluate(ctx context.Context, p identity.Principal, r *api.Eva
 
 // standpoint is from where an expression is evaluated.
 type standpoint struct {
-	data  node.Data
+	data  rundata.Data
 	input json.RawMessage
 	now   time.Time
 }
@@ -84,7 +84,7 @@ func (l *Library) recorded(ctx context.Context, p identity.Principal, r *api.Eva
 	at := &standpoint{now: l.Now().UTC(), input: json.RawMessage("{}")}
 	if r.ExecutionID == "" {
 		layers, err := dataflow.New(dataflow.Start{})
-		at.data = node.Data{Layers: layers, Lock: &sync.RWMutex{}}
+		at.data = rundata.Data{Layers: layers, Lock: &sync.RWMutex{}}
 		return at, nil, err
 	}
 	reading, err := l.ReadExecution(ctx, p, r.ExecutionID)
@@ -114,13 +114,13 @@ func (l *Library) recorded(ctx context.Context, p identity.Principal, r *api.Eva
 }
 
 func (s *standpoint) take(d host.Data) {
-	s.data = node.Data{Layers: d.Layers, Lock: d.Lock, View: d.View, Apart: d.Apart, Handed: d.Handed, Entry: d.Entry}
+	s.data = rundata.Data{Layers: d.Layers, Lock: d.Lock, View: d.View, Apart: d.Apart, Handed: d.Handed, Entry: d.Entry}
 }
 
 // worth evaluates an expression as a condition does, or resolves a text as a configuration does.
 func (s *standpoint) worth(r *api.EvaluateRequest) (value json.RawMessage, unknown string, err error) {
 	if r.Template == "" {
-		result, unknown, err := node.Evaluate(r.Expression, s.data, s.input, s.now)
+		result, unknown, err := rundata.Evaluate(r.Expression, s.data, s.input, s.now)
 		if err != nil {
 			return nil, unknown, err
 		}

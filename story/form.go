@@ -6,6 +6,7 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/human/lineage"
 	"tandem/store"
 )
 
@@ -19,7 +20,7 @@ func TellForm(i store.Interaction, language string) *api.InteractionForm {
 	drawn := human.FormOf(i, r)
 	told := &api.InteractionForm{
 		Language: drawn.Language, Title: r.Title, Description: r.Description,
-		Lines:   slices.Concat(human.AgainLines(r.Language, r.Again), human.ForkLines(r.Language, r.Fork)),
+		Lines:   slices.Concat(lineage.AgainLines(r.Language, r.Again), lineage.ForkLines(r.Language, r.Fork)),
 		Entries: make([]api.FormEntry, len(drawn.Entries)),
 	}
 	for n := range drawn.Entries {

@@ -379,15 +379,12 @@ const (
 	maxStepsBelow = 100
 )
 
-// agentKind is the kind of the nodes that give a task to an agent.
-const agentKind = "AI_AGENT.MCP_AGENT"
-
 // tasksBelow tells the steps of the tasks that nodes have given to agents, with the nodes that have: they are what these do.
 func (r *Reading) tasksBelow(ctx context.Context, e *api.Execution) error {
 	var nodes []string
 	for i := range r.Graph.Nodes {
 		n := &r.Graph.Nodes[i]
-		if v := r.View.Nodes[n.ID]; n.Kind == agentKind && v != nil && len(nodes) < maxTasksBelow {
+		if v := r.View.Nodes[n.ID]; n.Plan.Traits.GivesTasks && v != nil && len(nodes) < maxTasksBelow {
 			nodes = append(nodes, n.ID)
 		}
 	}

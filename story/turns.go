@@ -97,7 +97,7 @@ func attachedExecutions(node string, all map[string]api.NodeExecution) map[strin
 func (r *Reading) conversation(ctx context.Context, all map[string]api.NodeExecution) (json.RawMessage, error) {
 	var turns []string
 	for id, e := range all { // order does not matter: sorted below
-		if e.NodeType == "AI_AGENT" && len(e.OutputData["result"]) > 0 {
+		if e.NodeType == workflow.TypeAgent && len(e.OutputData["result"]) > 0 {
 			turns = append(turns, id)
 		}
 	}

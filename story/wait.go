@@ -15,9 +15,6 @@ import (
 // A wait that a call ends has an address. It is not kept anywhere: whoever may send signals is told it with the activation, sealed anew each time, and all
 // that were told mean the same wait.
 
-// waitKind is the kind whose activations may wait for a call.
-const waitKind = "FLOW.WAIT"
-
 // mayEndWaits says that somebody may see the addresses that end waits: those who may send signals, with a token that may be used for it. Whoever has an address
 // may be able to end the wait without a token.
 func mayEndWaits(p identity.Principal) bool {
@@ -26,7 +23,7 @@ func mayEndWaits(p identity.Principal) bool {
 
 // AwaitedCall is the call that an activation waits for; not ok when it waits for none.
 func AwaitedCall(graph *workflow.Graph, a *host.ActivationView) (call api.WaitedCall, ok bool) {
-	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Kind != waitKind || a.Status != engine.NodeRunning {
+	if i, known := graph.Node(a.Node); !known || !graph.Nodes[i].Plan.Traits.Signals || a.Status != engine.NodeRunning {
 		return api.WaitedCall{}, false
 	}
 	return readWaitedCall(a.Detail)

@@ -120,7 +120,7 @@ func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 		switch {
 		case strings.HasPrefix(file, "workflow/"):
 			places = map[string]int{"errorAt": 2, "warningAt": 2}
-		case strings.HasPrefix(file, "server/workflow_"):
+		case strings.HasPrefix(file, "needs/"):
 			places = map[string]int{"warn": 2}
 		}
 	case *ast.SelectorExpr:

@@ -9,6 +9,7 @@ import (
 
 	"tandem/expr"
 	"tandem/node"
+	"tandem/node/rundata"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -18,7 +19,7 @@ import (
 func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []workflow.Problem) {
 	trigger, only := onlyTrigger(def)
 	warn := func(at, source string, of func(path []string) reading) {
-		if node.AsksForAbsence(source) {
+		if rundata.AsksForAbsence(source) {
 			return
 		}
 		program, err := expr.Compile(source)
@@ -115,7 +116,7 @@ func ofPayload(schema gjson.Result, path []string, whole ...string) reading {
 	switch {
 	case slices.Contains(whole, path[0]) && (path[0] == "input" || !declares(schema, path[0])):
 		return reading{known: len(path) > 1, schema: schema, from: 1}
-	case slices.Contains(node.RootNames(), path[0]):
+	case slices.Contains(rundata.RootNames(), path[0]):
 		return reading{}
 	}
 	return reading{known: true, schema: schema}
@@ -129,7 +130,7 @@ func declares(schema gjson.Result, name string) bool {
 // onlyTrigger is the trigger of a workflow that has one.
 func onlyTrigger(def *workflow.Definition) (trigger *workflow.Node, only bool) {
 	for i := range def.Nodes {
-		if def.Nodes[i].Type == "TRIGGER" {
+		if def.Nodes[i].Type == workflow.TypeTrigger {
 			if trigger != nil {
 				return nil, false
 			}

@@ -1,5 +1,7 @@
 package workflow
 
+import "tandem/workflow/dominance"
+
 // maxNesting is how deep scopes may stand inside one another.
 const maxNesting = 64
 
@@ -17,10 +19,10 @@ type bodies struct {
 	// unrooted are nodes that no start leads to: they lie on or behind a cycle.
 	unrooted []bool
 	class    []linkClass // by link
-	dom      *dominators
-	out      adjacency // of vertices
-	outLinks adjacency // of nodes: their links, in definition order
-	inLinks  adjacency
+	dom      *dominance.Tree
+	out      dominance.Adjacency // of vertices
+	outLinks dominance.Adjacency // of nodes: their links, in definition order
+	inLinks  dominance.Adjacency
 }
 
 type linkClass uint8
@@ -41,21 +43,21 @@ func findBodies(l *linked) *bodies {
 		}
 	}
 	b.indexLinks()
-	var all arcs
+	var all dominance.Arcs
 	for _, root := range b.roots() {
-		all.addArc(0, nodeVertex(root))
+		all.Add(0, nodeVertex(root))
 	}
 	for _, owner := range b.owners {
-		all.addArc(nodeVertex(owner), b.entryVertex(owner))
-		all.addArc(nodeVertex(owner), b.entryVertex(owner)+1)
+		all.Add(nodeVertex(owner), b.entryVertex(owner))
+		all.Add(nodeVertex(owner), b.entryVertex(owner)+1)
 	}
 	for i := range l.links {
-		all.addArc(b.sourceVertex(i), nodeVertex(l.links[i].to))
+		all.Add(b.sourceVertex(i), nodeVertex(l.links[i].to))
 	}
 	vertices := 1 + n + 2*len(b.owners)
-	b.out = all.forward(vertices)
-	in := all.backward(vertices)
-	b.dom = dominate(&b.out, &in, vertices)
+	b.out = all.Forward(vertices)
+	in := all.Backward(vertices)
+	b.dom = dominance.Of(&b.out, &in, vertices)
 	b.assign()
 	b.classify()
 	return b
@@ -93,13 +95,13 @@ func (b *bodies) sourceBody(i int) int {
 }
 
 func (b *bodies) indexLinks() {
-	var out, in arcs
+	var out, in dominance.Arcs
 	for i := range b.l.links {
-		out.addArc(int32(b.l.links[i].from), int32(i))
-		in.addArc(int32(b.l.links[i].to), int32(i))
+		out.Add(int32(b.l.links[i].from), int32(i))
+		in.Add(int32(b.l.links[i].to), int32(i))
 	}
-	b.outLinks = out.forward(len(b.l.def.Nodes))
-	b.inLinks = in.forward(len(b.l.def.Nodes))
+	b.outLinks = out.Forward(len(b.l.def.Nodes))
+	b.inLinks = in.Forward(len(b.l.def.Nodes))
 }
 
 // roots are the nodes at which an execution can start: those without incoming links, and scope nodes whose only
@@ -117,7 +119,7 @@ func (b *bodies) roots() []int {
 		for len(stack) > 0 {
 			v := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			for _, i := range b.outLinks.of(int32(v)) {
+			for _, i := range b.outLinks.Of(int32(v)) {
 				if to := b.l.links[i].to; !reached[to] {
 					reached[to] = true
 					stack = append(stack, to)
@@ -128,7 +130,7 @@ func (b *bodies) roots() []int {
 	for i := range n {
 		if b.l.attached[i] {
 			reached[i] = true
-		} else if len(b.inLinks.of(int32(i))) == 0 {
+		} else if len(b.inLinks.Of(int32(i))) == 0 {
 			reach(i)
 		}
 	}
@@ -172,7 +174,7 @@ func (s *entrySearch) feedsItself(owner int) bool {
 	for len(s.stack) > 0 {
 		v := s.stack[len(s.stack)-1]
 		s.stack = s.stack[:len(s.stack)-1]
-		for _, i := range s.b.outLinks.of(int32(v)) {
+		for _, i := range s.b.outLinks.Of(int32(v)) {
 			if s.budget--; s.budget < 0 {
 				return false
 			}
@@ -185,7 +187,7 @@ func (s *entrySearch) feedsItself(owner int) bool {
 			}
 		}
 	}
-	for _, i := range s.b.inLinks.of(int32(owner)) {
+	for _, i := range s.b.inLinks.Of(int32(owner)) {
 		if from := s.b.l.links[i].from; from == owner || s.stamp[from] != s.round {
 			return false
 		}
@@ -196,15 +198,14 @@ func (s *entrySearch) feedsItself(owner int) bool {
 // assign gives every node the body of the nearest entry above it in the dominator tree.
 func (b *bodies) assign() {
 	n := int32(len(b.l.def.Nodes))
-	body := make([]int, len(b.dom.vertex))
-	for i := 1; i < len(b.dom.vertex); i++ {
-		v := b.dom.vertex[i]
-		body[i] = body[b.dom.parent[i]]
+	body := make([]int, b.out.Vertices())
+	for v, above := range b.dom.Down() {
+		body[v] = body[above]
 		switch {
 		case v <= n:
-			b.of[v-1] = body[i]
+			b.of[v-1] = body[v]
 		case (v-n-1)%2 == 0:
-			body[i] = int(v-n-1)/2 + 1
+			body[v] = int(v-n-1)/2 + 1
 		}
 	}
 }
@@ -225,7 +226,7 @@ func (b *bodies) classify() {
 
 // inBodyOf tells whether a link starts inside the body of a scope node, at any depth.
 func (b *bodies) inBodyOf(owner, i int) bool {
-	return b.opens[owner] != 0 && b.dom.dominates(b.entryVertex(owner), b.sourceVertex(i))
+	return b.opens[owner] != 0 && b.dom.Dominates(b.entryVertex(owner), b.sourceVertex(i))
 }
 
 // outer is the body in which a body's owner stands.
@@ -262,7 +263,7 @@ func (b *bodies) checkEmpty() []Problem {
 	var problems []Problem
 	for _, owner := range b.owners {
 		filled := b.l.severed[owner]
-		for _, i := range b.outLinks.of(int32(owner)) {
+		for _, i := range b.outLinks.Of(int32(owner)) {
 			filled = filled || b.l.links[i].entry
 		}
 		if !filled {

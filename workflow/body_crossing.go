@@ -90,7 +90,7 @@ func (b *bodies) crossings() (blamed []blame, deferred []int) {
 		inner := b.sourceBody(i)
 		owner, left := b.owners[inner-1], -1
 		target := nodeVertex(b.l.links[i].to)
-		if b.dom.dominates(target, b.sourceVertex(i)) {
+		if b.dom.Dominates(target, b.sourceVertex(i)) {
 			left = owner
 		}
 		for body := inner; left < 0 && body != b.of[b.l.links[i].to]; body = b.outer(body) {
@@ -149,15 +149,15 @@ func (s *reachSearch) from(start int32, owner int) []uint64 {
 	if len(s.found) == maxSearches {
 		return nil
 	}
-	set := make([]uint64, (len(s.b.dom.number)+63)/64)
+	set := make([]uint64, (s.b.out.Vertices()+63)/64)
 	avoid := nodeVertex(owner)
 	s.stack = append(s.stack[:0], start)
 	set[start/64] |= 1 << (start % 64)
 	for len(s.stack) > 0 {
 		v := s.stack[len(s.stack)-1]
 		s.stack = s.stack[:len(s.stack)-1]
-		for _, to := range s.b.out.of(v) {
-			if to == avoid || has(set, to) || s.b.dom.dominates(to, v) {
+		for _, to := range s.b.out.Of(v) {
+			if to == avoid || has(set, to) || s.b.dom.Dominates(to, v) {
 				continue
 			}
 			set[to/64] |= 1 << (to % 64)

@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/workflow/dominance"
 )
 
 // cycles reports one problem for each knot of nodes that lead back to themselves otherwise than by the back edges of a
 // scope. Links that cross a body's border are left out, they have a problem of their own.
 func (b *bodies) cycles() []Problem {
-	var follow arcs
+	var follow dominance.Arcs
 	for i, k := range b.l.links {
 		own := k.from == k.to
 		back := b.class[i] == linkBack || !own && b.inBodyOf(k.to, i)
 		crossing := b.class[i] == linkCrossing && !own && !b.unrooted[k.to]
 		if !back && !crossing {
-			follow.addArc(int32(k.from), int32(i))
+			follow.Add(int32(k.from), int32(i))
 		}
 	}
-	out := follow.forward(len(b.l.def.Nodes))
+	out := follow.Forward(len(b.l.def.Nodes))
 	knots := b.knots(&out)
 	var problems []Problem
 	for n, knot := range knots {
@@ -41,7 +43,7 @@ func (b *bodies) cycles() []Problem {
 
 // knots finds the strongly connected components that hold a cycle (Tarjan, without recursion), each sorted, in
 // definition order.
-func (b *bodies) knots(out *adjacency) [][]int {
+func (b *bodies) knots(out *dominance.Adjacency) [][]int {
 	n := len(b.l.def.Nodes)
 	index := make([]int32, n) // 0: not seen
 	low := make([]int32, n)
@@ -58,7 +60,7 @@ func (b *bodies) knots(out *adjacency) [][]int {
 		index[v], low[v] = count, count
 		stack = append(stack, v)
 		onStack[v] = true
-		walk = append(walk, step{v, out.start[v]})
+		walk = append(walk, step{v, 0})
 	}
 	for root := range int32(n) {
 		if index[root] != 0 {
@@ -67,8 +69,8 @@ func (b *bodies) knots(out *adjacency) [][]int {
 		enter(root)
 		for len(walk) > 0 {
 			top := &walk[len(walk)-1]
-			if v := top.node; top.next < out.start[v+1] {
-				to := int32(b.l.links[out.list[top.next]].to)
+			if v, on := top.node, out.Of(top.node); int(top.next) < len(on) {
+				to := int32(b.l.links[on[top.next]].to)
 				top.next++
 				if index[to] == 0 {
 					enter(to)
@@ -108,8 +110,8 @@ func (b *bodies) knots(out *adjacency) [][]int {
 	return knots
 }
 
-func (b *bodies) leadsToItself(out *adjacency, v int32) bool {
-	for _, i := range out.of(v) {
+func (b *bodies) leadsToItself(out *dominance.Adjacency, v int32) bool {
+	for _, i := range out.Of(v) {
 		if b.l.links[i].to == int(v) {
 			return true
 		}
@@ -118,12 +120,12 @@ func (b *bodies) leadsToItself(out *adjacency, v int32) bool {
 }
 
 // cyclePath is a shortest cycle through a knot's first node, as links.
-func (b *bodies) cyclePath(out *adjacency, knot []int) []int {
+func (b *bodies) cyclePath(out *dominance.Adjacency, knot []int) []int {
 	first := knot[0]
 	by := make(map[int]int, len(knot)) // node: the link it was first reached by
 	queue := []int{first}
 	for at := 0; at < len(queue); at++ {
-		for _, i := range out.of(int32(queue[at])) {
+		for _, i := range out.Of(int32(queue[at])) {
 			to := b.l.links[i].to
 			if to == first {
 				path := []int{int(i)}
@@ -141,7 +143,7 @@ func (b *bodies) cyclePath(out *adjacency, knot []int) []int {
 			}
 		}
 	}
-	return []int{int(out.of(int32(first))[0])}
+	return []int{int(out.Of(int32(first))[0])}
 }
 
 // namePath writes a path of links as node ids, the middle of a long one left out.

@@ -1,6 +1,9 @@
 package workflow
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Definition is a workflow as its author wrote it: the shape of the file, after older spellings were brought to
 // today's. It is plain data; [Compile] makes a [Graph] of it.
@@ -98,11 +101,19 @@ const ErrorKey = "error"
 
 // The types of nodes that the format itself gives a part to; all others are known to [Kinds] only.
 const (
-	typeTrigger = "TRIGGER"
-	typeAgent   = "AI_AGENT"
-	typeTool    = "TOOL"
-	typeMemory  = "MEMORY"
+	TypeTrigger = "TRIGGER"
+	TypeFlow    = "FLOW"
+	TypeHuman   = "HUMAN_IN_THE_LOOP"
+	TypeAgent   = "AI_AGENT"
+	TypeTool    = "TOOL"
+	TypeMemory  = "MEMORY"
 )
+
+// TypeOf is the type of a kind.
+func TypeOf(kind string) string {
+	typ, _, _ := strings.Cut(kind, ".")
+	return typ
+}
 
 // DefaultConcurrentActivations is how much of one execution may run at once unless its workflow says otherwise.
 const DefaultConcurrentActivations = 100

@@ -234,9 +234,9 @@ func (x *excerpting) keepWhole() {
 	for i := range x.def.Nodes {
 		switch {
 		case x.attached[i]:
-		case x.def.Nodes[i].Type == typeTrigger && x.pins[i] != nil:
+		case x.def.Nodes[i].Type == TypeTrigger && x.pins[i] != nil:
 			pinned = append(pinned, i)
-		case x.def.Nodes[i].Type == typeTrigger:
+		case x.def.Nodes[i].Type == TypeTrigger:
 			triggers = append(triggers, i)
 		case len(x.before[i]) == 0:
 			roots = append(roots, i)
@@ -279,7 +279,7 @@ func (x *excerpting) keepPart(out *Excerpt) error {
 	}
 	id := x.def.Nodes[x.start].ID
 	switch {
-	case x.def.Nodes[x.start].Type == typeTrigger:
+	case x.def.Nodes[x.start].Type == TypeTrigger:
 		out.Trigger = id
 	case len(direct) > 0:
 	case len(x.chain) > 0:

@@ -1,5 +1,7 @@
 package workflow
 
+import "tandem/workflow/dominance"
+
 // Graph is a definition compiled for execution: indexes instead of names, every node in its body, back edges known.
 // It is immutable and shared by all executions of a revision.
 type Graph struct {
@@ -15,7 +17,7 @@ type Graph struct {
 	Triggers []int
 
 	// flow is how one node leads to the next, for graphs in which people are asked: vertex 0 leads to where it begins, vertex n+1 is node n.
-	flow      *adjacency
+	flow      *dominance.Adjacency
 	byID      map[string]int
 	bySegment map[string]int
 }

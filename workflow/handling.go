@@ -26,7 +26,7 @@ func (l *linked) checkHandling(b *bodies) {
 // others is skipped.
 func (l *linked) checkContinue(b *bodies, node int) {
 	var skipped []string
-	for _, n := range b.outLinks.of(int32(node)) {
+	for _, n := range b.outLinks.Of(int32(node)) {
 		k := &l.links[n]
 		switch {
 		case k.key == ErrorKey:
@@ -59,7 +59,7 @@ func (l *linked) checkDefault(b *bodies, node int) {
 	if !ok {
 		return
 	}
-	for _, n := range b.outLinks.of(int32(node)) {
+	for _, n := range b.outLinks.Of(int32(node)) {
 		k := &l.links[n]
 		if k.entry || k.key == main || k.key == ErrorKey || slices.Contains(plan.Instead, k.key) {
 			continue

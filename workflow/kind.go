@@ -68,8 +68,35 @@ const (
 	ChoiceStop    = "stop"
 )
 
+// Traits are what the parts around the engine have to know of a kind, so that none of them knows it by its name.
+type Traits struct {
+	// ByHand says that the kind is a trigger that people start.
+	ByHand bool
+	// Signals says that its nodes wait for signals, which may also end them early.
+	Signals bool
+	// Chooses says what the key means that one of its nodes has produced.
+	Chooses Choice
+	// GivesTasks says that its nodes give tasks to agents.
+	GivesTasks bool
+	// BySource says that its nodes are given the payloads of their connections once more, by their sources.
+	BySource bool
+	// AsksIn is the channel in which its nodes ask people, unless their configuration names another one; empty: they ask nobody.
+	AsksIn string
+}
+
+// Choice is what the key means that a node has produced.
+type Choice string
+
+// What keys mean. Keys that mean nothing in particular are the zero Choice.
+const (
+	ChoosesTruth Choice = "truth" // "true" or "false": whether its condition holds
+	ChoosesCase  Choice = "case"  // the case that fits
+)
+
 // Plan is how one node behaves in a graph, read from its configurations once, when a revision is compiled.
 type Plan struct {
+	// Traits are those of the kind.
+	Traits Traits
 	// Keys are the output keys the node can produce, besides "error". Nil means any key.
 	Keys []string
 	// KeyAliases maps accepted spellings of output keys to the key: "main" to "result".

@@ -150,7 +150,7 @@ func (l *linked) linkAttached() {
 		if len(node.AttachedNodes) == 0 {
 			continue
 		}
-		if node.Type != typeAgent {
+		if node.Type != TypeAgent {
 			l.report(errorAt(ProblemNotAgent, nodePath(i)+".attached_nodes",
 				"only an AI_AGENT node can have attached nodes, %q is %s; connect them with connections instead", node.ID,
 				node.Kind()))
@@ -163,7 +163,7 @@ func (l *linked) linkAttached() {
 				l.report(errorAt(ProblemUnknownNode, path, "no node has the id %q%s", id, l.suggestID(id)))
 				continue
 			}
-			if t := l.def.Nodes[other].Type; t != typeTool && t != typeMemory {
+			if t := l.def.Nodes[other].Type; t != TypeTool && t != TypeMemory {
 				l.report(errorAt(ProblemAttachedKind, path,
 					"%q is %s; only TOOL and MEMORY nodes can be attached, connect it with a connection instead", id,
 					l.def.Nodes[other].Kind()))
@@ -327,7 +327,7 @@ func (l *linked) checkTriggers() {
 		n, ok := l.byID[id]
 		if !ok {
 			l.report(errorAt(ProblemUnknownNode, path, "no node has the id %q%s", id, l.suggestID(id)))
-		} else if l.def.Nodes[n].Type != typeTrigger {
+		} else if l.def.Nodes[n].Type != TypeTrigger {
 			l.report(errorAt(ProblemNotTrigger, path,
 				"%q is %s, which cannot start a workflow; name a TRIGGER node or remove it from triggers", id,
 				l.def.Nodes[n].Kind()))

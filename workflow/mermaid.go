@@ -69,11 +69,11 @@ func (m *mermaid) node(i, indent int) {
 	node := &m.def.Nodes[i]
 	left, right := "[", "]"
 	switch {
-	case node.Type == typeTrigger:
+	case node.Type == TypeTrigger:
 		left, right = "([", "])"
 	case m.g != nil && m.g.Nodes[i].Opens > 0:
 		left, right = "{{", "}}"
-	case node.Type == typeMemory:
+	case node.Type == TypeMemory:
 		left, right = "[(", ")]"
 	}
 	title := node.Name

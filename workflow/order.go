@@ -43,7 +43,7 @@ func newOrder(b *bodies) *order {
 		if open := b.opens[v]; open > 0 {
 			o.depth[open] = o.depth[b.of[v]] + 1
 		}
-		for _, i := range b.outLinks.of(int32(v)) {
+		for _, i := range b.outLinks.Of(int32(v)) {
 			if b.class[i] == linkBack {
 				continue
 			}
@@ -119,7 +119,7 @@ func (o *order) follows(x, y int) (follows, sure bool) {
 	switch {
 	case o.rank[x] > o.rank[y]:
 		return false, true
-	case o.b.dom.dominates(nodeVertex(x), nodeVertex(y)):
+	case o.b.dom.Dominates(nodeVertex(x), nodeVertex(y)):
 		return true, true
 	default:
 		return o.leads(x, y)
@@ -133,7 +133,7 @@ func (o *order) leads(x, y int) (leads, sure bool) {
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, i := range o.b.inLinks.of(int32(v)) {
+		for _, i := range o.b.inLinks.Of(int32(v)) {
 			if o.budget--; o.budget < 0 {
 				return false, false
 			}

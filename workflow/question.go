@@ -2,7 +2,8 @@ package workflow
 
 import (
 	"slices"
-	"strings"
+
+	"tandem/workflow/dominance"
 )
 
 // findQuestions sets every node's Questions and Children: the binding questions and the sub-workflows that lie on every way
@@ -15,44 +16,40 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 	vertex := func(node int) int32 { return int32(node) + 1 }
 	done := make([]int32, len(g.Nodes)) // of a body that runs once: where its ends meet
 	vertices := len(g.Nodes) + 1
-	var flow arcs
+	var flow dominance.Arcs
 	for i := range g.Nodes {
 		node := &g.Nodes[i]
 		if node.Opens > 0 && scopes[i] != nil && scopes[i].Once {
 			done[i] = int32(vertices)
 			vertices++
 			for _, last := range g.Bodies[node.Opens].Last {
-				flow.addArc(vertex(last), done[i])
+				flow.Add(vertex(last), done[i])
 			}
 			if len(g.Bodies[node.Opens].Last) == 0 {
-				flow.addArc(vertex(i), done[i])
+				flow.Add(vertex(i), done[i])
 			}
 		}
 	}
 	for _, i := range g.entries() {
-		flow.addArc(0, vertex(i))
+		flow.Add(0, vertex(i))
 	}
 	for i := range g.Edges {
 		edge := &g.Edges[i]
 		switch {
 		case edge.Back:
 		case !edge.Entry && done[edge.From] > 0 && edge.Key == scopes[edge.From].Exits[0]:
-			flow.addArc(done[edge.From], vertex(edge.To))
+			flow.Add(done[edge.From], vertex(edge.To))
 		default:
-			flow.addArc(vertex(edge.From), vertex(edge.To))
+			flow.Add(vertex(edge.From), vertex(edge.To))
 		}
 	}
-	out, in := flow.forward(vertices), flow.backward(vertices)
+	out, in := flow.Forward(vertices), flow.Backward(vertices)
 	g.flow = &out
-	tree := dominate(&out, &in, vertices)
+	tree := dominance.Of(&out, &in, vertices)
 	for i := range g.Nodes {
-		number := tree.number[vertex(i)]
-		if number < 0 {
-			continue
-		}
 		node := &g.Nodes[i]
-		for up := tree.parent[number]; up > 0; up = tree.parent[up] {
-			q := int(tree.vertex[up]) - 1
+		for above := range tree.Above(vertex(i)) {
+			q := int(above) - 1
 			switch {
 			case q >= len(g.Nodes):
 			case g.Nodes[q].Plan.Asks != "":
@@ -74,7 +71,7 @@ func (g *Graph) entries() []int {
 	}
 	var triggers []int
 	for i := range g.Nodes {
-		if strings.HasPrefix(g.Nodes[i].Kind, typeTrigger+".") {
+		if TypeOf(g.Nodes[i].Kind) == TypeTrigger {
 			triggers = append(triggers, i)
 		}
 	}
@@ -98,7 +95,7 @@ func (g *Graph) sources() []int {
 // walk tells which vertices of the flow can be reached from some nodes without going through a node that stops it. A node that stops
 // is reached itself.
 func (g *Graph) walk(from []int, stops func(node int) bool) []bool {
-	reached := make([]bool, len(g.flow.start)-1)
+	reached := make([]bool, g.flow.Vertices())
 	var stack []int32
 	push := func(v int32) {
 		if !reached[v] {
@@ -115,7 +112,7 @@ func (g *Graph) walk(from []int, stops func(node int) bool) []bool {
 		if n := int(v) - 1; n < len(g.Nodes) && stops(n) {
 			continue
 		}
-		for _, to := range g.flow.of(v) {
+		for _, to := range g.flow.Of(v) {
 			push(to)
 		}
 	}

@@ -251,7 +251,7 @@ func fieldNames(raw json.RawMessage) (names []string) {
 func (x *excerpting) effectless() {
 	for i := range x.def.Nodes {
 		plan, n := &x.plans[i], &x.def.Nodes[i]
-		x.barred[i] = x.pins[i] == nil && !x.attached[i] && !plan.Disabled && n.Type != typeTrigger &&
+		x.barred[i] = x.pins[i] == nil && !x.attached[i] && !plan.Disabled && n.Type != TypeTrigger &&
 			(plan.Effect != Pure || plan.Asks != "" || plan.Child != nil || len(n.AttachedNodes) > 0 || filled(n.Configurations))
 	}
 }

@@ -172,7 +172,7 @@ func (l *linked) checkReachable(b *bodies) {
 	reached := make([]bool, len(l.def.Nodes))
 	var stack []int
 	for i := range l.def.Nodes {
-		if l.def.Nodes[i].Type == typeTrigger && (len(l.def.Triggers) == 0 || named[i]) {
+		if l.def.Nodes[i].Type == TypeTrigger && (len(l.def.Triggers) == 0 || named[i]) {
 			reached[i] = true
 			stack = append(stack, i)
 		}
@@ -186,7 +186,7 @@ func (l *linked) checkReachable(b *bodies) {
 		if l.severed[v] {
 			return // the connection that names no node may be the one that is missing
 		}
-		for _, i := range b.outLinks.of(int32(v)) {
+		for _, i := range b.outLinks.Of(int32(v)) {
 			if to := l.links[i].to; !reached[to] {
 				reached[to] = true
 				stack = append(stack, to)
@@ -197,9 +197,9 @@ func (l *linked) checkReachable(b *bodies) {
 		if !reached[i] && !l.attached[i] {
 			remedy := text.Of("connect it, or remove it")
 			switch l.def.Nodes[i].Type {
-			case typeTrigger:
+			case TypeTrigger:
 				remedy = text.Of("name it in triggers, or remove it")
-			case typeTool, typeMemory:
+			case TypeTool, TypeMemory:
 				remedy = text.Of("connect it, name it in the attached_nodes of an AI_AGENT node, or remove it")
 			}
 			l.report(warningAt(ProblemUnreachable, nodePath(i), "no trigger leads to %q, so it never runs; %s",

@@ -48,6 +48,7 @@ type Asking struct {
 // Kind makes a kind that asks in one medium, of a configuration that embeds [Config]. What all questions have in common (keys, inputs, effect) need
 // not be said. Plan checks what is particular to the kind, and is not called when something was wrong before; there may be none.
 func Kind[C any](d Deps, about node.About, m Medium, particular func(cfg C) (Asking, error), plan ...func(p *node.Planning, cfg *C)) node.Kind {
+	about.Traits.AsksIn = m.Channel
 	config := func(cfg *C) *Config { return any(cfg).(interface{ asks() *Config }).asks() }
 	return humanKind(d, about, func(_ *node.Call, cfg C) (*humanAsking, error) {
 		a, err := particular(cfg)
@@ -64,6 +65,9 @@ func Kind[C any](d Deps, about node.About, m Medium, particular func(cfg C) (Ask
 // described adds to what is known of a kind what all questions have in common.
 func (d Deps) described(about node.About) node.About {
 	about.Effect, about.OnUnknown = workflow.Once, workflow.OnUnknownRetry // a second copy of a question leads to the same interaction
+	if about.Traits.AsksIn == "" {
+		about.Traits.AsksIn = human.InApp
+	}
 	about.Keys, about.Aliases, about.Inputs = humanKeys(), humanAliases(), humanInputs()
 	names, addressed := []string{human.InApp}, []string{}
 	media := human.MediaOf(d.Channels...)

@@ -328,7 +328,7 @@ func (r *scriptRig) gone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// One that has been killed and that its new parent has not waited for yet is no process any more.
+		// One that has been killed and that its new parent has not waited for yet is not a process any more.
 		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err == nil && !strings.Contains(string(status), ") Z ") && !strings.Contains(string(status), ") X ") {
 			t.Errorf("process %s is left: %s", name, status)

@@ -63,7 +63,7 @@ type uploadOutput struct {
 	Response json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
 }
 
-// httpTarget is the target that is no object store: an address. The others are those that are registered, by their names.
+// httpTarget is the target that is not an object store: an address. The others are those that are registered, by their names.
 const httpTarget = "http"
 
 // maxUploadAnswer bounds what a service may say about an upload.

@@ -85,7 +85,7 @@ func (s *loopState) merge(begins *loopData, last json.RawMessage) {
 	}
 }
 
-// fields are the fields of the data as it is now; none if it is no object.
+// fields are the fields of the data as it is now; none if it is not an object.
 func (s *loopState) fields(begins *loopData) []values.Member {
 	switch {
 	case len(s.Data) > 0:

@@ -29,6 +29,7 @@ func flowMerge() node.Kind {
 	return node.Raw(
 		node.About{
 			Name: "FLOW.MERGE", Title: node.Says("Merge", "合并"),
+			Traits:      workflow.Traits{BySource: true},
 			Description: node.Says("Joins branches into one list.", "将多个分支合并为一个列表。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。"), Fields: []node.Value{

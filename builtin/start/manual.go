@@ -45,6 +45,7 @@ func triggerManual() node.Kind {
 	return node.Define(
 		node.About{
 			Name: "TRIGGER.MANUAL", Title: node.Says("Manual trigger", "手动触发"),
+			Traits:      workflow.Traits{ByHand: true},
 			Description: node.Says("Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
 			Effect:      workflow.Pure, Older: []string{"START"},
 			Keys:   []node.Key{{Name: "result", Meaning: node.Says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.", "启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"), Fields: append([]node.Value{node.Meaning("trigger_time", "When it was started.", "启动时间。"), node.Meaning("execution_id", "The execution.", "执行编号。"), node.Meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), node.Meaning("user_id", "Who has started it.", "启动者。")}, node.HandedOn())}},

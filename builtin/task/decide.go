@@ -164,7 +164,7 @@ func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem 
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason, said.Gate = text.Fit(said.Reason, maxReason), "" // which is no model's to say
+	said.Reason, said.Gate = text.Fit(said.Reason, maxReason), "" // which is not a model's to say
 	p.heed(&said)
 	if utf8.RuneCount(p.arguments()) > maxJudged { // what a judge has not seen is not judged
 		said.Risk = agent.High

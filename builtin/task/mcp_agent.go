@@ -55,6 +55,7 @@ func mcpAgent(agents Agents) node.Kind {
 	k := node.Raw(
 		node.About{
 			Name: "AI_AGENT.MCP_AGENT", Title: node.Says("Planning agent", "规划智能体"),
+			Traits:      workflow.Traits{GivesTasks: true},
 			Description: node.Says("Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
 			Effect:      workflow.Idempotent, Older: []string{"AGENT"},
 			Keys:   []node.Key{{Name: "result", Meaning: node.Says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。"), Fields: node.ValuesOf[mcpAgentOutput]()}},

@@ -401,7 +401,7 @@ func TestTask_TakesTheLongestQuestion(t *testing.T) {
 	}
 }
 
-// An operator may give what a step would have found; what cannot be read is refused. A risk that an operator gives is no judgement that
+// An operator may give what a step would have found; what cannot be read is refused. A risk that an operator gives is not a judgement that
 // lets a call run by itself: whose task it is, is asked.
 func TestTask_TakesWhatAnOperatorGives(t *testing.T) {
 	t.Parallel()

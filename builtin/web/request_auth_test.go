@@ -53,7 +53,7 @@ func TestHTTPRequest_Credentials(t *testing.T) {
 	}
 }
 
-// A file that is kept is no payload that the runtime cleans: the kind itself takes the secret out.
+// A file that is kept is not a payload that the runtime cleans: the kind itself takes the secret out.
 func TestHTTPRequest_FilesHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	const fetched = "f3tched-t0ken-value"

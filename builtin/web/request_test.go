@@ -235,7 +235,7 @@ func TestHTTPRequest_Answers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.name == "WantedJSON" { // a mark in the middle is no mark
+			if c.name == "WantedJSON" { // a mark in the middle is not a mark
 				_, err := newHTTPRig(t, serve).call(c.config, ``)
 				nodetest.WantError(t, err, fault.OutputInvalid, "not JSON")
 				return

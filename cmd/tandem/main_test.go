@@ -74,7 +74,7 @@ func makeBigFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(f.Close())
 }
 
-// A report that could not be written is no success, whatever is in it.
+// A report that could not be written is not a success, whatever is in it.
 func TestValidate_Unwritable(t *testing.T) {
 	t.Parallel()
 	example := filepath.Join("..", "..", "examples", "price_check.yaml")

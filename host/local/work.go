@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/node/rundata"
 	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
@@ -226,7 +227,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 	id := run.Activation // the function below keeps this alone, and not the whole command
 	return node.Job{
 		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
-		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed, Entry: data.Entry},
+		Data:      rundata.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed, Entry: data.Entry},
 		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Ancestors: data.Start.Ancestors, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {

@@ -72,7 +72,7 @@ func harmless(name string, value json.RawMessage) bool {
 	return false
 }
 
-// besideContent tells what stands beside the content of an answer with parameters and is no part of one.
+// besideContent tells what stands beside the content of an answer with parameters and is not a part of one.
 func (q *Question) besideContent(fields map[string]json.RawMessage) Problems {
 	content, has := fields[GroupContent]
 	if !has || !payload.IsNull(content) && content[0] != '{' || q.hasField(GroupContent) || !gjson.GetBytes(q.Schema, "properties").IsObject() {

@@ -175,7 +175,7 @@ type Entry struct {
 	// OnlyWith is the value of the deciding entry with which this one makes sense; empty: any.
 	OnlyWith string
 
-	// list says that the answer has a list where one thing is chosen; anything that what is no JSON is a text.
+	// list says that the answer has a list where one thing is chosen; anything that what is not JSON is a text.
 	list, anything bool
 }
 

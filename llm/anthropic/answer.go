@@ -311,7 +311,7 @@ type place struct {
 func opaque(order []place) *llm.Opaque {
 	data, err := json.Marshal(order)
 	if err != nil {
-		return nil // a thought that is no JSON: the service sent none that it could want back
+		return nil // a thought that is not JSON: the service sent none that it could want back
 	}
 	return &llm.Opaque{Provider: Name, Data: data}
 }

@@ -230,7 +230,7 @@ func TestComplete_Failures(t *testing.T) {
 		t.Errorf("complete: %v, want rate_limited for 34.5s", err)
 	}
 
-	// A stream that has begun can end with an error that is no event.
+	// A stream that has begun can end with an error that is not an event.
 	p, _ = setup(t, streams(`data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, "{\n \"error\": {\"code\": 429, \"status\": \"RESOURCE_EXHAUSTED\", \"message\": \"quota\"}\n}"))
 	r := ask("x")
 	r.Stream = true

@@ -152,7 +152,7 @@ func fitsSchema(s *payload.Schema, value json.RawMessage) bool {
 	return err == nil && len(s.Problems("", decoded)) == 0
 }
 
-// absent says that data lacks a field: it is not there, or null where null is no value.
+// absent says that data lacks a field: it is not there, or null where null is not a value.
 func (s *Schema) absent(name string, data map[string]json.RawMessage) bool {
 	value, ok := data[name]
 	if !ok {

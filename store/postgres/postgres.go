@@ -7,7 +7,7 @@
 // goroutine beside those of its connection pool, which Close ends. When the connection is lost during a commit, the error
 // of an append does not say whether the row was written: read the journal again, as after a conflict.
 //
-// It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
+// It implements the seam of package store and is not a place for decisions about workflows. Only the wiring of an instance
 // imports it.
 package postgres
 

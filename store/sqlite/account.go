@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 type workspaces struct{ db *DB }
@@ -129,7 +130,7 @@ func (w *writer) mayCreateUser(workspace, id string) error {
 
 func (w *writer) createUser(workspace string, u identity.User, roles string) error {
 	_, err := w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Created, u.Updated)
+		workspace, u.ID, u.Name, u.Email, roles, u.Settings, sqlconn.Flag(u.AutoExecute), sqlconn.Flag(u.Disabled), u.Created, u.Updated)
 	return err
 }
 
@@ -149,10 +150,10 @@ func (x users) Update(ctx context.Context, p identity.Principal, u identity.User
 			return err
 		}
 		if !known {
-			return notFound("user", u.ID)
+			return store.NotFound("user", u.ID)
 		}
 		if _, err := w.c.exec(`UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-			u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
+			u.Name, u.Email, roles, u.Settings, sqlconn.Flag(u.AutoExecute), sqlconn.Flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
 			return err
 		}
 		_, err = w.c.exec(`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`, workspace, u.ID)
@@ -170,7 +171,7 @@ func (x users) Get(ctx context.Context, p identity.Principal, id string) (identi
 	if err != nil {
 		return identity.User{}, err
 	}
-	return queryOne(ctx, x.db, notFound("user", id), `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ?`, scanUser, workspace, id)
+	return queryOne(ctx, x.db, store.NotFound("user", id), `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ?`, scanUser, workspace, id)
 }
 
 // List implements [store.Users].
@@ -194,7 +195,7 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 			return err
 		}
 		if !known {
-			return notFound("user", id)
+			return store.NotFound("user", id)
 		}
 		for _, text := range []string{
 			`DELETE FROM token_uses WHERE workspace_id = ?1 AND token_id IN (SELECT id FROM tokens WHERE workspace_id = ?1 AND user_id = ?2)`,
@@ -264,7 +265,7 @@ func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Tok
 			return err
 		}
 		if !known {
-			return notFound("user", t.User)
+			return store.NotFound("user", t.User)
 		}
 		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM tokens WHERE hash = ? OR (workspace_id = ? AND id = ?)`, hash[:], workspace, t.ID)
 		if err != nil {
@@ -363,7 +364,7 @@ func (x tokens) Delete(ctx context.Context, p identity.Principal, id string) err
 			return err
 		}
 		if !known {
-			return notFound("token", id)
+			return store.NotFound("token", id)
 		}
 		if _, err := w.c.exec(`DELETE FROM token_uses WHERE workspace_id = ? AND token_id = ?`, workspace, id); err != nil {
 			return err
@@ -441,7 +442,7 @@ func (x credentials) Update(ctx context.Context, p identity.Principal, c store.C
 			return err
 		}
 		if !known {
-			return notFound("credential", c.ID)
+			return store.NotFound("credential", c.ID)
 		}
 		if err := w.nameTaken(workspace, c.ID, c.Name); err != nil {
 			return err
@@ -465,7 +466,7 @@ func (x credentials) Swap(ctx context.Context, p identity.Principal, c store.Cre
 		case err != nil:
 			return err
 		case !known:
-			return notFound("credential", c.ID)
+			return store.NotFound("credential", c.ID)
 		case version[0] != driver.Value(c.Version):
 			return fault.Newf(fault.Conflict, "credential %q was changed in the meantime", c.ID)
 		}
@@ -491,7 +492,7 @@ func (x credentials) Lease(ctx context.Context, p identity.Principal, id, holder
 			return err
 		}
 		if !known {
-			return notFound("credential", id)
+			return store.NotFound("credential", id)
 		}
 		ends, ok := lease[1].(int64)
 		if lease[0] != driver.Value("") && lease[0] != driver.Value(holder) && ok && ends > now {
@@ -512,7 +513,7 @@ func (x credentials) Get(ctx context.Context, p identity.Principal, id string) (
 	if err != nil {
 		return store.Credential{}, err
 	}
-	return queryOne(ctx, x.db, notFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`, scanSealed, workspace, id)
+	return queryOne(ctx, x.db, store.NotFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`, scanSealed, workspace, id)
 }
 
 // Find implements [store.Credentials].
@@ -521,7 +522,7 @@ func (x credentials) Find(ctx context.Context, p identity.Principal, name string
 	if err != nil {
 		return store.Credential{}, err
 	}
-	return queryOne(ctx, x.db, notFound("credential", name), `SELECT `+credentialColumns+`, sealed FROM credentials
+	return queryOne(ctx, x.db, store.NotFound("credential", name), `SELECT `+credentialColumns+`, sealed FROM credentials
 		WHERE workspace_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1`, scanSealed, workspace, name)
 }
 
@@ -537,5 +538,5 @@ func (x credentials) List(ctx context.Context, p identity.Principal) ([]store.Cr
 
 // Delete implements [store.Credentials].
 func (x credentials) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return x.db.changeOne(ctx, p, notFound("credential", id), `DELETE FROM credentials WHERE id = ? AND workspace_id = ?`, id)
+	return x.db.changeOne(ctx, p, store.NotFound("credential", id), `DELETE FROM credentials WHERE id = ? AND workspace_id = ?`, id)
 }

@@ -107,7 +107,7 @@ func (x executions) Get(ctx context.Context, p identity.Principal, id string) (s
 		found, err = query(ctx, x.db, `SELECT `+executionColumns+` FROM executions WHERE workspace_id = ? AND id = ?`, scanExecution, workspace, id)
 	}
 	if err == nil && len(found) == 0 {
-		err = notFound("execution", id)
+		err = store.NotFound("execution", id)
 	}
 	if err != nil {
 		return store.Execution{}, err
@@ -144,7 +144,7 @@ func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id st
 		return e, nil, false, err
 	}
 	if err == nil && !found {
-		err = notFound("execution", id)
+		err = store.NotFound("execution", id)
 	}
 	if err != nil {
 		return store.Execution{}, nil, false, err
@@ -402,7 +402,7 @@ func (k keys) Find(ctx context.Context, p identity.Principal, key string) (store
 	if err != nil {
 		return store.IdempotencyKey{}, err
 	}
-	return queryOne(ctx, k.db, notFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
+	return queryOne(ctx, k.db, store.NotFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
 		func(s scanner) (f store.IdempotencyKey, err error) {
 			return f, s.Scan(&f.Key, &f.RequestHash, &f.Execution, &f.Created)
 		}, workspace, p.User, key)
@@ -441,7 +441,7 @@ func (l logs) Write(ctx context.Context, p identity.Principal, execution string,
 			return err
 		}
 		if h == nil {
-			return notFound("execution", execution)
+			return store.NotFound("execution", execution)
 		}
 		return w.writeLogs(workspace, h.n, lines)
 	})

@@ -34,7 +34,7 @@ func (w *writer) deliver(key executionKey, item *store.InboxItem) (id int64, dup
 		return 0, false, err
 	}
 	if h == nil {
-		return 0, false, notFound("execution", key.id)
+		return 0, false, store.NotFound("execution", key.id)
 	}
 	var dedup driver.Value
 	if item.Dedup != "" {
@@ -130,7 +130,7 @@ func (t timers) Clear(ctx context.Context, p identity.Principal, execution strin
 			return err
 		}
 		if h == nil {
-			return notFound("execution", execution)
+			return store.NotFound("execution", execution)
 		}
 		for _, id := range ids {
 			if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.n, id); err != nil {

@@ -67,7 +67,7 @@ func (x interactions) Get(ctx context.Context, p identity.Principal, id string) 
 	if err != nil {
 		return store.Interaction{}, err
 	}
-	return queryOne(ctx, x.db, notFound("interaction", id), `SELECT `+interactionColumns+` FROM hil_interactions i WHERE i.workspace_id = ? AND i.id = ?`,
+	return queryOne(ctx, x.db, store.NotFound("interaction", id), `SELECT `+interactionColumns+` FROM hil_interactions i WHERE i.workspace_id = ? AND i.id = ?`,
 		scanInteraction, workspace, id)
 }
 
@@ -214,7 +214,7 @@ func of[T any](ctx context.Context, x interactions, p identity.Principal, intera
 	if err != nil || len(all) > 0 {
 		return all, err
 	}
-	_, err = queryOne(ctx, x.db, notFound("interaction", interaction), `SELECT n FROM hil_interactions WHERE workspace_id = ? AND id = ?`,
+	_, err = queryOne(ctx, x.db, store.NotFound("interaction", interaction), `SELECT n FROM hil_interactions WHERE workspace_id = ? AND id = ?`,
 		func(s scanner) (n int64, err error) { return n, s.Scan(&n) }, workspace, interaction)
 	return nil, err
 }
@@ -269,7 +269,7 @@ func (x interactions) Thread(ctx context.Context, p identity.Principal, channel,
 	if err != nil {
 		return "", err
 	}
-	return queryOne(ctx, x.db, notFound("thread", thread), `SELECT interaction_id FROM hil_threads WHERE workspace_id = ? AND channel_type = ? AND thread = ?`,
+	return queryOne(ctx, x.db, store.NotFound("thread", thread), `SELECT interaction_id FROM hil_threads WHERE workspace_id = ? AND channel_type = ? AND thread = ?`,
 		func(s scanner) (id string, err error) { return id, s.Scan(&id) }, workspace, channel, thread)
 }
 

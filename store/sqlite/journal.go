@@ -52,7 +52,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 			return err
 		}
 	case h == nil:
-		return notFound("execution", key.id)
+		return store.NotFound("execution", key.id)
 	case h.seq != a.After:
 		return movedOn(key.id, a.After, h.seq)
 	case h.seq > maxSeq-uint64(len(rows)):
@@ -171,7 +171,7 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 	switch {
 	case err != nil:
 	case gone:
-		err = notFound("workflow", a.Create.WorkflowID)
+		err = store.NotFound("workflow", a.Create.WorkflowID)
 	default:
 		w.tally.live(workflow)
 	}
@@ -279,7 +279,7 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		w.same.text(0, key.workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
-		w.same.text(5, string(now.Status)), flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
+		w.same.text(5, string(now.Status)), sqlconn.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
 	if err != nil {
 		return nil, err
@@ -322,13 +322,6 @@ func (s *sameTexts) text(n int, text string) driver.Value {
 
 // errNoSummary is a defect: a journal without a summary.
 var errNoSummary = errors.New("an execution has a journal and no summary") // read-only
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
 
 // What is read in pages holds no connection while the caller works. Pages of a journal grow from a few rows, which is all
 // that most reads want, and stay small enough for large rows.

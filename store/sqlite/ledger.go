@@ -38,7 +38,7 @@ func (l ledger) Settle(ctx context.Context, p identity.Principal, s store.Settle
 			return err
 		}
 		if !found {
-			return notFound("ledger entry", s.ID)
+			return store.NotFound("ledger entry", s.ID)
 		}
 		open, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ? AND open <> 0`, workspace, s.ID)
 		if err != nil {

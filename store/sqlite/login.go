@@ -42,7 +42,7 @@ func (x sessions) Create(ctx context.Context, p identity.Principal, s identity.S
 			return err
 		}
 		if !known {
-			return notFound("user", s.User)
+			return store.NotFound("user", s.User)
 		}
 		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM sessions WHERE hash = ?1 OR (workspace_id = ?2 AND user_id = ?3 AND id = ?4)`, hash[:], workspace, s.User, s.ID)
 		if err != nil {
@@ -98,7 +98,7 @@ func (x sessions) List(ctx context.Context, p identity.Principal, user string) (
 
 // End implements [store.Sessions].
 func (x sessions) End(ctx context.Context, p identity.Principal, user, id string) error {
-	return x.db.changeOne(ctx, p, notFound("session", id), `DELETE FROM sessions WHERE user_id = ? AND id = ? AND workspace_id = ?`, user, id)
+	return x.db.changeOne(ctx, p, store.NotFound("session", id), `DELETE FROM sessions WHERE user_id = ? AND id = ? AND workspace_id = ?`, user, id)
 }
 
 // EndAll implements [store.Sessions].
@@ -189,7 +189,7 @@ func (x invitations) Delete(ctx context.Context, p identity.Principal, id string
 		case err != nil:
 			return err
 		case !known:
-			return notFound("invitation", id)
+			return store.NotFound("invitation", id)
 		case accepted[0] != int64(0):
 			return fault.Newf(fault.Conflict, "invitation %q was accepted; remove the user instead", id)
 		}
@@ -297,7 +297,7 @@ func (x logins) Bind(ctx context.Context, p identity.Principal, l identity.Login
 			return err
 		}
 		if !known {
-			return notFound("user", l.User)
+			return store.NotFound("user", l.User)
 		}
 		if err := w.mayBind(l); err != nil {
 			return err

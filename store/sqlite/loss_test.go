@@ -367,7 +367,7 @@ func TestLoss_OtherRowOfTheSameNumber(t *testing.T) {
 }
 
 // TestLoss_NobodyWasTold is about the last commit of a process that died before anybody was told of it: it may be there, which is
-// counted, and it may be missing, which is no loss.
+// counted, and it may be missing, which is not a loss.
 func TestLoss_NobodyWasTold(t *testing.T) {
 	t.Parallel()
 	dir := sqlitetest.Dir(t)

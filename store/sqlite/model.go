@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 type profiles struct{ db *DB }
@@ -44,7 +45,7 @@ func (x profiles) Get(ctx context.Context, p identity.Principal, id string) (sto
 	if err != nil {
 		return store.Profile{}, err
 	}
-	return queryOne(ctx, x.db, notFound("profile", id), `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? AND id = ?`, scanProfile, workspace, id)
+	return queryOne(ctx, x.db, store.NotFound("profile", id), `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? AND id = ?`, scanProfile, workspace, id)
 }
 
 // List implements [store.Profiles].
@@ -58,7 +59,7 @@ func (x profiles) List(ctx context.Context, p identity.Principal) ([]store.Profi
 
 // Delete implements [store.Profiles].
 func (x profiles) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return x.db.changeOne(ctx, p, notFound("profile", id), `DELETE FROM profiles WHERE id = ? AND workspace_id = ?`, id)
+	return x.db.changeOne(ctx, p, store.NotFound("profile", id), `DELETE FROM profiles WHERE id = ? AND workspace_id = ?`, id)
 }
 
 type budgets struct{ db *DB }
@@ -163,7 +164,7 @@ func (x budgets) Wait(ctx context.Context, p identity.Principal, b store.BudgetW
 			kept.Asks = kept.Asks && !other.Asks
 		}
 		_, err = w.c.exec(`INSERT INTO budget_waits (workspace_id, `+waitColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			workspace, kept.Budget, kept.Execution, kept.Activation, kept.Node, kept.Since, flag(kept.Asks))
+			workspace, kept.Budget, kept.Execution, kept.Activation, kept.Node, kept.Since, sqlconn.Flag(kept.Asks))
 		return err
 	})
 	return kept, err

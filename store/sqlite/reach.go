@@ -44,7 +44,7 @@ func (x contactChannels) Get(ctx context.Context, p identity.Principal, name str
 	if err != nil {
 		return store.ContactChannel{}, err
 	}
-	return queryOne(ctx, x.db, notFound("contact channel", name), `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? AND name = ?`, scanContact, workspace, name)
+	return queryOne(ctx, x.db, store.NotFound("contact channel", name), `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? AND name = ?`, scanContact, workspace, name)
 }
 
 // List implements [store.ContactChannels].
@@ -65,7 +65,7 @@ func (x contactChannels) Delete(ctx context.Context, p identity.Principal, name 
 	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		n, err := w.c.change(`DELETE FROM contact_channels WHERE workspace_id = ? AND name = ?`, workspace, name)
 		if err == nil && n == 0 {
-			err = notFound("contact channel", name)
+			err = store.NotFound("contact channel", name)
 		}
 		return err
 	})
@@ -94,7 +94,7 @@ func (x addressProofs) Begin(ctx context.Context, p identity.Principal, a store.
 			return err
 		}
 		if !known {
-			return notFound("user", a.User)
+			return store.NotFound("user", a.User)
 		}
 		if _, err := w.c.exec(`DELETE FROM address_proofs WHERE workspace_id = ? AND user_id = ? AND created < ?`, workspace, a.User, limit.Since); err != nil {
 			return err
@@ -130,14 +130,14 @@ func (x addressProofs) Try(ctx context.Context, p identity.Principal, user, addr
 	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		n, err := w.c.change(`UPDATE address_proofs SET tries = tries + 1 WHERE workspace_id = ? AND user_id = ? AND address = ?`, workspace, user, address)
 		if err == nil && n == 0 {
-			err = notFound("code for the address", address)
+			err = store.NotFound("code for the address", address)
 		}
 		return err
 	})
 	if err != nil {
 		return store.AddressProof{}, err
 	}
-	return queryOne(ctx, x.db, notFound("code for the address", address), `SELECT `+proofColumns+` FROM address_proofs WHERE workspace_id = ? AND user_id = ? AND address = ?`,
+	return queryOne(ctx, x.db, store.NotFound("code for the address", address), `SELECT `+proofColumns+` FROM address_proofs WHERE workspace_id = ? AND user_id = ? AND address = ?`,
 		scanProof, workspace, user, address)
 }
 

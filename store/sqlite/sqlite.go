@@ -14,7 +14,7 @@
 // the database, and the watcher, which looks after its files. [DB.Close] ends them and waits for them, and for
 // those who write.
 //
-// It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
+// It implements the seam of package store and is not a place for decisions about workflows. Only the wiring of an instance
 // imports it.
 package sqlite
 
@@ -35,6 +35,7 @@ import (
 	"tandem/store/sqlite/memories"
 	"tandem/store/sqlite/overview"
 	"tandem/store/sqlite/sqlconn"
+	"tandem/store/sqlite/toolservers"
 	"tandem/store/sqlite/triggers"
 	"tandem/store/sqlite/upkeep"
 )
@@ -229,7 +230,7 @@ func (db *DB) Stores() store.Stores {
 		Profiles:     profiles{db},
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
-		MCPServers:   mcpServers{db},
+		MCPServers:   toolservers.New(tables{db}),
 		Audit:        audit{db},
 		Sessions:     sessions{db},
 		Invitations:  invitations{db},
@@ -297,36 +298,16 @@ var errClosed = errors.New("the store is closed")
 // scanner is a row.
 type scanner = sqlconn.Scanner
 
-// query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) (all []T, err error) {
-	if err := db.usable(); err != nil {
-		return nil, err
-	}
-	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
-		all, err = sqlconn.All(ctx, c, text, scan, args)
-		return err
-	})
-	return all, err
+// query is [sqlconn.Query] of this database.
+func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) ([]T, error) {
+	return sqlconn.Query(ctx, tables{db}, text, scan, args...)
 }
 
 func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
 
-// queryOne reads one row; without any it returns the given error.
+// queryOne is [sqlconn.QueryOne] of this database.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
-	all, err := query(ctx, db, text, scan, args...)
-	if err == nil && len(all) == 0 {
-		err = missing
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return all[0], nil
-}
-
-// notFound names what was looked for.
-func notFound(what, id string) error {
-	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
+	return sqlconn.QueryOne(ctx, tables{db}, missing, text, scan, args...)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

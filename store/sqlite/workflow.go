@@ -170,7 +170,7 @@ func (x workflows) Get(ctx context.Context, p identity.Principal, id string) (st
 	if err != nil {
 		return store.Workflow{}, err
 	}
-	return queryOne(ctx, x.db, notFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+	return queryOne(ctx, x.db, store.NotFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		scanWorkflow, workspace, id)
 }
 
@@ -201,7 +201,7 @@ func (x workflows) Heading(ctx context.Context, p identity.Principal, id string)
 	if ok {
 		return h, nil
 	}
-	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status, deployed_revision, deployed_hash FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+	h, err = queryOne(ctx, x.db, store.NotFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status, deployed_revision, deployed_hash FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		func(s scanner) (h store.WorkflowHeading, err error) {
 			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus, &h.DeployedRevision, &h.DeployedHash)
 		}, workspace, id)
@@ -274,7 +274,7 @@ func (x workflows) Revision(ctx context.Context, p identity.Principal, id string
 		return store.Revision{}, err
 	}
 	if number == 0 {
-		return queryOne(ctx, x.db, notFound("workflow", id), `SELECT `+revisionColumns+`, definition FROM revisions
+		return queryOne(ctx, x.db, store.NotFound("workflow", id), `SELECT `+revisionColumns+`, definition FROM revisions
 			WHERE workspace_id = ?1 AND workflow_id = ?2 AND number = (SELECT revision FROM workflows WHERE workspace_id = ?1 AND id = ?2 AND deleted = 0)`,
 			scanRevision, workspace, id)
 	}
@@ -315,7 +315,7 @@ func (x workflows) KeepDraft(ctx context.Context, p identity.Principal, d store.
 
 // DropDraft implements [store.Workflows].
 func (x workflows) DropDraft(ctx context.Context, p identity.Principal, execution string) error {
-	return x.db.changeOne(ctx, p, notFound("draft", execution), `DELETE FROM drafts WHERE execution_id = ? AND workspace_id = ?`, execution)
+	return x.db.changeOne(ctx, p, store.NotFound("draft", execution), `DELETE FROM drafts WHERE execution_id = ? AND workspace_id = ?`, execution)
 }
 
 // Revisions implements [store.Workflows].
@@ -362,7 +362,7 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 			return err
 		}
 		if !found {
-			return notFound("workflow", id)
+			return store.NotFound("workflow", id)
 		}
 		var row [1]driver.Value
 		// By status, of which few are unfinished, not by workflow, of which there may be a million that are finished.
@@ -431,7 +431,7 @@ func (x templates) Get(ctx context.Context, p identity.Principal, id string) (st
 	if err != nil {
 		return store.Template{}, err
 	}
-	return queryOne(ctx, x.db, notFound("template", id), `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? AND id = ?`, scanTemplate, workspace, id)
+	return queryOne(ctx, x.db, store.NotFound("template", id), `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? AND id = ?`, scanTemplate, workspace, id)
 }
 
 // List implements [store.Templates].
@@ -445,5 +445,5 @@ func (x templates) List(ctx context.Context, p identity.Principal) ([]store.Temp
 
 // Delete implements [store.Templates].
 func (x templates) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return x.db.changeOne(ctx, p, notFound("template", id), `DELETE FROM templates WHERE id = ? AND workspace_id = ?`, id)
+	return x.db.changeOne(ctx, p, store.NotFound("template", id), `DELETE FROM templates WHERE id = ? AND workspace_id = ?`, id)
 }

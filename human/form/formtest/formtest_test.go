@@ -43,7 +43,7 @@ func TestEveryMedium(t *testing.T) {
 			media[dir] = true
 		case !test && strings.Contains(string(text), "//go:embed page.html style.css"):
 			media[dir] = true
-		case !test && strings.Contains(string(text), "human.AgainLines(") && !strings.Contains(string(text), "tandem/human/sheet") && !strings.HasPrefix(dir, "human") && !strings.HasPrefix(dir, "integration/"):
+		case !test && strings.Contains(string(text), "lineage.AgainLines(") && !strings.Contains(string(text), "tandem/human/sheet") && !strings.HasPrefix(dir, "human") && !strings.HasPrefix(dir, "integration/"):
 			media[dir] = true
 		case !test && strings.HasSuffix(name, "prompts.go") && strings.Contains(string(text), "payload.JSON("):
 			media[dir] = true

@@ -71,7 +71,7 @@ func (b *Dir) look(ctx context.Context, workspace, name string, each func(text [
 func readPieces(ctx context.Context, r io.Reader, each func(text []byte)) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	if first, err := in.Peek(1); err != nil || !strings.ContainsRune(`{["`, rune(first[0])) {
-		return nil // empty, or what is no JSON
+		return nil // empty, or what is not JSON
 	}
 	piece := make([]byte, 256<<10)
 	held := 0 // the end of the piece before, which may be the beginning of a name

@@ -22,7 +22,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 		return store.MemoryReceipt{}, fault.New(fault.Invalid, "a memory needs an id")
 	}
 	if !p.IsSystem() && c.Scope.User != p.User {
-		return store.MemoryReceipt{}, noMemory(c.Scope.ID)
+		return store.MemoryReceipt{}, store.NotFound("memory", c.Scope.ID)
 	}
 	for i := range c.Put {
 		if c.Put[i].Sort == "" || c.Put[i].ID == "" {
@@ -52,7 +52,7 @@ func (w writing) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceip
 	}
 	if m != nil {
 		if m.User != c.Scope.User {
-			return noMemory(c.Scope.ID)
+			return store.NotFound("memory", c.Scope.ID)
 		}
 		var row [1]driver.Value
 		if c.Mark != "" {
@@ -273,7 +273,7 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 			return err
 		}
 		if m == nil || !p.IsSystem() && m.User != p.User {
-			return noMemory(scope)
+			return store.NotFound("memory", scope)
 		}
 		n = m.n
 		return w.removeScope(m)
@@ -343,7 +343,7 @@ func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBe
 		text, args = text+` AND r.workspace_id = ?`, append(args, workspace)
 	}
 	due := map[[2]string][]store.MemoryKey{}
-	rows, err := query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s sqlconn.Scanner) (k [4]string, err error) {
+	rows, err := sqlconn.Query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s sqlconn.Scanner) (k [4]string, err error) {
 		return k, s.Scan(&k[0], &k[1], &k[2], &k[3])
 	}, args...)
 	if err != nil {

@@ -25,26 +25,13 @@ type Memories struct {
 // New keeps memories in a database.
 func New(db sqlconn.Database) *Memories { return &Memories{db: db} }
 
-// query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db sqlconn.Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
-	err = db.Read(ctx, func(c *sqlconn.Conn) error {
-		all, err = sqlconn.All(ctx, c, text, scan, args)
-		return err
-	})
-	return all, err
-}
-
 // count reads the number that a statement counts.
 func count(ctx context.Context, db sqlconn.Database, text string, args ...any) (int, error) {
-	all, err := query(ctx, db, text, func(s sqlconn.Scanner) (n int, err error) { return n, s.Scan(&n) }, args...)
+	all, err := sqlconn.Query(ctx, db, text, func(s sqlconn.Scanner) (n int, err error) { return n, s.Scan(&n) }, args...)
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
 	return all[0], nil
-}
-
-func noMemory(id string) error {
-	return fault.Newf(fault.NotFound, "there is no memory %q in this workspace", id)
 }
 
 // memoryScope is a scope's row.
@@ -71,7 +58,7 @@ func (x *Memories) find(ctx context.Context, p identity.Principal, id string) (*
 	if err != nil {
 		return nil, err
 	}
-	all, err := query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE workspace_id = ? AND id = ?`,
+	all, err := sqlconn.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE workspace_id = ? AND id = ?`,
 		func(s sqlconn.Scanner) (*memoryScope, error) {
 			m := &memoryScope{}
 			return m, m.scan(s)
@@ -80,7 +67,7 @@ func (x *Memories) find(ctx context.Context, p identity.Principal, id string) (*
 		return nil, err
 	}
 	if len(all) == 0 || !p.IsSystem() && all[0].User != p.User {
-		return nil, noMemory(id)
+		return nil, store.NotFound("memory", id)
 	}
 	return all[0], nil
 }
@@ -120,7 +107,7 @@ func (x *Memories) Scopes(ctx context.Context, p identity.Principal, q store.Mem
 	narrow("node_id", q.Node, false)
 	narrow("session_id", q.Session, false)
 	limit, offset := q.Page.Limits()
-	scopes, err := query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE `+where+` ORDER BY updated DESC, id LIMIT ? OFFSET ?`,
+	scopes, err := sqlconn.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE `+where+` ORDER BY updated DESC, id LIMIT ? OFFSET ?`,
 		func(s sqlconn.Scanner) (store.MemoryScope, error) {
 			var m memoryScope
 			err := m.scan(s)
@@ -171,7 +158,7 @@ func (x *Memories) Records(ctx context.Context, p identity.Principal, q store.Me
 		limit = -1
 	}
 	var page store.MemoryPage
-	page.Records, err = query(ctx, x.db, `SELECT `+recordColumns+` FROM memory_records r WHERE `+where+` ORDER BY `+order+` LIMIT ? OFFSET ?`,
+	page.Records, err = sqlconn.Query(ctx, x.db, `SELECT `+recordColumns+` FROM memory_records r WHERE `+where+` ORDER BY `+order+` LIMIT ? OFFSET ?`,
 		scanMemoryRow, append(args, limit, max(q.Offset, 0))...)
 	if err == nil && q.Count {
 		page.Total, err = count(ctx, x.db, `SELECT count(*) FROM memory_records r WHERE `+where, args...)
@@ -299,7 +286,7 @@ func (x *Memories) Search(ctx context.Context, p identity.Principal, q store.Mem
 			return store.MemoryFound{}, err
 		}
 	}
-	found.Records, err = query(ctx, x.db, `SELECT `+recordColumns+` FROM (SELECT `+text+` LIMIT ?2) f
+	found.Records, err = sqlconn.Query(ctx, x.db, `SELECT `+recordColumns+` FROM (SELECT `+text+` LIMIT ?2) f
 		JOIN memory_records r ON r.place = f.place
 		WHERE (r.sort = ?3 OR ?3 = '') AND (?4 = 0 OR r.expires = 0 OR r.expires > ?4) ORDER BY f.rank, r.place`,
 		scanMemoryRow, match, q.Limit, q.Sort, q.Now)

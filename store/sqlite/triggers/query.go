@@ -6,32 +6,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite/sqlconn"
 )
-
-// query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db sqlconn.Database, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
-	err = db.Read(ctx, func(c *sqlconn.Conn) error {
-		all, err = sqlconn.All(ctx, c, text, scan, args)
-		return err
-	})
-	return all, err
-}
-
-// queryOne reads one row; without any it returns the given error.
-func queryOne[T any](ctx context.Context, db sqlconn.Database, missing error, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (one T, err error) {
-	all, err := query(ctx, db, text, scan, args...)
-	if err == nil && len(all) == 0 {
-		err = missing
-	}
-	if err != nil {
-		return one, err
-	}
-	return all[0], nil
-}
 
 // filter is the condition of a listing.
 type filter struct {
@@ -71,19 +49,7 @@ func (x *Triggers) changeOne(ctx context.Context, p identity.Principal, missing 
 	if err != nil {
 		return err
 	}
-	var changed int64
-	err = x.db.Write(ctx, func(w sqlconn.Transaction) (err error) {
-		changed, err = w.Change(text, append(args, workspace)...)
-		return err
-	})
-	if err == nil && changed == 0 {
-		err = missing
-	}
-	return err
-}
-
-func notFound(what, id string) error {
-	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
+	return sqlconn.ChangeOne(ctx, x.db, missing, text, append(args, workspace)...)
 }
 
 // rawOf reads JSON that may be absent.
@@ -92,11 +58,4 @@ func rawOf(b []byte) json.RawMessage {
 		return nil
 	}
 	return b
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -78,7 +78,7 @@ func pendingRevision(w sqlconn.Transaction, workspace, workflow string) (int64, 
 		return 0, err
 	}
 	if !found {
-		return 0, notFound("workflow", workflow)
+		return 0, store.NotFound("workflow", workflow)
 	}
 	return row[0].(int64), nil
 }
@@ -86,7 +86,7 @@ func pendingRevision(w sqlconn.Transaction, workspace, workflow string) (int64, 
 func putTrigger(w sqlconn.Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
 	w.Grow(len(t.Config) + len(t.Cursor))
 	_, err := w.Exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, d.WorkflowID, flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
+		workspace, d.WorkflowID, sqlconn.Flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
 	return err
 }
 
@@ -205,7 +205,7 @@ func (x *Triggers) Preparing(ctx context.Context, p identity.Principal) ([]store
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT w.workspace_id, w.id, w.pending_revision, r.hash FROM workflows w CROSS JOIN revisions r
+	return sqlconn.Query(ctx, x.db, `SELECT w.workspace_id, w.id, w.pending_revision, r.hash FROM workflows w CROSS JOIN revisions r
 		ON r.workspace_id = w.workspace_id AND r.workflow_id = w.id AND r.number = w.pending_revision
 		WHERE w.pending_revision <> 0 AND (? OR w.workspace_id = ?) ORDER BY w.workspace_id, w.id`,
 		func(s sqlconn.Scanner) (d store.Deployment, err error) {
@@ -241,7 +241,7 @@ func (x *Triggers) DeployedBy(ctx context.Context, p identity.Principal, workflo
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
+	return sqlconn.Query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
 		func(s sqlconn.Scanner) (user string, err error) { return user, s.Scan(&user) }, workspace, workflow, revision)
 }
 
@@ -251,7 +251,7 @@ func (x *Triggers) InForce(ctx context.Context, p identity.Principal, workflow s
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workspace, workflow)
+	return sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workspace, workflow)
 }
 
 // OfKind implements [store.Triggers].
@@ -260,7 +260,7 @@ func (x *Triggers) OfKind(ctx context.Context, p identity.Principal, kind string
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_kind WHERE in_force = 1 AND kind = ? AND (? OR workspace_id = ?) ORDER BY workspace_id, workflow_id, node_id`,
+	return sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_kind WHERE in_force = 1 AND kind = ? AND (? OR workspace_id = ?) ORDER BY workspace_id, workflow_id, node_id`,
 		scanTrigger, kind, all, workspace)
 }
 
@@ -271,12 +271,12 @@ func (x *Triggers) Due(ctx context.Context, p identity.Principal, now int64, lim
 		return nil, 0, err
 	}
 	// One more than is wanted says when the next is due, whether its time has come or not.
-	found, err := query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_due
+	found, err := sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_due
 		WHERE next_due <> 0 AND in_force = 1 AND next_due <= ? AND (? OR workspace_id = ?) ORDER BY next_due, workspace_id LIMIT ?`, scanTrigger, now, all, workspace, limit)
 	if err != nil || len(found) == limit {
 		return found, now, err
 	}
-	next, err := query(ctx, x.db, `SELECT next_due FROM triggers INDEXED BY triggers_due WHERE next_due <> 0 AND in_force = 1 AND next_due > ? AND (? OR workspace_id = ?)
+	next, err := sqlconn.Query(ctx, x.db, `SELECT next_due FROM triggers INDEXED BY triggers_due WHERE next_due <> 0 AND in_force = 1 AND next_due > ? AND (? OR workspace_id = ?)
 		ORDER BY next_due LIMIT 1`, scanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err
@@ -407,7 +407,7 @@ func Admit(w sqlconn.Transaction, workspace string, a *store.Arrival) error {
 		case err != nil:
 			return err
 		case stored == nil:
-			return notFound("delivery", d.ID)
+			return store.NotFound("delivery", d.ID)
 		case stored.Decision != store.DeliveryAccepted:
 			return &store.DeliveryKnownError{Delivery: *stored}
 		}
@@ -447,7 +447,7 @@ func (x *Triggers) Settle(ctx context.Context, p identity.Principal, d store.Tri
 		case err != nil:
 			return err
 		case stored == nil:
-			return notFound("delivery", d.ID)
+			return store.NotFound("delivery", d.ID)
 		case stored.Decision != store.DeliveryAccepted:
 			return fault.Newf(fault.Conflict, "delivery %q is %s and stays so", d.ID, stored.Decision)
 		}
@@ -463,7 +463,7 @@ func (x *Triggers) Delivery(ctx context.Context, p identity.Principal, id string
 	if err != nil {
 		return store.TriggerDelivery{}, err
 	}
-	return queryOne(ctx, x.db, notFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
+	return sqlconn.QueryOne(ctx, x.db, store.NotFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
 }
 
 // DeliveryOf implements [store.Triggers].
@@ -473,7 +473,7 @@ func (x *Triggers) DeliveryOf(ctx context.Context, p identity.Principal, executi
 		return store.TriggerDelivery{}, err
 	}
 	missing := fault.Newf(fault.NotFound, "no delivery of this workspace has started execution %q", execution)
-	return queryOne(ctx, x.db, missing, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
+	return sqlconn.QueryOne(ctx, x.db, missing, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
 		scanDelivery, workspace, execution)
 }
 
@@ -514,12 +514,12 @@ func (x *Triggers) DueDeliveries(ctx context.Context, p identity.Principal, now 
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := query(ctx, x.db, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
+	found, err := sqlconn.Query(ctx, x.db, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
 		WHERE decision = 'accepted' AND next_at <= ? AND (? OR workspace_id = ?) ORDER BY next_at, n LIMIT ?`, scanDelivery, now, all, workspace, limit)
 	if err != nil || len(found) == limit {
 		return found, now, err
 	}
-	next, err := query(ctx, x.db, `SELECT next_at FROM trigger_deliveries INDEXED BY trigger_deliveries_open WHERE decision = 'accepted' AND next_at > ? AND (? OR workspace_id = ?)
+	next, err := sqlconn.Query(ctx, x.db, `SELECT next_at FROM trigger_deliveries INDEXED BY trigger_deliveries_open WHERE decision = 'accepted' AND next_at > ? AND (? OR workspace_id = ?)
 		ORDER BY next_at LIMIT 1`, scanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err

@@ -20,7 +20,7 @@ func (x *Upkeep) SweepBlobs(ctx context.Context, p identity.Principal, orphans, 
 		return 0, 0, err
 	}
 	for ctx.Err() == nil {
-		doubts, err := query(ctx, x, `SELECT hash FROM blob_doubts WHERE workspace_id = ?`, func(s sqlconn.Scanner) (h string, err error) { return h, s.Scan(&h) }, workspace)
+		doubts, err := sqlconn.Query(ctx, x.db, `SELECT hash FROM blob_doubts WHERE workspace_id = ?`, func(s sqlconn.Scanner) (h string, err error) { return h, s.Scan(&h) }, workspace)
 		if err != nil {
 			return removed, bytes, err
 		}
@@ -160,13 +160,13 @@ func (x *Upkeep) eachColumn(ctx context.Context, each func(columns ...driver.Val
 		name      string
 		withRowID bool
 	}
-	all, err := query(ctx, x, `SELECT name, NOT wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'blob_doubts' ORDER BY name`,
+	all, err := sqlconn.Query(ctx, x.db, `SELECT name, NOT wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'blob_doubts' ORDER BY name`,
 		func(s sqlconn.Scanner) (t table, err error) { return t, s.Scan(&t.name, &t.withRowID) })
 	if err != nil {
 		return err
 	}
 	for _, t := range all {
-		columns, err := query(ctx, x, `SELECT name FROM pragma_table_info(?) WHERE upper(type) IN ('TEXT', 'BLOB', '') ORDER BY cid`, func(s sqlconn.Scanner) (n string, err error) { return n, s.Scan(&n) }, t.name)
+		columns, err := sqlconn.Query(ctx, x.db, `SELECT name FROM pragma_table_info(?) WHERE upper(type) IN ('TEXT', 'BLOB', '') ORDER BY cid`, func(s sqlconn.Scanner) (n string, err error) { return n, s.Scan(&n) }, t.name)
 		if err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ func (x *Upkeep) blankPages(ctx context.Context) error {
 	}
 	pages := newPageMap(sizes[1])
 	for first := int64(1); first <= sizes[0]; first += pagesLooked {
-		found, err := query(ctx, x, `SELECT pgno, data FROM sqlite_dbpage WHERE pgno BETWEEN ? AND ?`, func(s sqlconn.Scanner) (pgno int64, err error) {
+		found, err := sqlconn.Query(ctx, x.db, `SELECT pgno, data FROM sqlite_dbpage WHERE pgno BETWEEN ? AND ?`, func(s sqlconn.Scanner) (pgno int64, err error) {
 			var page []byte
 			if err := s.Scan(&pgno, &page); err != nil {
 				return 0, err

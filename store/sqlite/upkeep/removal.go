@@ -40,12 +40,12 @@ func (x *Upkeep) Remove(ctx context.Context, p identity.Principal, r store.Remov
 	if err != nil {
 		return removed, err
 	}
-	family, err := query(ctx, x, familyOf, scanMember, workspace, r.Execution)
+	family, err := sqlconn.Query(ctx, x.db, familyOf, scanMember, workspace, r.Execution)
 	if err != nil {
 		return removed, err
 	}
 	if len(family) == 0 {
-		return removed, noExecution(r.Execution)
+		return removed, store.NotFound("execution", r.Execution)
 	}
 	if root := family[len(family)-1]; root.parent != "" {
 		there, err := x.there(ctx, workspace, root.parent)
@@ -94,7 +94,7 @@ func (x *Upkeep) Remove(ctx context.Context, p identity.Principal, r store.Remov
 }
 
 func (x *Upkeep) there(ctx context.Context, workspace, id string) (bool, error) {
-	found, err := query(ctx, x, `SELECT 1 FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id)
+	found, err := sqlconn.Query(ctx, x.db, `SELECT 1 FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id)
 	return len(found) > 0, err
 }
 
@@ -130,7 +130,7 @@ func (w writing) removeMember(workspace string, m *member, r store.Removal) (row
 		return 0, nil, err
 	}
 	if !there {
-		return 0, nil, noExecution(m.id)
+		return 0, nil, store.NotFound("execution", m.id)
 	}
 	doubts := blobnames.Names{}
 	if err := w.removeQuestions(workspace, m.id, doubts); err != nil {
@@ -327,7 +327,7 @@ func (x *Upkeep) Finish(ctx context.Context, p identity.Principal) (more bool, e
 	if err := store.RequireSystem(p); err != nil {
 		return false, err
 	}
-	begun, err := query(ctx, x, `SELECT n FROM executions WHERE workspace_id = '' ORDER BY n LIMIT 1`, scanInt)
+	begun, err := sqlconn.Query(ctx, x.db, `SELECT n FROM executions WHERE workspace_id = '' ORDER BY n LIMIT 1`, scanInt)
 	if err != nil || len(begun) == 0 {
 		return false, err
 	}
@@ -347,7 +347,7 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 	number := scanInt
 	over := int64(0) // those up to this one are more than are kept
 	if q.Keep > 0 {
-		found, err := query(ctx, x, `SELECT n FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND final = 1 AND parent = '' ORDER BY n DESC LIMIT 1 OFFSET ?`, number, workspace, q.Keep)
+		found, err := sqlconn.Query(ctx, x.db, `SELECT n FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND final = 1 AND parent = '' ORDER BY n DESC LIMIT 1 OFFSET ?`, number, workspace, q.Keep)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -367,7 +367,7 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 		n  int64
 		id string
 	}
-	found, err := query(ctx, x, `SELECT n, id FROM executions INDEXED BY executions_listing
+	found, err := sqlconn.Query(ctx, x.db, `SELECT n, id FROM executions INDEXED BY executions_listing
 		WHERE workspace_id = ?1 AND n > ?2 AND n <= ?3 AND final = 1 AND parent = '' AND (n <= ?4 OR ended < ?5) ORDER BY n LIMIT ?6`,
 		func(s sqlconn.Scanner) (o old, err error) { return o, s.Scan(&o.n, &o.id) }, workspace, q.After, until, over, q.Before, q.Limit)
 	if err != nil {
@@ -392,7 +392,7 @@ func (x *Upkeep) firstMade(ctx context.Context, workspace string, since int64) (
 	type made struct{ n, created int64 }
 	for low < high {
 		middle := low + (high-low)/2
-		found, err := query(ctx, x, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n > ? ORDER BY n LIMIT 1`,
+		found, err := sqlconn.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n > ? ORDER BY n LIMIT 1`,
 			func(s sqlconn.Scanner) (m made, err error) { return m, s.Scan(&m.n, &m.created) }, workspace, middle)
 		switch {
 		case err != nil:

@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite/blobnames"
@@ -74,18 +73,9 @@ func (x *Upkeep) write(ctx context.Context, f func(writing) error) error {
 	return x.o.Write(ctx, func(tx Transaction) error { return f(writing{tx, x}) })
 }
 
-// query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, x *Upkeep, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (all []T, err error) {
-	err = x.db.Read(ctx, func(c *sqlconn.Conn) error {
-		all, err = sqlconn.All(ctx, c, text, scan, args)
-		return err
-	})
-	return all, err
-}
-
 // queryOne reads the row of a statement that always has one.
 func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (one T, err error) {
-	all, err := query(ctx, x, text, scan, args...)
+	all, err := sqlconn.Query(ctx, x.db, text, scan, args...)
 	if err != nil || len(all) == 0 {
 		return one, err
 	}
@@ -93,10 +83,6 @@ func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(sqlc
 }
 
 func scanInt(s sqlconn.Scanner) (n int64, err error) { return n, s.Scan(&n) }
-
-func noExecution(id string) error {
-	return fault.Newf(fault.NotFound, "there is no execution %q in this workspace", id)
-}
 
 // Limits are those of workspaces.
 func (x *Upkeep) Limits() store.Limits { return limits{x} }
@@ -109,7 +95,7 @@ func (x limits) Get(ctx context.Context, p identity.Principal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := query(ctx, x.Upkeep, `SELECT body FROM workspace_limits WHERE workspace_id = ?`, func(s sqlconn.Scanner) (b []byte, err error) { return b, s.Scan(&b) }, workspace)
+	found, err := sqlconn.Query(ctx, x.db, `SELECT body FROM workspace_limits WHERE workspace_id = ?`, func(s sqlconn.Scanner) (b []byte, err error) { return b, s.Scan(&b) }, workspace)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -203,7 +189,7 @@ func (x *Upkeep) Unclean(ctx context.Context, p identity.Principal) (bool, error
 	if err := store.RequireSystem(p); err != nil {
 		return false, err
 	}
-	found, err := query(ctx, x, `SELECT 1 FROM upkeep_due WHERE what = ?`, scanInt, dueCompact)
+	found, err := sqlconn.Query(ctx, x.db, `SELECT 1 FROM upkeep_due WHERE what = ?`, scanInt, dueCompact)
 	return len(found) > 0, err
 }
 

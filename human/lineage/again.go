@@ -1,33 +1,21 @@
-package human
+package lineage
 
 import (
 	"slices"
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/text"
 )
 
-// AgainOf tells why a question is asked again.
-func AgainOf(causes []host.AskedAgain) []api.AskedAgain {
-	var told []api.AskedAgain
-	for _, c := range causes {
-		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, TokenMadeBy: c.TokenMadeBy, Output: c.Value, OutputPart: c.Part})
+// AgainForStrangers is why a question is asked again as people are told who are not users of the workspace: they learn neither who works here nor values that the
+// author did not show them.
+func AgainForStrangers(list []api.AskedAgain) []api.AskedAgain {
+	list = slices.Clone(list)
+	for n := range list {
+		list[n].By, list[n].TokenMadeBy, list[n].Output, list[n].OutputPart = "", "", nil, ""
 	}
-	return told
-}
-
-// showAgain lets a question say why it is asked again. Strangers learn neither who works here nor values that the author did not
-// show them.
-func (r *Request) showAgain(list []api.AskedAgain) {
-	r.Again = slices.Clone(list)
-	if r.Access != "link" && r.Access != "public" {
-		return
-	}
-	for n := range r.Again {
-		r.Again[n].By, r.Again[n].TokenMadeBy, r.Again[n].Output, r.Again[n].OutputPart = "", "", nil, ""
-	}
+	return list
 }
 
 // AgainLines says in words why a question is asked again. There are none for one that is asked for the first time.

@@ -1,4 +1,7 @@
-package human
+// Package lineage tells people how a question came about: of which execution theirs is a fork, what was edited for that, and why they are asked again.
+//
+// Everything that shows questions or executions imports it.
+package lineage
 
 import (
 	"cmp"
@@ -11,50 +14,27 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/payload"
 	"tandem/text"
 )
 
-// ForkOf tells how an execution came of others, the last fork first; nil when it was not forked.
-func ForkOf(forks []host.Fork) *api.Fork {
-	var told []api.Fork
-	for _, f := range slices.Backward(forks) {
-		one := api.Fork{
-			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
-		}
-		for _, e := range f.Made() {
-			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart, Edited: e.Edited, EditedPart: e.EditedPart})
-		}
-		told = append(told, one)
-	}
-	if len(told) == 0 {
-		return nil
-	}
-	told[0].Earlier = told[1:]
-	return &told[0]
-}
-
-// showFork lets a question say that it is asked in a fork. Strangers are not shown values that the author did not show them.
-func (r *Request) showFork(f *api.Fork, asks engine.ActivationID) {
-	r.Fork = f.Asking(string(asks), r.Content)
-	if f = r.Fork; f == nil || r.Access != "link" && r.Access != "public" {
-		return
-	}
+// ForStrangers is a fork as people are told of it who are not users of the workspace: they are not shown values that the author did not show them, and do not
+// learn who works here.
+func ForStrangers(f api.Fork) *api.Fork {
 	hide := func(f api.Fork) api.Fork {
-		f.By, f.TokenMadeBy, f.Reason = "", "", "" // nor do they learn who works here
+		f.By, f.TokenMadeBy, f.Reason = "", "", ""
 		f.Edits = slices.Clone(f.Edits)
 		for n := range f.Edits {
 			f.Edits[n] = api.ForkEdit{Name: f.Edits[n].Name}
 		}
 		return f
 	}
-	shown := hide(*f)
+	shown := hide(f)
 	shown.Earlier = slices.Clone(f.Earlier)
 	for n := range shown.Earlier {
 		shown.Earlier[n] = hide(shown.Earlier[n])
 	}
-	r.Fork = &shown
+	return &shown
 }
 
 // Begun describes work that was under way in another execution when a fork was made of it: where, and its state there. The fork has not
@@ -65,8 +45,8 @@ type Begun struct {
 	Status    engine.NodeStatus `json:"status,omitempty"`
 }
 
-// text says what is asked about such work.
-func (b *Begun) text() text.Text {
+// Text says what is asked about such work.
+func (b *Begun) Text() text.Text {
 	became := text.Of("how it ended there is not known")
 	switch b.Status {
 	case engine.NodeDone:
@@ -169,8 +149,8 @@ type Cut struct {
 	Hash  string
 }
 
-// CutValues are the values of a question that its lines do not show in whole.
-func (r Request) CutValues() []Cut {
+// Cuts are the values that the lines of a question about a fork, and about why it is asked again, do not show in whole.
+func Cuts(again []api.AskedAgain, fork *api.Fork) []Cut {
 	var list []Cut
 	add := func(id, name string, original bool, t told) {
 		switch {
@@ -181,11 +161,11 @@ func (r Request) CutValues() []Cut {
 			list = append(list, Cut{ID: id, Name: name, Original: original, Value: t.value})
 		}
 	}
-	for n, one := range r.Again {
+	for n, one := range again {
 		add(fmt.Sprintf("output%d", n), one.NodeID, false, told{one.Output, one.OutputPart})
 	}
-	if r.Fork != nil {
-		for n, one := range append([]api.Fork{*r.Fork}, r.Fork.Earlier...) {
+	if fork != nil {
+		for n, one := range append([]api.Fork{*fork}, fork.Earlier...) {
 			for m, e := range one.Edits {
 				add(fmt.Sprintf("edited%d.%d", n, m), e.Name, false, told{e.Edited, e.EditedPart})
 				add(fmt.Sprintf("original%d.%d", n, m), e.Name, true, told{e.Original, e.OriginalPart})
@@ -198,4 +178,8 @@ func (r Request) CutValues() []Cut {
 // valueText is a value in one line: a text as it is, anything else as JSON.
 func valueText(raw json.RawMessage) string {
 	return head(strings.Join(strings.Fields(payload.Text(raw)), " "), maxForkValue)
+}
+
+func head(words string, most int) string {
+	return text.Head(strings.ToValidUTF8(words, "\uFFFD"), most)
 }

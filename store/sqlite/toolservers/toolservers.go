@@ -1,4 +1,8 @@
-package sqlite
+// Package toolservers keeps tool servers, who has activated them with which definitions of their tools, what people decided about single tools and the
+// record of what they have accepted: the tables of [store.MCPServers].
+//
+// The store in SQLite imports it; nothing else does.
+package toolservers
 
 import (
 	"context"
@@ -10,14 +14,19 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
-type mcpServers struct{ db *DB }
+// Servers are the tool servers of all workspaces.
+type Servers struct{ db sqlconn.Database }
+
+// New keeps tool servers in a database.
+func New(db sqlconn.Database) *Servers { return &Servers{db} }
 
 const mcpServerColumns = `workspace_id, id, name, description, transport, command, args, dir, env, url, headers, credential_id,
 	timeout_seconds, idle_seconds, enabled, created, updated`
 
-func scanMCPServer(row scanner) (s store.MCPServer, err error) {
+func scanMCPServer(row sqlconn.Scanner) (s store.MCPServer, err error) {
 	var args, env, headers []byte
 	if err := row.Scan(&s.Workspace, &s.ID, &s.Name, &s.Description, &s.Transport, &s.Command, &args, &s.Dir, &env, &s.URL, &headers, &s.Credential,
 		&s.TimeoutSeconds, &s.IdleSeconds, &s.Enabled, &s.Created, &s.Updated); err != nil {
@@ -27,7 +36,7 @@ func scanMCPServer(row scanner) (s store.MCPServer, err error) {
 }
 
 // Put implements [store.MCPServers].
-func (x mcpServers) Put(ctx context.Context, p identity.Principal, s store.MCPServer) error {
+func (x *Servers) Put(ctx context.Context, p identity.Principal, s store.MCPServer) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -36,63 +45,66 @@ func (x mcpServers) Put(ctx context.Context, p identity.Principal, s store.MCPSe
 	if err := s.Check(); err != nil {
 		return err
 	}
-	args, aerr := texts(s.Args)
+	if s.Args == nil {
+		s.Args = []string{}
+	}
+	args, aerr := json.Marshal(s.Args)
 	env, eerr := json.Marshal(s.Env)
 	headers, herr := json.Marshal(s.Headers)
 	if err := errors.Join(aerr, eerr, herr); err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		_, err := w.c.exec(`INSERT INTO mcp_servers (`+mcpServerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+		_, err := w.Exec(`INSERT INTO mcp_servers (`+mcpServerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (workspace_id, id) DO UPDATE SET name = excluded.name, description = excluded.description, transport = excluded.transport,
 			command = excluded.command, args = excluded.args, dir = excluded.dir, env = excluded.env, url = excluded.url, headers = excluded.headers,
 			credential_id = excluded.credential_id, timeout_seconds = excluded.timeout_seconds, idle_seconds = excluded.idle_seconds,
 			enabled = excluded.enabled, updated = excluded.updated`,
-			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, args, s.Dir, string(env), s.URL, string(headers), s.Credential,
-			int64(s.TimeoutSeconds), int64(s.IdleSeconds), flag(s.Enabled), s.Created, s.Updated)
+			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, string(args), s.Dir, string(env), s.URL, string(headers), s.Credential,
+			int64(s.TimeoutSeconds), int64(s.IdleSeconds), sqlconn.Flag(s.Enabled), s.Created, s.Updated)
 		return err
 	})
 }
 
 // Get implements [store.MCPServers].
-func (x mcpServers) Get(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
+func (x *Servers) Get(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.MCPServer{}, err
 	}
-	return queryOne(ctx, x.db, notFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
+	return sqlconn.QueryOne(ctx, x.db, store.NotFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
 		scanMCPServer, workspace, id)
 }
 
 // List implements [store.MCPServers].
-func (x mcpServers) List(ctx context.Context, p identity.Principal) ([]store.MCPServer, error) {
+func (x *Servers) List(ctx context.Context, p identity.Principal) ([]store.MCPServer, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
+	return sqlconn.Query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
 }
 
 // Delete implements [store.MCPServers].
-func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string) error {
+func (x *Servers) Delete(ctx context.Context, p identity.Principal, id string) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		n, err := w.c.change(`DELETE FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, id)
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+		n, err := w.Change(`DELETE FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, id)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return notFound("tool server", id)
+			return store.NotFound("tool server", id)
 		}
 		for _, text := range []string{
 			`DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ?`,
 			`DELETE FROM mcp_policies WHERE workspace_id = ? AND server_id = ?`,
 			`DELETE FROM mcp_acceptances WHERE workspace_id = ? AND server_id = ?`,
 		} {
-			if _, err := w.c.exec(text, workspace, id); err != nil {
+			if _, err := w.Exec(text, workspace, id); err != nil {
 				return err
 			}
 		}
@@ -102,7 +114,7 @@ func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string)
 
 const mcpActivationColumns = `workspace_id, server_id, user_id, activated, accepted_by, token_made_by, accepted, tools`
 
-func scanMCPActivation(row scanner) (a store.MCPActivation, err error) {
+func scanMCPActivation(row sqlconn.Scanner) (a store.MCPActivation, err error) {
 	var tools []byte
 	if err := row.Scan(&a.Workspace, &a.Server, &a.User, &a.Activated, &a.AcceptedBy, &a.TokenMadeBy, &a.Accepted, &tools); err != nil {
 		return a, err
@@ -119,7 +131,7 @@ func checkPin(name string, pin store.MCPPin) error {
 }
 
 // Activate implements [store.MCPServers].
-func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.MCPActivation, d store.MCPDecided) error {
+func (x *Servers) Activate(ctx context.Context, p identity.Principal, a store.MCPActivation, d store.MCPDecided) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -142,15 +154,15 @@ func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.
 	if err := checkDecided(d); err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+		known, err := w.Row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
 		if err != nil {
 			return err
 		}
 		if !known {
-			return notFound("tool server", a.Server)
+			return store.NotFound("tool server", a.Server)
 		}
-		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = w.Exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.TokenMadeBy, a.Accepted, tools)
 		if err != nil {
 			return err
@@ -165,33 +177,37 @@ func noActivation(server, user string) error {
 }
 
 // Deactivate implements [store.MCPServers].
-func (x mcpServers) Deactivate(ctx context.Context, p identity.Principal, server, user string) error {
-	return x.db.changeOne(ctx, p, noActivation(server, user), `DELETE FROM mcp_activations WHERE server_id = ? AND user_id = ? AND workspace_id = ?`, server, user)
+func (x *Servers) Deactivate(ctx context.Context, p identity.Principal, server, user string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return sqlconn.ChangeOne(ctx, x.db, noActivation(server, user), `DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, server, user)
 }
 
 // Activation implements [store.MCPServers].
-func (x mcpServers) Activation(ctx context.Context, p identity.Principal, server, user string) (store.MCPActivation, error) {
+func (x *Servers) Activation(ctx context.Context, p identity.Principal, server, user string) (store.MCPActivation, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.MCPActivation{}, err
 	}
-	return queryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
+	return sqlconn.QueryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
 		WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, scanMCPActivation, workspace, server, user)
 }
 
 // Activations implements [store.MCPServers].
-func (x mcpServers) Activations(ctx context.Context, p identity.Principal, server, user string) ([]store.MCPActivation, error) {
+func (x *Servers) Activations(ctx context.Context, p identity.Principal, server, user string) ([]store.MCPActivation, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
+	return sqlconn.Query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
 		WHERE workspace_id = ?1 AND (?2 = '' OR server_id = ?2) AND (?3 = '' OR user_id = ?3) ORDER BY server_id, user_id`,
 		scanMCPActivation, workspace, server, user)
 }
 
 // Repin implements [store.MCPServers].
-func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCPRepin) (a store.MCPActivation, err error) {
+func (x *Servers) Repin(ctx context.Context, p identity.Principal, r store.MCPRepin) (a store.MCPActivation, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return a, err
@@ -207,10 +223,10 @@ func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCP
 	if err := checkDecided(r.Decided); err != nil {
 		return a, err
 	}
-	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
+	err = x.db.Write(ctx, func(w sqlconn.Transaction) error {
 		users := []string{r.User}
 		if r.Everyone {
-			err := w.c.rows(1, func(row []driver.Value) {
+			err := w.Rows(1, func(row []driver.Value) {
 				if user := row[0].(string); user != r.User {
 					users = append(users, user)
 				}
@@ -240,10 +256,10 @@ func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCP
 }
 
 // repin changes the pins of one user, and notes which tools have other pins then.
-func repin(w *writer, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
+func repin(w sqlconn.Transaction, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
 	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, TokenMadeBy: r.TokenMadeBy, Accepted: r.Accepted}
 	row := make([]driver.Value, 2)
-	known, err := w.c.row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)
+	known, err := w.Row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)
 	if err != nil {
 		return a, err
 	}
@@ -268,7 +284,7 @@ func repin(w *writer, workspace, user string, r store.MCPRepin, changed map[stri
 	if err != nil {
 		return a, err
 	}
-	_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, token_made_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
+	_, err = w.Exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, token_made_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
 		tools, r.AcceptedBy, r.TokenMadeBy, r.Accepted, workspace, r.Server, user)
 	return a, err
 }

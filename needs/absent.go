@@ -1,4 +1,9 @@
-package server
+// Package needs finds what a definition needs of its workspace and the workspace does not have: people, records, credentials of a fitting type, workflows that
+// can be started. A file alone cannot say that; validation says everything else. It decides nothing: when a workflow is saved the problems are warnings, when
+// it is deployed they refuse it.
+//
+// The server imports it; nothing else does.
+package needs
 
 import (
 	"context"
@@ -16,6 +21,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/revisions"
 	"tandem/route"
 	"tandem/store"
 	"tandem/text"
@@ -34,15 +40,28 @@ const (
 	problemUnknownAgent      = "unknown_agent"
 )
 
-// absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Server.mentions]. They may be made later,
-// so that none of it is an error before the workflow is deployed ([Server.lacking]).
-func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
+// Checker looks at definitions. All fields must be set.
+type Checker struct {
+	Stores   store.Stores
+	Registry *node.Registry
+	// Profiles are the model profiles of a workspace.
+	Profiles func(ctx context.Context, p identity.Principal) ([]store.Profile, error)
+	// Revisions are those that a node would start, and StartsByItself says that a kind of trigger starts executions.
+	Revisions      *revisions.Cache
+	StartsByItself func(kind string) bool
+	// Check parses and validates a definition.
+	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
+}
+
+// Absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Checker.mentions]. They may be made later,
+// so that none of it is an error before the workflow is deployed ([Checker.Lacking]).
+func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
 	var problems []workflow.Problem
 	warn := func(code, path, format string, args ...any) {
 		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: code, Path: path}.Saying(text.Formatted(format, args...)))
 	}
 	if id := def.Metadata.Settings.ErrorWorkflow; id != "" && id != def.Metadata.ID {
-		_, err := s.o.Stores.Workflows.Get(ctx, p, id)
+		_, err := c.Stores.Workflows.Get(ctx, p, id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			warn(problemUnknownWorkflow, "metadata.settings.error_workflow", "the workflow %q does not exist, so that nothing is started when an execution fails; save it, or name another one", id)
@@ -50,24 +69,24 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 			return nil, err
 		}
 	}
-	if err := s.absentRecords(ctx, p, def, warn); err != nil {
+	if err := c.absentRecords(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
-	if err := s.idleFillings(ctx, p, def, warn); err != nil {
+	if err := c.idleFillings(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
-	if err := s.unfitCredentials(ctx, p, def, warn); err != nil {
+	if err := c.unfitCredentials(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
 	people := map[bool][]named{} // by whether they are asked in the app only
 	for i := range def.Nodes {
-		inApp := asksInApp(&def.Nodes[i])
-		people[inApp] = append(people[inApp], s.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
+		inApp := c.asksInApp(&def.Nodes[i])
+		people[inApp] = append(people[inApp], c.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
 	}
 	if len(people[true])+len(people[false]) == 0 {
 		return problems, nil
 	}
-	users, err := s.o.Stores.Users.List(ctx, identity.System(p.Workspace))
+	users, err := c.Stores.Users.List(ctx, identity.System(p.Workspace))
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +105,12 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 }
 
 // asksInApp says that a node asks in the app only.
-func asksInApp(n *workflow.Node) bool {
-	switch n.Kind() {
-	case "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", "HUMAN_IN_THE_LOOP.MANUAL_REVIEW":
-		channel := gjson.GetBytes(n.Configurations, "channel_type").Str
-		return channel == "" || strings.EqualFold(channel, human.InApp)
+func (c *Checker) asksInApp(n *workflow.Node) bool {
+	if kind, ok := c.Registry.Get(n.Kind()); !ok || kind.About.Traits.AsksIn != human.InApp {
+		return false
 	}
-	return false
+	channel := gjson.GetBytes(n.Configurations, "channel_type").Str
+	return channel == "" || strings.EqualFold(channel, human.InApp)
 }
 
 // mention is a way in which nodes name a record of the workspace.
@@ -107,7 +125,7 @@ type mention struct {
 }
 
 // mentions are all the ways in which nodes name records, except for people. What is there is asked as the system: a run finds it whoever saves.
-func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workflow.Definition) []mention {
+func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workflow.Definition) []mention {
 	system := identity.System(p.Workspace)
 	among := func(list func() ([]string, error)) func(string) (bool, string, error) {
 		ids := sync.OnceValues(list)
@@ -120,7 +138,7 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 		}
 	}
 	noWorkflow := func(id string) (bool, string, error) {
-		_, err := s.o.Stores.Workflows.Get(ctx, system, id)
+		_, err := c.Stores.Workflows.Get(ctx, system, id)
 		if id == def.Metadata.ID || errors.Is(err, store.ErrNotFound) {
 			return id != def.Metadata.ID, "", nil
 		}
@@ -128,24 +146,24 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 	}
 	return []mention{
 		{problemUnknownServer, text.Of("tool server"), text.Of("is not registered, so that its tools cannot be used"), text.Of("an administrator registers it with PUT /api/v1/mcp/servers/{id}"),
-			s.serversIn, among(func() (ids []string, err error) {
-				list, err := s.o.Stores.MCPServers.List(ctx, system)
+			c.serversIn, among(func() (ids []string, err error) {
+				list, err := c.Stores.MCPServers.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
 				return ids, err
 			})},
 		{problemUnknownTemplate, text.Of("template"), text.Of("does not exist, so that no start is possible"), text.Of("save it, or name another one"),
-			s.namedIn(node.NamesTemplate), among(func() (ids []string, err error) {
-				list, err := s.o.Stores.Templates.List(ctx, system)
+			c.namedIn(node.NamesTemplate), among(func() (ids []string, err error) {
+				list, err := c.Stores.Templates.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
 				return ids, err
 			})},
 		{problemUnknownProfile, text.Of("profile"), text.Of("does not exist, so that no model can be asked"), text.Of(`make it with "tandem profiles set", or name another one`),
-			s.namedIn(node.NamesProfile), among(func() (ids []string, err error) {
-				list, err := s.o.Models.Profiles(ctx, system)
+			c.namedIn(node.NamesProfile), among(func() (ids []string, err error) {
+				list, err := c.Profiles(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
@@ -153,7 +171,7 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 			})},
 		{problemUnknownCredential, text.Of("credential"), text.Of("does not exist, so that the node cannot sign in"), text.Of(`make it with "tandem credentials set", or name another one`),
 			credentialsIn, among(func() (names []string, err error) {
-				list, err := s.o.Stores.Credentials.List(ctx, system)
+				list, err := c.Stores.Credentials.List(ctx, system)
 				for _, one := range list {
 					names = append(names, one.Name)
 				}
@@ -163,15 +181,15 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 				return names, err
 			})},
 		{problemUnknownWorkflow, text.Of("workflow"), text.Of("does not exist, so that it cannot be started"), text.Of("save it, or name another one"),
-			s.namedIn(node.NamesWorkflow), noWorkflow},
+			c.namedIn(node.NamesWorkflow), noWorkflow},
 		{problemUnknownAgent, text.Of("agent"), text.Of("does not exist, so that it cannot be asked"), text.Of(`make it with "tandem agent set", or name another one`),
-			s.namedIn(node.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
+			c.namedIn(node.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
 	}
 }
 
 // absentRecords warns of records that nodes name and that are not there.
-func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
-	for _, m := range s.mentions(ctx, p, def) {
+func (c *Checker) absentRecords(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+	for _, m := range c.mentions(ctx, p, def) {
 		for i := range def.Nodes {
 			for _, one := range m.in(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
 				missing, near, err := m.missing(one.text)
@@ -196,15 +214,15 @@ func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *w
 }
 
 // idleFillings warns of nodes that want to be filled and name a template that does not say with what.
-func (s *Server) idleFillings(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+func (c *Checker) idleFillings(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
-		kind, ok := s.o.Registry.Get(n.Kind())
+		kind, ok := c.Registry.Get(n.Kind())
 		id := gjson.GetBytes(n.Configurations, "template_id").Str
 		if !ok || kind.Scope != nil || id == "" || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() {
 			continue
 		}
-		template, err := s.o.Stores.Templates.Get(ctx, p, id)
+		template, err := c.Stores.Templates.Get(ctx, p, id)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // absentRecords says so
 		}
@@ -219,9 +237,9 @@ func (s *Server) idleFillings(ctx context.Context, p identity.Principal, def *wo
 }
 
 // serversIn are the tool servers that a node names, also those whose tools it names.
-func (s *Server) serversIn(n *workflow.Node, at string) []named {
-	list := s.namedIn(node.NamesToolServer)(n, at)
-	for _, tool := range s.namedIn(node.NamesTool)(n, at) {
+func (c *Checker) serversIn(n *workflow.Node, at string) []named {
+	list := c.namedIn(node.NamesToolServer)(n, at)
+	for _, tool := range c.namedIn(node.NamesTool)(n, at) {
 		if server, _, ok := strings.Cut(tool.text, "/"); ok {
 			list = append(list, named{server, tool.path})
 		}
@@ -230,9 +248,9 @@ func (s *Server) serversIn(n *workflow.Node, at string) []named {
 }
 
 // namedIn finds the records of a sort that nodes name, as their kinds say, without those that only a run can know.
-func (s *Server) namedIn(sort node.RecordSort) func(*workflow.Node, string) []named {
+func (c *Checker) namedIn(sort node.RecordSort) func(*workflow.Node, string) []named {
 	return func(n *workflow.Node, at string) (list []named) {
-		kind, ok := s.o.Registry.Get(n.Kind())
+		kind, ok := c.Registry.Get(n.Kind())
 		if !ok {
 			return nil
 		}
@@ -253,28 +271,3 @@ func credentialsIn(n *workflow.Node, at string) (list []named) {
 
 // named is a text in a configuration that names somebody or something, and where.
 type named struct{ text, path string }
-
-// readAll reads the definition of a request with everything that is wrong with it here.
-func (s *Server) readAll(ctx context.Context, p identity.Principal, b *DefinitionBody) (*workflow.Definition, []workflow.Problem, error) {
-	def, problems, err := b.read(s.o.Check)
-	if err != nil {
-		return nil, nil, err
-	}
-	problems, err = s.checkAll(ctx, p, b.RawBody, def, problems)
-	return def, problems, err
-}
-
-// checkAll is everything that is wrong with a definition here, with its places in the text that it was read from.
-func (s *Server) checkAll(ctx context.Context, p identity.Principal, data []byte, def *workflow.Definition, problems []workflow.Problem) ([]workflow.Problem, error) {
-	if def == nil || workflow.HasErrors(problems) {
-		return problems, nil
-	}
-	found, err := s.absent(ctx, p, def)
-	if err != nil || len(found) == 0 {
-		return problems, err
-	}
-	if source, _ := workflow.Parse(data, workflow.Options{Kinds: s.o.Kinds}); source != nil {
-		source.Locate(found)
-	}
-	return slices.Concat(problems, found), nil
-}

@@ -1,27 +1,39 @@
-package workflow
+// Package dominance finds out what every way through a graph goes through: the dominator tree of its vertices. It knows nothing of workflows.
+//
+// Package workflow imports it; nothing else does.
+package dominance
 
-// adjacency is a list of lists of vertices in two slices: those of v are list[start[v]:start[v+1]].
-type adjacency struct {
+import "iter"
+
+// Adjacency is a list of lists of vertices in two slices: those of v are list[start[v]:start[v+1]].
+type Adjacency struct {
 	start, list []int32
 }
 
-func (a *adjacency) of(v int32) []int32 { return a.list[a.start[v]:a.start[v+1]] }
+// Of lists the vertices of one.
+func (a *Adjacency) Of(v int32) []int32 { return a.list[a.start[v]:a.start[v+1]] }
 
-// arcs collects vertex pairs and turns them into adjacencies.
-type arcs struct {
+// Vertices is how many there are.
+func (a *Adjacency) Vertices() int { return len(a.start) - 1 }
+
+// Arcs collects pairs of vertices and turns them into adjacencies.
+type Arcs struct {
 	from, to []int32
 }
 
-func (a *arcs) addArc(from, to int32) {
+// Add adds one arc.
+func (a *Arcs) Add(from, to int32) {
 	a.from = append(a.from, from)
 	a.to = append(a.to, to)
 }
 
-// forward lists the targets of each vertex in the order they were added; backward the sources.
-func (a *arcs) forward(vertices int) adjacency  { return group(a.from, a.to, vertices) }
-func (a *arcs) backward(vertices int) adjacency { return group(a.to, a.from, vertices) }
+// Forward lists the targets of each vertex in the order they were added.
+func (a *Arcs) Forward(vertices int) Adjacency { return group(a.from, a.to, vertices) }
 
-func group(by, what []int32, vertices int) adjacency {
+// Backward lists the sources of each vertex.
+func (a *Arcs) Backward(vertices int) Adjacency { return group(a.to, a.from, vertices) }
+
+func group(by, what []int32, vertices int) Adjacency {
 	start := make([]int32, vertices+1)
 	for _, v := range by {
 		start[v+1]++
@@ -35,12 +47,12 @@ func group(by, what []int32, vertices int) adjacency {
 		list[next[v]] = what[i]
 		next[v]++
 	}
-	return adjacency{start, list}
+	return Adjacency{start, list}
 }
 
-// dominators is the dominator tree of the vertices reachable from vertex 0. Vertices have numbers in the order of a
+// Tree is the dominator tree of the vertices reachable from vertex 0. Vertices have numbers in the order of a
 // depth-first walk, so that a dominator's number is smaller than those of what it dominates.
-type dominators struct {
+type Tree struct {
 	number []int32 // by vertex; -1 for a vertex that vertex 0 does not reach
 	vertex []int32 // by number
 	parent []int32 // immediate dominator, by number; that of 0 is 0
@@ -48,10 +60,10 @@ type dominators struct {
 	enter, size []int32
 }
 
-// dominate computes the tree by the simple method of Lengauer and Tarjan, which stays near-linear also where thousands
+// Of computes the tree by the simple method of Lengauer and Tarjan, which stays near-linear also where thousands
 // of nodes of a long chain lead into one (a shared error handler), and does not recurse.
-func dominate(out, in *adjacency, vertices int) *dominators {
-	d := &dominators{number: make([]int32, vertices)}
+func Of(out, in *Adjacency, vertices int) *Tree {
+	d := &Tree{number: make([]int32, vertices)}
 	for v := range d.number {
 		d.number[v] = -1
 	}
@@ -88,7 +100,7 @@ func dominate(out, in *adjacency, vertices int) *dominators {
 		return label[v]
 	}
 	for w := int32(n) - 1; w > 0; w-- {
-		for _, source := range in.of(d.vertex[w]) {
+		for _, source := range in.Of(d.vertex[w]) {
 			v := d.number[source]
 			if v < 0 {
 				continue
@@ -118,7 +130,7 @@ func dominate(out, in *adjacency, vertices int) *dominators {
 }
 
 // walk numbers the vertices depth first and returns each one's parent in the walk, by number.
-func (d *dominators) walk(out *adjacency) []int32 {
+func (d *Tree) walk(out *Adjacency) []int32 {
 	type step struct{ vertex, next int32 }
 	walked := []int32{0}
 	d.number[0] = 0
@@ -143,7 +155,7 @@ func (d *dominators) walk(out *adjacency) []int32 {
 	return walked
 }
 
-func (d *dominators) intervals() {
+func (d *Tree) intervals() {
 	n := len(d.vertex)
 	d.enter = make([]int32, n)
 	d.size = make([]int32, n)
@@ -163,8 +175,34 @@ func (d *dominators) intervals() {
 	}
 }
 
-// dominates tells whether every way from vertex 0 to vertex b goes through vertex a.
-func (d *dominators) dominates(a, b int32) bool {
+// Dominates tells whether every way from vertex 0 to vertex b goes through vertex a.
+func (d *Tree) Dominates(a, b int32) bool {
 	x, y := d.number[a], d.number[b]
 	return x >= 0 && y >= 0 && d.enter[x] <= d.enter[y] && d.enter[y] < d.enter[x]+d.size[x]
+}
+
+// Above lists the vertices that dominate v, the nearest first, without v itself and vertex 0. There are none for a vertex that vertex 0 does not reach.
+func (d *Tree) Above(v int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		number := d.number[v]
+		if number < 0 {
+			return
+		}
+		for up := d.parent[number]; up > 0; up = d.parent[up] {
+			if !yield(d.vertex[up]) {
+				return
+			}
+		}
+	}
+}
+
+// Down lists every vertex that vertex 0 reaches, without vertex 0, each with the vertex right above it in the tree and after it.
+func (d *Tree) Down() iter.Seq2[int32, int32] {
+	return func(yield func(vertex, above int32) bool) {
+		for i := 1; i < len(d.vertex); i++ {
+			if !yield(d.vertex[i], d.vertex[d.parent[i]]) {
+				return
+			}
+		}
+	}
 }

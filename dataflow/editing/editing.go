@@ -1,4 +1,8 @@
-package host
+// Package editing finds out what else changes when the input of a node is edited: where the edited values came from, and where copies of them stand. It refuses
+// edits that would leave the old value for later nodes to read.
+//
+// Forks of executions are made with it; package host imports it and nothing else does.
+package editing
 
 import (
 	"encoding/json"
@@ -7,7 +11,7 @@ import (
 	"strings"
 
 	"tandem/dataflow"
-	"tandem/engine"
+	"tandem/fault"
 	"tandem/payload"
 	"tandem/text"
 )
@@ -15,48 +19,49 @@ import (
 // maxFollowing bounds how many edits follow from those that were made.
 const maxFollowing = 200
 
-// editing is the input of a fork while it is compared with the one that its activation had.
-type editing struct {
-	fold  *Fold
-	run   engine.RunNode
-	scope string
-	// given is what the fork is given, own what the activation had, and origins where that came from.
-	given, own map[string]json.RawMessage
-	origins    []dataflow.Origin
-	// kept are the values that were given as they were.
-	kept []json.RawMessage
+// Input is the input of a fork while it is compared with the one that its activation had.
+type Input struct {
+	// Layers are the data of the execution, and View is what the activation sees of them.
+	Layers *dataflow.Layers
+	View   dataflow.View
+	// Given is what the fork is given, Own what the activation had, and Origins where that came from.
+	Given, Own map[string]json.RawMessage
+	Origins    []dataflow.Origin
+	// Kept are the values that were given as they were.
+	Kept []json.RawMessage
+	// Brought is what a connection brought before its conversion.
+	Brought func(connection string) (json.RawMessage, error)
 }
 
-// find returns the value that a name of the input stands for now: in the input itself, in the data, inside the input, or at a path
+// Find returns the value that a name of the input stands for now: in the input itself, in the data, inside the input, or at a path
 // such as calc.result.amount. Had says that the input has the name, at that it is a path; within is the iteration whose variable holds it.
-func (x *editing) find(name string) (original json.RawMessage, had bool, at payload.Path, within string) {
-	if original, had = x.own[name]; had {
-		within, _, _ = x.fold.layers.Variable(x.scope, name)
+func (x *Input) Find(name string) (original json.RawMessage, had bool, at payload.Path, within string) {
+	if original, had = x.Own[name]; had {
+		within, _, _ = x.Layers.Variable(x.View.Scope, name)
 		return original, true, nil, within
 	}
-	view := dataflow.View{Scope: x.scope, AsOf: x.run.AsOf}
-	within, _, _ = x.fold.layers.Variable(x.scope, name)
-	if raw, _, ok, err := x.fold.layers.Lookup(view, pathOf(name)); err == nil && ok {
+	within, _, _ = x.Layers.Variable(x.View.Scope, name)
+	if raw, _, ok, err := x.Layers.Lookup(x.View, PathOf(name)); err == nil && ok {
 		return raw, false, nil, within
 	}
 	if path, err := payload.ParsePath(name); err == nil && len(path) > 1 {
-		if raw, ok := path.In(mustObject(x.own)); ok {
-			within, _, _ = x.fold.layers.Variable(x.scope, path[0].Key)
+		if raw, ok := path.In(mustObject(x.Own)); ok {
+			within, _, _ = x.Layers.Variable(x.View.Scope, path[0].Key)
 			return raw, false, path, within
 		}
-		if raw, source, ok, err := x.fold.layers.Lookup(view, name); err == nil && ok {
+		if raw, source, ok, err := x.Layers.Lookup(x.View, name); err == nil && ok {
 			if source.Layer == dataflow.LayerScope {
 				within = source.Scope
 			}
 			return raw, false, path, within
 		}
 	}
-	for _, field := range slices.Sorted(maps.Keys(x.own)) {
-		raw, ok := payload.Field(x.own[field], name)
-		if !ok || !isObject(x.own[field]) {
+	for _, field := range slices.Sorted(maps.Keys(x.Own)) {
+		raw, ok := payload.Field(x.Own[field], name)
+		if !ok || !isObject(x.Own[field]) {
 			continue
 		}
-		within, _, _ = x.fold.layers.Variable(x.scope, field)
+		within, _, _ = x.Layers.Variable(x.View.Scope, field)
 		return raw, false, nil, within
 	}
 	return nil, false, nil, within
@@ -70,16 +75,16 @@ func mustObject(fields map[string]json.RawMessage) json.RawMessage {
 	return payload.AppendObject(nil, members)
 }
 
-// following are the edits that follow from one: whatever the value came from is edited with it, and so are the copies of the values
+// Following are the edits that follow from one: whatever the value came from is edited with it, and so are the copies of the values
 // inside it. It refuses to edit what was computed, since nothing but the input has it.
-func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, error) {
+func (x *Input) Following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, error) {
 	var list []dataflow.Edit
 	add := func(name, within string, was, now json.RawMessage) {
 		list = append(list, dataflow.Edit{Name: name, Value: now, Was: was, Same: true, By: e.By, Fork: e.Fork, Scope: e.Scope, Within: within})
 	}
 	if len(at) > 0 {
 		if last := at[len(at)-1]; last.Bracketed && last.Index >= 0 {
-			return nil, refusedInput(e.Name, text.Of("it is an item of a list; give the whole list instead"))
+			return nil, Refuse(e.Name, text.Of("it is an item of a list; give the whole list instead"))
 		}
 		add(at[len(at)-1].Key, e.Within, e.Was, e.Value)
 	}
@@ -87,7 +92,7 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 		inside(e.Was, e.Value, func(name string, was, now json.RawMessage) { add(name, e.Within, was, now) })
 	}
 	whole := map[string]bool{} // connections whose value was found as a whole
-	for _, o := range x.origins {
+	for _, o := range x.Origins {
 		path, err := payload.ParsePath(o.Path)
 		if err != nil || len(path) == 0 || path[0].Key != e.Name || len(at) > 0 || e.Was == nil {
 			continue
@@ -111,19 +116,19 @@ func (x *editing) following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, 
 	}
 	list = single(list)
 	if len(list) > maxFollowing {
-		return nil, refusedInput(e.Name, text.Of("%d values in it are edited, which are more than %d; edit fewer", len(list), maxFollowing))
+		return nil, Refuse(e.Name, text.Of("%d values in it are edited, which are more than %d; edit fewer", len(list), maxFollowing))
 	}
 	return list, nil
 }
 
 // followSource adds the edits of where a part of an edited value was read. Whole are the connections whose value was found as a whole.
-func (x *editing) followSource(e dataflow.Edit, s dataflow.Source, was, now json.RawMessage, whole map[string]bool, add func(name, within string, was, now json.RawMessage)) error {
+func (x *Input) followSource(e dataflow.Edit, s dataflow.Source, was, now json.RawMessage, whole map[string]bool, add func(name, within string, was, now json.RawMessage)) error {
 	switch s.Layer {
 	case dataflow.LayerConnection:
 		if !s.Converted || whole[s.Connection] {
 			return nil
 		}
-		source, err := x.source(s.Connection)
+		source, err := x.Brought(s.Connection)
 		if err != nil {
 			return err
 		}
@@ -142,7 +147,7 @@ func (x *editing) followSource(e dataflow.Edit, s dataflow.Source, was, now json
 			within = s.Scope
 		}
 		if name == "" {
-			return refusedInput(e.Name, text.Of("it was read with %s, an item of a list; edit the whole list instead", s.Placeholder))
+			return Refuse(e.Name, text.Of("it was read with %s, an item of a list; edit the whole list instead", s.Placeholder))
 		}
 		add(name, within, was, now)
 	}
@@ -150,22 +155,22 @@ func (x *editing) followSource(e dataflow.Edit, s dataflow.Source, was, now json
 }
 
 // text refuses to edit a text that was put together, unless what it was put together of is given as well.
-func (x *editing) text(name string, o dataflow.Origin) error {
+func (x *Input) text(name string, o dataflow.Origin) error {
 	var missing []string
 	for _, s := range o.Sources {
 		place := strings.Trim(s.Placeholder, "{} ")
-		if _, given := x.given[lastName(s)]; !given && x.given[place] == nil {
+		if _, given := x.Given[lastName(s)]; !given && x.Given[place] == nil {
 			missing = append(missing, place)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return refusedInput(name, text.Of("it is a text made of %s, which others read as well; edit %s instead, or give both", strings.Join(missing, ", "), strings.Join(missing, ", ")))
+	return Refuse(name, text.Of("it is a text made of %s, which others read as well; edit %s instead, or give both", strings.Join(missing, ", "), strings.Join(missing, ", ")))
 }
 
 // computed refuses to edit a value that a conversion has computed.
-func (x *editing) computed(name string, s dataflow.Source, source json.RawMessage) error {
+func (x *Input) computed(name string, s dataflow.Source, source json.RawMessage) error {
 	var paths []string
 	if isObject(source) {
 		for _, m := range payload.Members(source) {
@@ -177,25 +182,7 @@ func (x *editing) computed(name string, s dataflow.Source, source json.RawMessag
 	if len(paths) == 0 {
 		paths = []string{s.Node}
 	}
-	return refusedInput(name, text.Of("the connection %q has computed it from the output of %q, which others read as well; edit what it was computed from instead: %s", s.Connection, s.Node, strings.Join(paths, ", ")))
-}
-
-// source is what a connection brought before its conversion.
-func (x *editing) source(connection string) (json.RawMessage, error) {
-	edge := slices.IndexFunc(x.run.Inputs, func(in engine.Input) bool { return x.fold.graph.Edges[in.Edge].ID == connection })
-	if edge < 0 {
-		return json.RawMessage("null"), nil
-	}
-	in := x.run.Inputs[edge]
-	from := &x.fold.graph.Edges[in.Edge]
-	if in.Ref == "" && from.Entry {
-		return x.fold.payload(x.run, in)
-	}
-	raw, _, ok, err := x.fold.layers.Lookup(dataflow.View{Scope: x.scope, AsOf: x.run.AsOf}, pathOf(x.fold.graph.Nodes[from.From].ID)+".outputs")
-	if err != nil || !ok {
-		return json.RawMessage("null"), err
-	}
-	return raw, nil
+	return Refuse(name, text.Of("the connection %q has computed it from the output of %q, which others read as well; edit what it was computed from instead: %s", s.Connection, s.Node, strings.Join(paths, ", ")))
 }
 
 // lastName is the name of the place that a value was read from; empty for an item of a list.
@@ -266,14 +253,25 @@ func single(list []dataflow.Edit) []dataflow.Edit {
 	return kept
 }
 
-// checkCopies refuses edits that would leave a copy of an edited value behind, under another name or in a text, for later nodes to read.
-func (x *editing) checkCopies(edits []forkEdit) error {
-	copies := x.fold.layers.Copies(plain(edits), x.kept, func(kind string) bool {
-		return strings.HasPrefix(kind, "HUMAN_IN_THE_LOOP.") || strings.HasPrefix(kind, "TRIGGER.")
-	})
+// CheckCopies refuses edits that would leave a copy of an edited value behind, under another name or in a text, for later nodes to read. What nodes of an
+// exempt kind say may stay as it is.
+func (x *Input) CheckCopies(edits []dataflow.Edit, exempt func(kind string) bool) error {
+	copies := x.Layers.Copies(edits, x.Kept, exempt)
 	if len(copies) == 0 {
 		return nil
 	}
 	c := copies[0]
-	return refusedInput(c.Name, text.Of("the value that is edited also stands in %s, where later nodes can read it; give %q as well, with its new value or as it is, or fork at %q", c.Path, c.Path, c.Node))
+	return Refuse(c.Name, text.Of("the value that is edited also stands in %s, where later nodes can read it; give %q as well, with its new value or as it is, or fork at %q", c.Path, c.Path, c.Node))
 }
+
+// PathOf writes a name as a path of one step.
+func PathOf(name string) string {
+	return "[" + string(payload.Quote(name)) + "]"
+}
+
+// Refuse says why a value of the input cannot be edited, and what to do instead.
+func Refuse(name string, why text.Text) error {
+	return fault.Say(fault.Conflict, text.Of("input.%s: %s", name, why)).With("path", "input."+name)
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }

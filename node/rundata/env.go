@@ -1,4 +1,4 @@
-package node
+package rundata
 
 import (
 	"cmp"
@@ -14,17 +14,20 @@ import (
 	"tandem/payload"
 )
 
-// env is the data that the expressions of one run read: names the kind adds, the node's input and its fields, the
+// Env is the data that the expressions of one run read: names the kind adds, the node's input and its fields, the
 // variables of the scopes around it, and the layers. What is read is decoded once.
-type env struct {
-	data     *Data
-	input    json.RawMessage
-	extra    map[string]any
+type Env struct {
+	Data  *Data
+	Input json.RawMessage
+	// Extra are names that the kind adds.
+	Extra map[string]any
+	// Time is the start of the activation.
+	Time    time.Time
+	Program *expr.Program
+
 	inputs   map[string]any // the input, decoded on first use
 	decoded  bool
 	context  *dataflow.Context
-	now      time.Time
-	program  *expr.Program
 	looked   map[string]any // what was read, by name
 	firstErr error
 	missing  string // the name that nothing was found by
@@ -35,11 +38,16 @@ func RootNames() []string {
 	return []string{"data", "env", "execution", "initial", "input", "runtime", "steps", "trigger", "workflow"}
 }
 
-func (e *env) Now() time.Time { return e.now }
+// Err is the first error that reading has met: that of the data, not of the expression.
+func (e *Env) Err() error { return e.firstErr }
 
-func (e *env) Names() []string {
+// Now implements [expr.Env].
+func (e *Env) Now() time.Time { return e.Time }
+
+// Names implements [expr.Env].
+func (e *Env) Names() []string {
 	names := RootNames()
-	for name := range e.extra { // order does not matter: sorted below
+	for name := range e.Extra { // order does not matter: sorted below
 		names = append(names, name)
 	}
 	for name := range e.fields() { // order does not matter: sorted below
@@ -49,16 +57,16 @@ func (e *env) Names() []string {
 	return slices.Compact(names)
 }
 
-func (e *env) fields() map[string]any {
+func (e *Env) fields() map[string]any {
 	if !e.decoded {
 		e.decoded = true
-		input := e.input
-		for i := range e.data.Apart {
-			if a := &e.data.Apart[i]; reads(e.program, a) {
+		input := e.Input
+		for i := range e.Data.Apart {
+			if a := &e.Data.Apart[i]; Reads(e.Program, a) {
 				input = a.Into(input)
 			}
 		}
-		value, err := decode(input)
+		value, err := Decode(input)
 		if err != nil {
 			e.firstErr = err
 		}
@@ -67,8 +75,8 @@ func (e *env) fields() map[string]any {
 	return e.inputs
 }
 
-// reads says that an expression reads what stands apart from the input, or all of the input.
-func reads(program *expr.Program, a *dataflow.Apart) bool {
+// Reads says that an expression reads what stands apart from the input, or all of the input.
+func Reads(program *expr.Program, a *dataflow.Apart) bool {
 	return slices.ContainsFunc(program.Paths(), func(path []string) bool {
 		switch path[0] {
 		case "input":
@@ -81,7 +89,7 @@ func reads(program *expr.Program, a *dataflow.Apart) bool {
 }
 
 // Lookup returns what an expression reads by a name; it is looked for once.
-func (e *env) Lookup(name string) (any, bool) {
+func (e *Env) Lookup(name string) (any, bool) {
 	if v, ok := e.looked[name]; ok {
 		return v, true
 	}
@@ -97,11 +105,11 @@ func (e *env) Lookup(name string) (any, bool) {
 	return v, ok
 }
 
-func (e *env) find(name string) (any, bool) {
-	if v, ok := e.extra[name]; ok {
+func (e *Env) find(name string) (any, bool) {
+	if v, ok := e.Extra[name]; ok {
 		return v, true
 	}
-	for i, inner := range e.program.Placeholders() {
+	for i, inner := range e.Program.Placeholders() {
 		if name == expr.PlaceholderName(i) {
 			return e.placeholder(inner)
 		}
@@ -129,8 +137,8 @@ func isRoot(name string) bool {
 }
 
 // read asks the layers for a name by itself: a scope's variable, trigger, execution, workflow, env.
-func (e *env) read(path string) (any, bool) {
-	raw, source, ok, err := e.data.lookup(path)
+func (e *Env) read(path string) (any, bool) {
+	raw, source, ok, err := e.Data.Lookup(path)
 	if err != nil || !ok {
 		return nil, false
 	}
@@ -142,13 +150,13 @@ func (e *env) read(path string) (any, bool) {
 	return e.value(raw)
 }
 
-func (e *env) placeholder(inner string) (any, bool) {
+func (e *Env) placeholder(inner string) (any, bool) {
 	template, err := dataflow.CompileText("{{" + inner + "}}")
 	if err != nil {
 		e.firstErr = err
 		return nil, false
 	}
-	raw, err := e.data.resolve(template, e.input)
+	raw, err := e.Data.Resolve(template, e.Input)
 	if err != nil {
 		e.firstErr = err
 		return nil, false
@@ -156,9 +164,9 @@ func (e *env) placeholder(inner string) (any, bool) {
 	return e.value(raw)
 }
 
-func (e *env) layer(name string) (any, bool) {
+func (e *Env) layer(name string) (any, bool) {
 	if e.context == nil {
-		c, err := e.data.context()
+		c, err := e.Data.Context()
 		if err != nil {
 			e.firstErr = err
 			return nil, false
@@ -185,7 +193,7 @@ func (e *env) layer(name string) (any, bool) {
 	return steps, true
 }
 
-func (e *env) object(fields map[string]json.RawMessage) (any, bool) {
+func (e *Env) object(fields map[string]json.RawMessage) (any, bool) {
 	out := make(map[string]any, len(fields))
 	for name, raw := range fields { // order does not matter: one entry per name
 		v, ok := e.value(raw)
@@ -197,8 +205,8 @@ func (e *env) object(fields map[string]json.RawMessage) (any, bool) {
 	return out, true
 }
 
-func (e *env) value(raw json.RawMessage) (any, bool) {
-	v, err := decode(raw)
+func (e *Env) value(raw json.RawMessage) (any, bool) {
+	v, err := Decode(raw)
 	if err != nil {
 		e.firstErr = err
 		return nil, false
@@ -206,8 +214,8 @@ func (e *env) value(raw json.RawMessage) (any, bool) {
 	return v, true
 }
 
-// decode reads a value with its numbers as they are written.
-func decode(raw json.RawMessage) (any, error) {
+// Decode reads a value with its numbers as they are written.
+func Decode(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -225,13 +233,13 @@ func Evaluate(source string, data Data, input json.RawMessage, now time.Time) (v
 	if err != nil {
 		return nil, "", err
 	}
-	e := &env{data: &data, input: input, now: now, program: program}
-	v, err = evaluate(program, e)
+	e := &Env{Data: &data, Input: input, Time: now, Program: program}
+	v, err = Run(program, e)
 	return v, e.missing, cmp.Or(e.firstErr, err)
 }
 
-// evaluate runs a program within the limits of time and size.
-func evaluate(program *expr.Program, e expr.Env) (any, error) {
+// Run runs a program within the limits of time and size.
+func Run(program *expr.Program, e expr.Env) (any, error) {
 	start := time.Now()
 	return program.Eval(e, expr.Limits{Expired: func() bool { return time.Since(start) > expr.MaxTime }})
 }

@@ -1,4 +1,4 @@
-package sqlite
+package toolservers
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 const mcpPolicyColumns = `workspace_id, server_id, tool, user_id, policy, rules, hash, set_by, token_made_by, set_at`
 
-func scanMCPPolicy(row scanner) (p store.MCPPolicy, err error) {
+func scanMCPPolicy(row sqlconn.Scanner) (p store.MCPPolicy, err error) {
 	var rules []byte
 	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy, &p.TokenMadeBy, &p.Set); err != nil {
 		return p, err
@@ -22,7 +23,7 @@ func scanMCPPolicy(row scanner) (p store.MCPPolicy, err error) {
 
 const mcpAcceptanceColumns = `workspace_id, server_id, tool, user_id, kind, summary, before, before_hash, after, after_hash, accepted_by, token_made_by, execution_id, accepted`
 
-func scanMCPAcceptance(row scanner) (a store.MCPAcceptance, err error) {
+func scanMCPAcceptance(row sqlconn.Scanner) (a store.MCPAcceptance, err error) {
 	var before, after []byte
 	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By, &a.TokenMadeBy, &a.Execution, &a.Accepted)
 	if len(before) > 0 {
@@ -55,10 +56,10 @@ func checkDecided(d store.MCPDecided) error {
 }
 
 // keepDecided keeps what was decided with an acceptance.
-func keepDecided(w *writer, workspace string, d store.MCPDecided) error {
+func keepDecided(w sqlconn.Transaction, workspace string, d store.MCPDecided) error {
 	raw := func(definition json.RawMessage) []byte { return append([]byte{}, definition...) }
 	for _, r := range d.Records {
-		_, err := w.c.exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err := w.Exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			workspace, r.Server, r.Tool, r.User, r.Kind, r.Summary, raw(r.Before), r.BeforeHash, raw(r.After), r.AfterHash, r.By, r.TokenMadeBy, r.Execution, r.Accepted)
 		if err != nil {
 			return err
@@ -66,7 +67,7 @@ func keepDecided(w *writer, workspace string, d store.MCPDecided) error {
 		if r.BeforeHash == "" || r.AfterHash == "" || !slices.Contains(d.Carry, r.Tool) {
 			continue
 		}
-		_, err = w.c.exec(`UPDATE mcp_policies SET hash = ?1 WHERE workspace_id = ?2 AND server_id = ?3 AND tool = ?4 AND hash = ?5 AND (?6 = '' OR user_id = ?6)`,
+		_, err = w.Exec(`UPDATE mcp_policies SET hash = ?1 WHERE workspace_id = ?2 AND server_id = ?3 AND tool = ?4 AND hash = ?5 AND (?6 = '' OR user_id = ?6)`,
 			r.AfterHash, workspace, r.Server, r.Tool, r.BeforeHash, r.User)
 		if err != nil {
 			return err
@@ -75,10 +76,10 @@ func keepDecided(w *writer, workspace string, d store.MCPDecided) error {
 	return setPolicies(w, workspace, d.Policies)
 }
 
-func setPolicies(w *writer, workspace string, policies []store.MCPPolicy) error {
+func setPolicies(w sqlconn.Transaction, workspace string, policies []store.MCPPolicy) error {
 	for _, one := range policies {
 		if removes(one) {
-			if _, err := w.c.exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND server_id = ? AND tool = ? AND user_id = ?`, workspace, one.Server, one.Tool, one.User); err != nil {
+			if _, err := w.Exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND server_id = ? AND tool = ? AND user_id = ?`, workspace, one.Server, one.Tool, one.User); err != nil {
 				return err
 			}
 			continue
@@ -87,7 +88,7 @@ func setPolicies(w *writer, workspace string, policies []store.MCPPolicy) error 
 		if err != nil {
 			return err
 		}
-		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = w.Exec(`INSERT OR REPLACE INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			workspace, one.Server, one.Tool, one.User, one.Policy, string(rules), one.Hash, one.SetBy, one.TokenMadeBy, one.Set)
 		if err != nil {
 			return err
@@ -97,7 +98,7 @@ func setPolicies(w *writer, workspace string, policies []store.MCPPolicy) error 
 }
 
 // SetPolicies implements [store.MCPServers].
-func (x mcpServers) SetPolicies(ctx context.Context, p identity.Principal, policies ...store.MCPPolicy) error {
+func (x *Servers) SetPolicies(ctx context.Context, p identity.Principal, policies ...store.MCPPolicy) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -105,22 +106,22 @@ func (x mcpServers) SetPolicies(ctx context.Context, p identity.Principal, polic
 	if err := checkDecided(store.MCPDecided{Policies: policies}); err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error { return setPolicies(w, workspace, policies) })
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error { return setPolicies(w, workspace, policies) })
 }
 
 // Policies implements [store.MCPServers].
-func (x mcpServers) Policies(ctx context.Context, p identity.Principal, server, tool, user string) ([]store.MCPPolicy, error) {
+func (x *Servers) Policies(ctx context.Context, p identity.Principal, server, tool, user string) ([]store.MCPPolicy, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
+	return sqlconn.Query(ctx, x.db, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR tool = ?3) AND (user_id = '' OR user_id = ?4) ORDER BY tool, user_id`,
 		scanMCPPolicy, workspace, server, tool, user)
 }
 
 // ForgetPolicies implements [store.MCPServers].
-func (x mcpServers) ForgetPolicies(ctx context.Context, p identity.Principal, user string) error {
+func (x *Servers) ForgetPolicies(ctx context.Context, p identity.Principal, user string) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -128,19 +129,19 @@ func (x mcpServers) ForgetPolicies(ctx context.Context, p identity.Principal, us
 	if user == "" {
 		return fault.New(fault.Invalid, "the policies of a user are forgotten by the user's id")
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		_, err := w.c.exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND user_id = ?`, workspace, user)
+	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+		_, err := w.Exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND user_id = ?`, workspace, user)
 		return err
 	})
 }
 
 // Acceptances implements [store.MCPServers].
-func (x mcpServers) Acceptances(ctx context.Context, p identity.Principal, server, user string, limit int) ([]store.MCPAcceptance, error) {
+func (x *Servers) Acceptances(ctx context.Context, p identity.Principal, server, user string, limit int) ([]store.MCPAcceptance, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
+	return sqlconn.Query(ctx, x.db, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR user_id = '' OR user_id = ?3) ORDER BY id DESC LIMIT ?4`,
 		scanMCPAcceptance, workspace, server, user, limit)
 }

@@ -1,4 +1,4 @@
-package server
+package needs
 
 import (
 	"context"
@@ -34,20 +34,20 @@ const approversField = "approvers"
 // maxLackingTold is how many of the problems stand in the words of the refusal; all of them are among its fields.
 const maxLackingTold = 10
 
-// lacking refuses to deploy a definition that needs what the workspace does not have, and names all of it at once. Problems are what validation has found.
-func (s *Server) lacking(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) error {
-	absent, err := s.absent(ctx, p, def)
+// Lacking refuses to deploy a definition that needs what the workspace does not have, and names all of it at once. Problems are what validation has found.
+func (c *Checker) Lacking(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) error {
+	absent, err := c.Absent(ctx, p, def)
 	if err != nil {
 		return err
 	}
-	idle, err := s.notStartable(ctx, p, def)
+	idle, err := c.notStartable(ctx, p, def)
 	if err != nil {
 		return err
 	}
 	var found []workflow.Problem
 	var told []text.Text
 	code := fault.CredentialMissing // if that is all there is
-	for _, one := range slices.Concat(problems, absent, idle, s.unanswered(def)) {
+	for _, one := range slices.Concat(problems, absent, idle, c.unanswered(def)) {
 		if !lacks(one.Code) || switchedOff(def, one.Path) {
 			continue
 		}
@@ -99,10 +99,10 @@ func switchedOff(def *workflow.Definition, path string) bool {
 
 // notStartable finds workflows that are there and could not be started as a node would start them: they are not deployed, or have no such revision. Two that start each other
 // could never be deployed if each had to be there first, so what starts this one again is let pass.
-func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
+func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
 	system := identity.System(p.Workspace)
 	for i := range def.Nodes {
-		for _, one := range s.namedIn(node.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+		for _, one := range c.namedIn(node.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
 			revision := gjson.GetBytes(def.Nodes[i].Configurations, "revision")
 			if one.text == def.Metadata.ID || node.Dynamic(revision) {
 				continue
@@ -111,14 +111,14 @@ func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *wo
 			if which == "" {
 				which = "deployed"
 			}
-			_, _, wrong := s.o.Revisions.Request(ctx, system, one.text, which)
+			_, _, wrong := c.Revisions.Request(ctx, system, one.text, which)
 			switch class := fault.CodeOf(wrong).Class(); {
 			case wrong == nil:
 				continue
 			case class == fault.ClassInternal:
 				return nil, wrong
 			}
-			if there, again, err := s.startsAgain(ctx, system, one.text, def.Metadata.ID); err != nil {
+			if there, again, err := c.startsAgain(ctx, system, one.text, def.Metadata.ID); err != nil {
 				return nil, err
 			} else if there && !again {
 				found = append(found, workflow.Problem{Code: problemNotDeployed, Path: one.path}.Saying(text.Of("the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)))
@@ -130,10 +130,10 @@ func (s *Server) notStartable(ctx context.Context, p identity.Principal, def *wo
 
 // unanswered are the questions behind triggers that name nobody: whoever has started an execution is asked then, and what a trigger starts, nobody has
 // started. A page for users of the workspace has somebody.
-func (s *Server) unanswered(def *workflow.Definition) (found []workflow.Problem) {
+func (c *Checker) unanswered(def *workflow.Definition) (found []workflow.Problem) {
 	reached := map[string]bool{}
 	for i := range def.Nodes {
-		if n := &def.Nodes[i]; s.o.Triggers.StartsByItself(n.Kind()) && gjson.GetBytes(n.Configurations, "access").String() != string(trigger.AccessUsers) {
+		if n := &def.Nodes[i]; c.StartsByItself(n.Kind()) && gjson.GetBytes(n.Configurations, "access").String() != string(trigger.AccessUsers) {
 			reached[n.ID] = true
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Server) unanswered(def *workflow.Definition) (found []workflow.Problem)
 	}
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
-		if kind, ok := s.o.Registry.Get(n.Kind()); !ok || !reached[n.ID] || !slices.ContainsFunc(kind.Fields(), func(f node.Field) bool { return f.Name == approversField }) {
+		if kind, ok := c.Registry.Get(n.Kind()); !ok || !reached[n.ID] || !slices.ContainsFunc(kind.Fields(), func(f node.Field) bool { return f.Name == approversField }) {
 			continue
 		}
 		named := gjson.GetManyBytes(n.Configurations, approversField, "access", "recipient_emails")
@@ -161,30 +161,30 @@ func (s *Server) unanswered(def *workflow.Definition) (found []workflow.Problem)
 }
 
 // startsAgain says whether a workflow is there, and whether a node of it starts another one.
-func (s *Server) startsAgain(ctx context.Context, p identity.Principal, id, other string) (there, again bool, err error) {
-	w, err := s.o.Stores.Workflows.Get(ctx, p, id)
+func (c *Checker) startsAgain(ctx context.Context, p identity.Principal, id, other string) (there, again bool, err error) {
+	w, err := c.Stores.Workflows.Get(ctx, p, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, false, nil // which is told already
 	}
 	if err != nil {
 		return false, false, err
 	}
-	revision, err := s.o.Stores.Workflows.Revision(ctx, p, id, w.Revision)
+	revision, err := c.Stores.Workflows.Revision(ctx, p, id, w.Revision)
 	if err != nil {
 		return false, false, err
 	}
-	def, _ := s.o.Check(revision.Definition)
+	def, _ := c.Check(revision.Definition)
 	return true, def != nil && slices.ContainsFunc(def.Nodes, func(n workflow.Node) bool {
-		return slices.ContainsFunc(s.namedIn(node.NamesWorkflow)(&n, ""), func(one named) bool { return one.text == other })
+		return slices.ContainsFunc(c.namedIn(node.NamesWorkflow)(&n, ""), func(one named) bool { return one.text == other })
 	}), nil
 }
 
 // unfitCredentials warns of credentials that are there and are of a type that the node cannot use.
-func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+func (c *Checker) unfitCredentials(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
 	var list []store.Credential
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
-		kind, ok := s.o.Registry.Get(n.Kind())
+		kind, ok := c.Registry.Get(n.Kind())
 		if !ok {
 			continue
 		}
@@ -199,7 +199,7 @@ func (s *Server) unfitCredentials(ctx context.Context, p identity.Principal, def
 			}
 			if list == nil {
 				var err error
-				if list, err = s.o.Stores.Credentials.List(ctx, identity.System(p.Workspace)); err != nil {
+				if list, err = c.Stores.Credentials.List(ctx, identity.System(p.Workspace)); err != nil {
 					return err
 				}
 			}

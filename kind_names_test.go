@@ -1,0 +1,63 @@
+package tandem_test
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// kindName is how the name of a kind of node is written, or the type that such names begin with. read-only
+var kindName = regexp.MustCompile("^[\"`](TRIGGER|AI_AGENT|ACTION|EXTERNAL_ACTION|FLOW|HUMAN_IN_THE_LOOP|TOOL|MEMORY|CALL)\\.[A-Z_]*[\"`]$")
+
+// knowKinds are the files outside of the packages of kinds that name some, and why. What a part has to know of a kind is one of its traits or stands in its
+// description; so this list may only become shorter. read-only
+var knowKinds = map[string]string{
+	"agent/spec.go":           "the workflow of an agent has a node of this kind, which its program leads",
+	"app/kinds.go":            "names that are reserved for kinds which the program cannot run",
+	"cmd/tandem/triggers.go":  "the command that lists schedules",
+	"console/inputs.go":       "asks for the inputs of a file before there is a registry that knows its kinds",
+	"dataflow/sync.go":        "dataflow and workflow, which has the types, do not know each other",
+	"node/filling.go":         "the step that fills inputs is of this kind",
+	"revisions/input_use.go":  "follows the input through nodes whose configuration tells what they hand on",
+	"validation/code.go":      "which configurations name the language of their code",
+	"validation/condition.go": "which names the conditions of a kind read, before anything runs",
+	"host/hosttest/kinds.go":  "the kinds that a host is tested with",
+	"store/storetest":         "records of triggers, as tests write them",
+}
+
+// TestKindNames: what a part of the program has to know of a kind, the kind says (About.Traits and its other fields). No part knows kinds by their names, except
+// for those that are listed with a reason.
+func TestKindNames(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for _, dir := range packageDirs(t, ".") {
+		if strings.HasPrefix(dir, "builtin/") || strings.HasPrefix(dir, "integration/") || dir == "examples" || dir == "bench" {
+			continue // the kinds themselves, and what is not part of the program
+		}
+		fset := token.NewFileSet()
+		for _, f := range parseDir(t, fset, dir) {
+			if f.test {
+				continue
+			}
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				lit, ok := n.(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING || !kindName.MatchString(lit.Value) {
+					return true
+				}
+				file := dir + "/" + f.name
+				found[file], found[dir] = true, true
+				if knowKinds[file] == "" && knowKinds[dir] == "" {
+					t.Errorf("%s knows the kind %s by its name; let the kind say what has to be known (About.Traits)", fset.Position(lit.Pos()), lit.Value)
+				}
+				return true
+			})
+		}
+	}
+	for file := range knowKinds {
+		if !found[file] {
+			t.Errorf("%s names no kind any more; take it out of the list", file)
+		}
+	}
+}
