@@ -39,7 +39,16 @@ export default function Executions({ id }: { id: string }) {
       <Shown query={query}>
         {({ executions, total_count }) =>
           total_count === 0 ? (
-            <Empty title={status ? t("runs.noneSuch") : t("runs.none")} />
+            <Empty title={status ? t("runs.noneSuch") : t("runs.none")}>
+              {!status && (
+                <>
+                  <Text c="dimmed">{t("runs.noneText")}</Text>
+                  <Anchor component={Link} to="?" fz="sm">
+                    {t("runs.go")}
+                  </Anchor>
+                </>
+              )}
+            </Empty>
           ) : (
             <>
               <Table.ScrollContainer minWidth={620} scrollAreaProps={{ viewportProps: { tabIndex: 0, "aria-label": t("runs.label") } }}>
