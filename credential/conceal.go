@@ -65,9 +65,9 @@ func concealText(name, text string) bool {
 	if secretField(name) {
 		return strings.TrimSpace(filledLater.ReplaceAllString(text, "")) != ""
 	}
-	if what, _ := inlineText(name, text); what != "" {
+	if what, _ := inlineText(name, text); !what.IsZero() {
 		return true
 	}
 	what, _ := insideText(text)
-	return what != ""
+	return !what.IsZero()
 }

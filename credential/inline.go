@@ -3,7 +3,6 @@ package credential
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Inline is a place where a secret stands that belongs into a credential. It never holds the secret.
@@ -18,7 +18,7 @@ type Inline struct {
 	// Path is where, from the root of what was searched: headers.Authorization, servers[2].url.
 	Path string
 	// What is the secret in words: "a token of GitHub".
-	What string
+	What text.Text
 	// Certain says that it is one. What is not certain may be an innocent value under a telling name.
 	Certain bool
 }
@@ -70,15 +70,15 @@ func (f *inlineFinder) walk(path, name string, query bool, value any) {
 		}
 	case string:
 		what, certain := inlineText(name, v)
-		if what == "" {
+		if what.IsZero() {
 			what, certain = insideText(v)
 		}
-		if what == "" && query && isQueryName(name) {
+		if what.IsZero() && query && isQueryName(name) {
 			if sure, likely := machineMade(v); sure || likely {
-				what, certain = fmt.Sprintf("the parameter %q of a query", name), sure
+				what, certain = text.Of("the parameter %q of a query", name), sure
 			}
 		}
-		if what != "" {
+		if !what.IsZero() {
 			f.found = append(f.found, Inline{path, what, certain})
 		}
 	}
@@ -100,37 +100,37 @@ func firstOfPair(list []any) (string, bool) {
 		return "", false
 	}
 	name, ok := list[0].(string)
-	_, text := list[1].(string)
-	return name, ok && text && secretField(name)
+	_, written := list[1].(string)
+	return name, ok && written && secretField(name)
 }
 
 // insideText looks for secrets in a text that is JSON, or the fields of a form.
-func insideText(text string) (what string, certain bool) {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+func insideText(written string) (what text.Text, certain bool) {
+	written = strings.TrimSpace(written)
+	if strings.HasPrefix(written, "{") || strings.HasPrefix(written, "[") {
 		// A placeholder that stands for a value without quotation marks is not JSON; it is not a secret either.
-		value, err := payload.Decode([]byte(bareFilled.ReplaceAllString(text, `${1}null`)))
+		value, err := payload.Decode([]byte(bareFilled.ReplaceAllString(written, `${1}null`)))
 		if err != nil {
-			return "", false
+			return text.Text{}, false
 		}
 		inner := &inlineFinder{}
 		inner.walk("", "", false, value)
 		for _, found := range inner.found {
-			if what == "" || found.Certain && !certain {
-				what, certain = found.What+", in a text", found.Certain
+			if what.IsZero() || found.Certain && !certain {
+				what, certain = text.Of("%s, in a text", found.What), found.Certain
 			}
 		}
 		return what, certain
 	}
-	if !formText.MatchString(text) {
-		return "", false
+	if !formText.MatchString(written) {
+		return text.Text{}, false
 	}
-	return pairSecret("field", "a form", text)
+	return pairSecret(func(name string) text.Text { return text.Of("the field %q of a form", name) }, written)
 }
 
 // pairSecret looks for a secret among the pairs of a query, a fragment or a form.
-func pairSecret(part, of, text string) (what string, certain bool) {
-	for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
+func pairSecret(naming func(name string) text.Text, written string) (what text.Text, certain bool) {
+	for _, m := range queryPair.FindAllStringSubmatch(written, 50) {
 		sure, likely := false, false
 		if secretField(m[1]) {
 			sure, likely = strength(m[2])
@@ -138,35 +138,35 @@ func pairSecret(part, of, text string) (what string, certain bool) {
 			sure, likely = machineMade(m[2])
 		}
 		if sure || likely {
-			return fmt.Sprintf("the %s %q of %s", part, m[1], of), sure
+			return naming(m[1]), sure
 		}
 	}
-	return "", false
+	return text.Text{}, false
 }
 
 // What secrets look like. All are read-only.
 var (
 	// knownSecrets are forms that nothing else has. Each is looked for anywhere in a text, code and prompts included.
 	knownSecrets = []struct {
-		what string
+		what text.Text
 		form *regexp.Regexp
 	}{
-		{"a private key", regexp.MustCompile(`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s*(?:\\[nr]|\s)*[A-Za-z0-9+/=]{16}`)},
-		{"a key of a model service", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}`)},
-		{"a token of GitHub", regexp.MustCompile(`\b(?:gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})`)},
-		{"a token of GitLab", regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{20,}`)},
-		{"a token of Slack", regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{16,}|\bxapp-[A-Za-z0-9-]{16,}`)},
-		{"a webhook of Slack", regexp.MustCompile(`hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]{16,}`)},
-		{"a webhook of Discord", regexp.MustCompile(`discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{30,}`)},
-		{"a key of AWS", regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},
-		{"a key of Google", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}`)},
-		{"a key of Stripe", regexp.MustCompile(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9]{24,}`)},
-		{"a key of SendGrid", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
-		{"a token of Hugging Face", regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
-		{"a token of a package registry", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{50,}`)},
-		{"a token of Telegram", regexp.MustCompile(`(?:\b|\bbot)[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
-		{"a token of this server", regexp.MustCompile(`\btdm_[A-Za-z0-9_-]{40,}`)},
-		{"a signed token (JWT)", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}`)},
+		{text.Of("a private key"), regexp.MustCompile(`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s*(?:\\[nr]|\s)*[A-Za-z0-9+/=]{16}`)},
+		{text.Of("a key of a model service"), regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}`)},
+		{text.Of("a token of GitHub"), regexp.MustCompile(`\b(?:gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})`)},
+		{text.Of("a token of GitLab"), regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{20,}`)},
+		{text.Of("a token of Slack"), regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{16,}|\bxapp-[A-Za-z0-9-]{16,}`)},
+		{text.Of("a webhook of Slack"), regexp.MustCompile(`hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]{16,}`)},
+		{text.Of("a webhook of Discord"), regexp.MustCompile(`discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{30,}`)},
+		{text.Of("a key of AWS"), regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},
+		{text.Of("a key of Google"), regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}`)},
+		{text.Of("a key of Stripe"), regexp.MustCompile(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9]{24,}`)},
+		{text.Of("a key of SendGrid"), regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
+		{text.Of("a token of Hugging Face"), regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
+		{text.Of("a token of a package registry"), regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{50,}`)},
+		{text.Of("a token of Telegram"), regexp.MustCompile(`(?:\b|\bbot)[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
+		{text.Of("a token of this server"), regexp.MustCompile(`\btdm_[A-Za-z0-9_-]{40,}`)},
+		{text.Of("a signed token (JWT)"), regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}`)},
 	}
 	// knownBegins is in every text that knownSecrets can find something in; looking for it first is cheap.
 	knownBegins = []string{"PRIVATE KEY", "sk-", "gh", "gl", "xox", "xapp-", "hooks.slack", "webhooks/", "AKIA", "ASIA", "AIza", "ya29.", "GOCSPX-", "k_live_", "k_test_", "whsec_", "SG.", "hf_", "npm_", "pypi-", ":AA", "tdm_", "eyJ"}
@@ -187,75 +187,75 @@ var (
 )
 
 // inlineText says what secret a text is, or holds; empty: none. Name is that of the field it stands in.
-func inlineText(name, text string) (what string, certain bool) {
-	if len(text) < 6 {
-		return "", false
+func inlineText(name, written string) (what text.Text, certain bool) {
+	if len(written) < 6 {
+		return text.Text{}, false
 	}
-	if what := knownSecret(text); what != "" {
+	if what := knownSecret(written); !what.IsZero() {
 		return what, true
 	}
-	for _, find := range []func(text string) (what string, certain bool){passwordInAddress, passwordInSource, secretInQuery} {
-		if what, certain := find(text); what != "" {
+	for _, find := range []func(written string) (what text.Text, certain bool){passwordInAddress, passwordInSource, secretInQuery} {
+		if what, certain := find(written); !what.IsZero() {
 			return what, certain
 		}
 	}
-	return secretInField(name, text)
+	return secretInField(name, written)
 }
 
 // knownSecret is a secret in a text that is recognised by its form.
-func knownSecret(text string) string {
-	if !slices.ContainsFunc(knownBegins, func(begin string) bool { return strings.Contains(text, begin) }) {
-		return ""
+func knownSecret(written string) text.Text {
+	if !slices.ContainsFunc(knownBegins, func(begin string) bool { return strings.Contains(written, begin) }) {
+		return text.Text{}
 	}
 	for _, known := range knownSecrets {
-		for _, hit := range known.form.FindAllString(text, 20) {
+		for _, hit := range known.form.FindAllString(written, 20) {
 			if !standIn.MatchString(hit) && distinct(hit) >= 8 {
 				return known.what
 			}
 		}
 	}
-	return ""
+	return text.Text{}
 }
 
 // oneLine says that a text has no lines or columns.
 func oneLine(text string) bool { return !strings.ContainsAny(strings.TrimSpace(text), "\n\t") }
 
 // passwordInAddress is a password in an address in a text. It is certain where the text is the address.
-func passwordInAddress(text string) (what string, certain bool) {
-	for _, m := range addressPassword.FindAllStringSubmatch(text, 20) {
+func passwordInAddress(written string) (what text.Text, certain bool) {
+	for _, m := range addressPassword.FindAllStringSubmatch(written, 20) {
 		if isLiteral(m[2]) {
-			return "a password in an address", oneLine(text) && strings.HasPrefix(strings.TrimSpace(text), m[1]+"://")
+			return text.Of("a password in an address"), oneLine(written) && strings.HasPrefix(strings.TrimSpace(written), m[1]+"://")
 		}
 	}
-	return "", false
+	return text.Text{}, false
 }
 
 // passwordInSource is a password in the name of a data source, as MySQL writes it or in pairs.
-func passwordInSource(text string) (what string, certain bool) {
-	const inSource = "a password in a data source name"
-	if m := mysqlPassword.FindStringSubmatch(text); m != nil && isLiteral(m[1]) {
+func passwordInSource(written string) (what text.Text, certain bool) {
+	inSource := text.Of("a password in a data source name")
+	if m := mysqlPassword.FindStringSubmatch(written); m != nil && isLiteral(m[1]) {
 		return inSource, true
 	}
-	if m := pairPassword.FindStringSubmatch(text); m != nil && oneLine(text) && isLiteral(m[1]) && pairOther.MatchString(text) {
+	if m := pairPassword.FindStringSubmatch(written); m != nil && oneLine(written) && isLiteral(m[1]) && pairOther.MatchString(written) {
 		return inSource, true
 	}
-	return "", false
+	return text.Text{}, false
 }
 
 // secretInQuery is a secret among the parameters of an address.
-func secretInQuery(text string) (what string, certain bool) {
-	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "?") {
-		return "", false
+func secretInQuery(written string) (what text.Text, certain bool) {
+	if !strings.Contains(written, "://") && !strings.HasPrefix(written, "/") && !strings.HasPrefix(written, "?") {
+		return text.Text{}, false
 	}
-	return pairSecret("parameter", "an address", text)
+	return pairSecret(func(name string) text.Text { return text.Of("the parameter %q of an address", name) }, written)
 }
 
 // secretInField is what stands in a field under whose name people write secrets.
-func secretInField(name, text string) (what string, certain bool) {
+func secretInField(name, written string) (what text.Text, certain bool) {
 	if !secretField(name) {
-		return "", false
+		return text.Text{}, false
 	}
-	value, scheme := strings.TrimSpace(text), false
+	value, scheme := strings.TrimSpace(written), false
 	if m := authScheme.FindString(value); m != "" {
 		value, scheme = strings.TrimSpace(value[len(m):]), true
 	}
@@ -264,9 +264,9 @@ func secretInField(name, text string) (what string, certain bool) {
 		sure = true // nothing else is written like that
 	}
 	if !sure && !likely {
-		return "", false
+		return text.Text{}, false
 	}
-	return fmt.Sprintf("what stands in %q", name), sure
+	return text.Of("what stands in %q", name), sure
 }
 
 // secretField recognises the names under which people write secrets, in any spelling.

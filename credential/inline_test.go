@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 
 	"tandem/credential"
 )
@@ -75,7 +76,7 @@ func TestFindInline(t *testing.T) {
 		found := credential.FindInline(document)
 		if len(found) > 0 {
 			got = map[bool]string{true: "certain", false: "likely"}[found[0].Certain]
-			if want := "nodes[0].headers." + c.field; found[0].Path != want || strings.Contains(found[0].What, c.value) {
+			if want := "nodes[0].headers." + c.field; found[0].Path != want || strings.Contains(found[0].What.String(), c.value) {
 				t.Errorf("%s: %+v", name, found[0])
 			}
 		}
@@ -160,9 +161,34 @@ func TestFindInline_Inside(t *testing.T) {
 			switch {
 			case c.path == "" && len(found) > 0:
 				t.Errorf("found %+v", found)
-			case c.path != "" && (len(found) != 1 || found[0].Path != c.path || !found[0].Certain || strings.Contains(found[0].What, made)):
+			case c.path != "" && (len(found) != 1 || found[0].Path != c.path || !found[0].Certain || strings.Contains(found[0].What.String(), made)):
 				t.Errorf("found %+v, want one at %s", found, c.path)
 			}
 		})
+	}
+}
+
+// What was found is told in the language of the reader, also where one name holds another.
+func TestFindInline_Languages(t *testing.T) {
+	t.Parallel()
+	for name, document := range map[string]string{
+		"Known":     `{"x": "ghp_` + strings.Repeat("aB3dE5gH7j", 4) + `"}`,
+		"Address":   `{"x": "postgres://me:s3cr3tW0rd9@host/db"}`,
+		"Source":    `{"x": "me:s3cr3tW0rd9@tcp(host)/db"}`,
+		"Parameter": `{"x": "https://host/?token=9fK2mQ7vX1zB4nL8"}`,
+		"Query":     `{"query": {"sig": "9fK2mQ7vX1zB4nL8pR5t"}}`,
+		"Form":      `{"x": "a=b&password=9fK2mQ7vX1zB4nL8"}`,
+		"Field":     `{"password": "9fK2mQ7vX1zB4nL8"}`,
+		"Inside":    `{"x": "{\"password\": \"9fK2mQ7vX1zB4nL8\"}"}`,
+	} {
+		found := credential.FindInline(json.RawMessage(document))
+		if len(found) != 1 {
+			t.Errorf("%s: %v", name, found)
+			continue
+		}
+		chinese := found[0].What.In("zh")
+		if chinese == found[0].What.String() || !strings.ContainsFunc(chinese, func(r rune) bool { return unicode.Is(unicode.Han, r) }) || strings.Contains(chinese, " a ") || strings.Contains(chinese, "what") {
+			t.Errorf("%s: %q", name, chinese)
+		}
 	}
 }

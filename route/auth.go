@@ -120,6 +120,10 @@ func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorde
 			return
 		}
 	}
+	if s.Stray != nil && answer.status == http.StatusNotFound && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		s.Stray(w, r)
+		return
+	}
 	out := s.Problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /openapi lists what there is", r.URL.Path))
 	if answer.status == http.StatusMethodNotAllowed {
 		out.Status, out.Title, out.Code = answer.status, http.StatusText(answer.status), string(fault.Unsupported)

@@ -2,6 +2,7 @@ package route
 
 import (
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -53,6 +54,8 @@ type Router struct {
 	// Guesses throttles who shows wrong tokens, Pages who shows wrong passwords of pages, Links who shows wrong links of questions and invitations, and Calls who calls
 	// with wrong signatures and addresses. Each counts for itself: who guesses at a page that is open to everybody does not lock out those who have a token.
 	Guesses, Pages, Links, Calls *Throttle
+	// Stray shows people where they are who come to an address where nothing is. Programs are told so in JSON, and people, too, when it is nil.
+	Stray http.HandlerFunc
 	// uses are when the tokens and sessions that came lately were last noted as used.
 	uses uses
 	// refusals bounds how many refused logins are entered in the audit log.

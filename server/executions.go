@@ -79,6 +79,8 @@ type listExecutionsInput struct {
 	User     string   `query:"user_id" maxLength:"128" doc:"who started them; me: the caller"`
 	After    int64    `query:"started_after" minimum:"0" doc:"Unix milliseconds: those that were started then or later"`
 	Before   int64    `query:"started_before" minimum:"0" doc:"Unix milliseconds: those that were started earlier"`
+	Older    string   `query:"older_than" maxLength:"200" doc:"an execution: page counts from there, 1 begins with the next older one. Every page is found so in the same time"`
+	Newer    string   `query:"newer_than" maxLength:"200" doc:"an execution: page counts from there, 1 ends with the next newer one"`
 }
 
 type executionsOutput struct{ Body api.Executions }
@@ -94,7 +96,11 @@ func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *l
 	if in.After > 0 && in.Before > 0 && in.Before <= in.After {
 		return nil, api.WrongField("query.started_before", "it must be later than started_after")
 	}
-	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, User: in.User, Since: in.After, Until: in.Before, Page: in.StorePage()}, in.Paging)
+	if in.Older != "" && in.Newer != "" {
+		return nil, api.WrongField("query.newer_than", "give it or older_than, not both")
+	}
+	q := store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, User: in.User, Since: in.After, Until: in.Before, Older: in.Older, Newer: in.Newer, Page: in.StorePage()}
+	return s.pageOfExecutions(ctx, p, q, in.Paging)
 }
 
 func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at route.Paging) (*executionsOutput, error) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -57,6 +58,24 @@ func TestStatistics(t *testing.T) {
 		}
 	}
 	w.admin(http.MethodGet, route.Prefix+"/executions?started_after=5&started_before=4", "").want(t, 422)
+	pages := func(query string) (ids []string) {
+		t.Helper()
+		page := read[api.Executions](t, w.admin(http.MethodGet, route.Prefix+"/executions"+query, "").want(t, 200))
+		for i := range page.Executions {
+			ids = append(ids, page.Executions[i].ExecutionID)
+		}
+		return ids
+	}
+	all := pages("")
+	for query, want := range map[string][]string{
+		"?older_than=" + all[0]: all[1:], "?newer_than=" + all[2] + "&page_size=1": all[1:2], "?newer_than=" + all[2] + "&page_size=1&page=2": all[:1], "?older_than=" + all[2]: nil,
+	} {
+		if got := pages(query); !slices.Equal(got, want) {
+			t.Errorf("%s lists %v, want %v", query, got, want)
+		}
+	}
+	w.admin(http.MethodGet, route.Prefix+"/executions?older_than=nothing", "").want(t, 404)
+	w.admin(http.MethodGet, route.Prefix+"/executions?older_than="+all[0]+"&newer_than="+all[1], "").want(t, 422)
 	w.admin(http.MethodGet, route.Prefix+"/statistics?range=year", "").want(t, 422)
 }
 

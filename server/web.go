@@ -14,7 +14,8 @@ func (s *Server) webUI() (bool, error) {
 	if site == nil || err != nil {
 		return false, err
 	}
-	page := func(w http.ResponseWriter, r *http.Request) { s.sent(r, site.Page(w)) }
+	page := func(w http.ResponseWriter, r *http.Request) { s.sent(r, site.Page(w, http.StatusOK)) }
+	s.Stray = func(w http.ResponseWriter, r *http.Request) { s.sent(r, site.Page(w, http.StatusNotFound)) }
 	s.Public("GET /{$}", page)
 	for _, place := range web.Places() {
 		s.Public("GET "+place, page)

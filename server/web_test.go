@@ -81,6 +81,20 @@ func TestWeb(t *testing.T) {
 			}
 		}
 	})
+	t.Run("Stray", func(t *testing.T) {
+		for accept, kind := range map[string]string{"text/html,*/*;q=0.8": "text/html", "application/json": "application/problem+json", "": "application/problem+json"} {
+			got := w.ask("", http.MethodGet, "/nowhere", nil, func(r *http.Request) { r.Header.Set("Accept", accept) }).want(t, 404)
+			if !strings.HasPrefix(got.header.Get("Content-Type"), kind) {
+				t.Errorf("%q is answered %v", accept, got.header)
+			}
+		}
+		browser := func(r *http.Request) { r.Header.Set("Accept", "text/html") }
+		for _, path := range []string{"/api/v1/nowhere", "/api/nowhere"} {
+			if got := w.ask("", http.MethodGet, path, nil, browser); strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+				t.Errorf("%s is answered %v", path, got.header)
+			}
+		}
+	})
 	t.Run("Assets", func(t *testing.T) {
 		zipped := w.fetch(http.MethodGet, "/assets/main-1a2b.js", "br, gzip;q=0.5").want(t, 200)
 		if zipped.header.Get("Content-Encoding") != "gzip" || zipped.body != string(packed(t, script)) {

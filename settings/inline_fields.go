@@ -17,7 +17,7 @@ func inlineFields(prefix string, v any, remedy string) []api.FaultField {
 	var fields []api.FaultField
 	for _, found := range credential.FindInline(document) {
 		if found.Certain {
-			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret", Message: found.What + " is a secret that is written out; " + remedy})
+			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret", Message: found.What.String() + " is a secret that is written out; " + remedy})
 		}
 	}
 	return fields

@@ -90,6 +90,9 @@ type ExecutionQuery struct {
 	// Since and Until bound when they were started, in Unix milliseconds; zero does not. Executions are in the order of their start, so the
 	// bounds are as exact as the clock of those who have started them.
 	Since, Until int64
+	// Older and Newer are ids of executions, of which one may be given: the page is counted from there, and is found in the same time wherever that is. The
+	// first page behind Older begins with the next older one; the first before Newer ends with the next newer one. The total stays that of the whole.
+	Older, Newer string
 	Page         Page
 }
 

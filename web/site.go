@@ -38,8 +38,8 @@ func NewSite(files fs.FS) (*Site, error) {
 	return &Site{files, index}, nil
 }
 
-// Page sends the one page there is. Which view it shows, it reads from its address.
-func (s *Site) Page(w http.ResponseWriter) error {
+// Page sends the one page there is, with a status. Which view it shows, it reads from its address.
+func (s *Site) Page(w http.ResponseWriter, status int) error {
 	nonce := rand.Text()
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; "+
@@ -48,6 +48,7 @@ func (s *Site) Page(w http.ResponseWriter) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
 	_, err := w.Write(bytes.Replace(s.index, []byte(nonceMark), []byte(nonce), 1))
 	return err
 }

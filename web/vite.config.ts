@@ -58,7 +58,8 @@ export default defineConfig({
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"], environment: "jsdom" } },
       {
         extends: true,
-        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 2 },
+        resolve: { alias: { "react/jsx-dev-runtime": join(here, "e2e", "jsx.ts") } },
+        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], setupFiles: ["e2e/production.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 2 },
       },
     ],
   },

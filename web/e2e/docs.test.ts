@@ -27,6 +27,10 @@ test("the documents are read, linked and searched, and keep their address over a
   await page.waitForURL("**/docs/people#replies-in-prose")
   await page.goto("/docs?find=zzzzqqqq")
   await page.getByText("Nothing was found").waitFor()
+  // Whoever reads Chinese is told at the top that the document is English.
+  const zh = await open("/docs/people", { locale: "zh-CN" })
+  await zh.getByRole("heading", { level: 1, name: "People in the loop" }).waitFor()
+  await expect.poll(async () => (await zh.getByText("这篇文档目前只有英文版。").boundingBox())!.y).toBeGreaterThanOrEqual(0)
   await page.goto("/docs/none")
   await page.getByText("There is no such document").waitFor()
   quiet()

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core"
 import { expect, test } from "vitest"
 import { world } from "./tandem"
+import { figures } from "./tracing"
 
 const { tandem, open, quiet } = world()
 
@@ -24,45 +25,31 @@ function large(name: string, n: number): string {
   return `metadata:\n  name: ${name}\nnodes:\n${nodes.join("\n")}\nconnections:\n${connections.join("\n")}\n`
 }
 
-type Event = { name: string; ph: string; pid: number; tid: number; dur?: number; tdur?: number; args: { name?: string } }
-
-/** figures does something and tells how long the longest task of the page took the processor, and the clock, while it was done. */
-async function figures(page: Page, nodes: number, what: string, act: () => Promise<unknown>): Promise<number> {
-  const browser = page.context().browser()!
-  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] })
-  try {
-    await act()
-  } catch (error) {
-    await browser.stopTracing()
-    throw error
-  }
-  // What was put off until the page is idle belongs to it.
-  await page.evaluate(() => new Promise((done) => requestIdleCallback(() => setTimeout(done), { timeout: 2_000 })))
-  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: Event[] }
-  const main = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}.${e.tid}`))
-  const tasks = traceEvents.filter((e) => e.name === "RunTask" && main.has(`${e.pid}.${e.tid}`) && e.tdur !== undefined)
-  expect(tasks.length).toBeGreaterThan(0)
-  const longest = tasks.reduce((a, b) => (a.tdur! > b.tdur! ? a : b))
-  console.info(`${nodes} nodes, ${what}: longest task ${Math.round(longest.tdur! / 1000)} ms of the processor (${Math.round(longest.dur! / 1000)} ms by the clock), ${tasks.filter((t) => t.tdur! > 50_000).length} over 50 ms`)
-  return longest.tdur! / 1000
-}
-
 async function middle(page: Page, selector: string) {
   const box = await page.locator(selector).boundingBox()
   return { x: box!.x + box!.width / 2, y: box!.y + box!.height / 2 }
 }
 
+/** inView says whether a node is wholly inside of what is seen of the canvas, and large enough to be read. */
+async function inView(page: Page, id: string): Promise<boolean> {
+  const node = page.locator(`.react-flow__node[data-id="${id}"]`)
+  if (!(await node.count())) return false
+  const [card, canvas] = [await node.boundingBox(), await page.locator(".react-flow").boundingBox()]
+  if (!card || !canvas) return false
+  return card.width > 100 && card.x >= canvas.x && card.y >= canvas.y && card.x + card.width <= canvas.x + canvas.width && card.y + card.height <= canvas.y + canvas.height
+}
+
 test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task", async (n) => {
   const { workflow } = await tandem.api<{ workflow: { id: string } }>("POST", "/workflows", large(`large_${n}`, n))
-  const page = await open(`/workflows/${workflow.id}`)
+  const page = await open(`/workflows/${workflow.id}`, { reducedMotion: "no-preference" })
   await page.locator(".react-flow__node").first().waitFor()
   await page.getByRole("button", { name: "No problems found" }).waitFor()
   const longest: Record<string, number> = {}
   const measure = async (what: string, act: () => Promise<unknown>) => {
-    longest[what] = await figures(page, n, what, act)
+    longest[what] = await figures(page, `${n} nodes, ${what}`, act)
   }
   await page.mouse.move(500, 300)
-  await figures(page, n, "zooming", async () => {
+  await figures(page, `${n} nodes, zooming`, async () => {
     for (let i = 0; i < 6; i++) await page.mouse.wheel(0, -120)
   })
   await measure("panning", async () => {
@@ -72,7 +59,7 @@ test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task
     await page.mouse.up()
   })
   // All nodes are in view, which is the hardest.
-  await figures(page, n, "showing all", () => page.getByRole("button", { name: "Show all" }).click())
+  await figures(page, `${n} nodes, showing all`, () => page.getByRole("button", { name: "Show all" }).click())
   await page.locator(".react-flow__pane").click({ position: { x: 20, y: 20 } })
   await page.keyboard.press("/")
   await page.getByRole("combobox", { name: /What should happen/ }).fill("empty")
@@ -88,17 +75,23 @@ test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task
   await measure("typing in a form", () => field.pressSequentially("What it does", { delay: 30 }))
   await page.keyboard.press("Escape")
   await page.getByRole("complementary").waitFor({ state: "detached" })
+  // Whoever comes to a node by its address sees it, with a draft and the notice about it, too.
+  const far = `n${n - 2}`
+  await page.goto(`/workflows/${workflow.id}?node=${far}`)
+  await page.getByText(/Your draft was found again/).waitFor()
+  await page.getByRole("complementary", { name: `Node ${far}` }).waitFor()
+  await expect.poll(() => inView(page, far)).toBe(true)
   await page.context().close()
   quiet()
 
   // Near enough to take hold of one.
-  const near = await open(`/workflows/${workflow.id}?node=n1`)
+  const near = await open(`/workflows/${workflow.id}?node=n1`, { reducedMotion: "no-preference" })
   await near.getByRole("complementary", { name: "Node n1" }).waitFor()
   await near.keyboard.press("Escape")
   await near.getByRole("complementary").waitFor({ state: "detached" })
   await near.getByRole("button", { name: "No problems found" }).waitFor()
   const measureNear = async (what: string, act: () => Promise<unknown>) => {
-    longest[what] = await figures(near, n, what, act)
+    longest[what] = await figures(near, `${n} nodes, ${what}`, act)
   }
   const at = await middle(near, '.react-flow__node[data-id="n1"]')
   await measureNear("moving a node", async () => {

@@ -52,7 +52,14 @@ test("who may not edit sees the workflow and its text, and no button that would 
 
 test("a workflow that is not there says so", async () => {
   const page = await open("/workflows/nowhere")
-  await page.getByRole("alert").getByText(/there is no workflow "nowhere"/).waitFor()
+  await page.getByText("There is no such workflow").waitFor()
+  expect(await page.getByRole("link", { name: "Tests" }).count()).toBe(0)
+  await page.getByRole("link", { name: "Show all workflows" }).click()
+  await page.getByRole("heading", { name: "Workflows" }).waitFor()
+  // Nor is there a page at every address.
+  await page.goto("/nowhere")
+  await page.getByRole("link", { name: "Go to the first page" }).click()
+  await page.waitForURL((url) => url.pathname === "/")
   await page.context().close()
   quiet()
 })

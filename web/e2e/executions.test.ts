@@ -98,6 +98,36 @@ test("a value leads back to where it came from", async () => {
   quiet()
 })
 
+test("a value leads back over a conversion and out of a loop", async () => {
+  await tandem.api(
+    "POST",
+    "/workflows?id=halves",
+    `metadata: {name: halves, description: d}
+nodes:
+  - {id: start, type: TRIGGER, subtype: MANUAL, description: d}
+  - {id: each, type: FLOW, subtype: FOR_EACH, description: d, configurations: {items_path: orders, iteration_variable: order}}
+  - {id: one, type: CALL, subtype: EMPTY, description: d, configurations: {pass_through: true}, input_params: {price: "{{order.price}}"}}
+  - {id: two, type: CALL, subtype: EMPTY, description: d, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: one, output_key: iteration}
+  - {from_node: one, to_node: two, conversion_function: "{net: price / 2}"}
+  - {from_node: two, to_node: each}
+`,
+  )
+  const id = await run(tandem, "halves", { orders: [{ price: 5 }, { price: 7 }] }, 20)
+  const page = await open(`/executions/${id}?tab=data&step=${encodeURIComponent("each[1]/two")}`)
+  await page.getByRole("tree", { name: "Input" }).getByRole("treeitem", { name: /net: 3.5/ }).click()
+  const origin = page.getByRole("region", { name: "Where net came from" })
+  await origin.getByText("converted on the connection").waitFor()
+  await origin.getByRole("button", { name: "one #2" }).click()
+  await page.getByRole("region", { name: "Step one" }).waitFor()
+  await page.getByRole("tree", { name: "Input" }).locator('[aria-level="2"]').filter({ hasText: /^price: 7/ }).click()
+  await page.getByRole("region", { name: "Where price came from" }).getByRole("button", { name: "each" }).click()
+  await expect.poll(() => new URL(page.url()).searchParams.get("step")).toBe("each")
+  quiet()
+})
+
 test("a fork with edited input shows what was edited beside the original", async () => {
   const id = await run(tandem, "buying", { item: "chair", amount: 100 })
   const page = await open(`/executions/${id}?step=ask`)
@@ -168,11 +198,15 @@ test("who may only read is offered no action", async () => {
   quiet()
 })
 
-test("a failed step is told with its error, skipped with another output, and the run goes on", async () => {
+test("a failed step is told with its error, tried again, skipped with another output, and the run goes on", async () => {
   const id = await run(tandem, "evil", { html: "plain" }, 20)
   const page = await open(`/executions/${id}?step=fails`)
   await page.getByText(/^Failed in/).waitFor()
-  await page.getByRole("button", { name: "Retry this step" }).waitFor()
+  await page.getByRole("button", { name: "Retry this step" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Retry this step" }).click()
+  await page.getByRole("tab", { name: "History" }).click()
+  await page.getByText("admin had fails tried again").waitFor()
+  await page.goto(`/executions/${id}?step=fails`)
   await page.getByRole("button", { name: "Skip this step" }).click()
   await page.getByLabel("Output instead").fill('{"instead": true}')
   await page.getByRole("dialog").getByRole("button", { name: "Skip this step" }).click()
@@ -257,18 +291,23 @@ test("lines of a step that runs are shown as they come, without asking for them 
     `metadata: {name: talks, description: d}
 nodes:
   - {id: start, type: TRIGGER, subtype: MANUAL, description: d}
-  - {id: talk, type: ACTION, subtype: RUN_CODE, description: d, configurations: {language: javascript, time_limit_ms: 60000, code: "function main(input) { console.log('begun'); const end = Date.now() + input.ms; while (Date.now() < end) {} return {} }"}}
+  - {id: talk, type: ACTION, subtype: RUN_CODE, description: d, configurations: {language: javascript, time_limit_ms: 60000, code: "function main(input) { for (let i = 0; i < 300; i++) { console.log('line ' + i + '.'); for (let k = 0; k < 3e6; k++) {} } return {} }"}}
 connections:
   - {from_node: start, to_node: talk}
 `,
   )
-  const { execution_id: id } = await tandem.api<{ execution_id: string }>("POST", "/workflows/talks/execute", { inputs: { ms: 20_000 } })
+  const { execution_id: id } = await tandem.api<{ execution_id: string }>("POST", "/workflows/talks/execute", {})
   const page = await open(`/executions/${id}?tab=logs`)
   let asked = 0
   page.on("request", (r) => r.url().includes("/logs") && asked++)
-  await page.getByRole("log").getByText("begun").waitFor()
+  const log = page.getByRole("log")
+  const last = async () => Math.max(-1, ...[...((await log.textContent()) ?? "").matchAll(/line (\d+)\./g)].map((m) => Number(m[1])))
+  await log.getByText("line 0.").waitFor()
+  // The page has what was written before it came. What follows comes while the step runs, and nothing else lets the page look again.
+  const seen = await last()
+  await log.getByText(`line ${seen + 3}.`).waitFor()
   expect((await tandem.api<{ execution: { status: string } }>("GET", `/executions/${id}`)).execution.status).toBe("RUNNING")
-  expect(asked).toBeLessThan(8)
+  expect(asked).toBeLessThan((await last()) + 8)
   await tandem.api("POST", `/executions/${id}/actions`, { action: "cancel" })
   quiet()
 })

@@ -131,7 +131,14 @@ connections:
   - {from_node: start, to_node: below}
 `
 
-export const definitions = { outer, buying: approval, slow, many, large, evil, writer }
+const short = `
+metadata: {name: short, description: One step.}
+nodes:
+  - {id: start, type: TRIGGER, subtype: MANUAL, description: Starts it.}
+connections: []
+`
+
+export const definitions = { outer, short, buying: approval, slow, many, large, evil, writer }
 
 /** addWorkflows keeps the workflows of the tests on a server. */
 export async function addWorkflows(tandem: Tandem, ...names: (keyof typeof definitions)[]) {

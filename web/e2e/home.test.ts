@@ -77,6 +77,10 @@ test("the other examples run with one click: a model that asks before it writes,
   await page.waitForURL(/\/executions\//)
   const agent = idOf(page.url())
   await expect.poll(() => status(agent), { timeout: 20_000 }).toBe("WAITING_FOR_HUMAN")
+  // What Tandem itself asks is asked in the language of the reader.
+  const zh = await open("/", { locale: "zh-CN" })
+  await zh.getByRole("link", { name: /是否允许调用/ }).waitFor()
+  await zh.context().close()
   const { interactions } = await tandem.api<{ interactions: { id: string }[] }>("GET", `/interactions?status=pending&execution_id=${agent}`)
   await tandem.api("POST", `/interactions/${interactions[0]!.id}/respond`, { response_data: { action: "approve" } })
   await expect.poll(() => status(agent), { timeout: 20_000 }).toBe("SUCCESS")
@@ -142,9 +146,16 @@ test("when the server is away the page says so, and comes back by itself", async
 })
 
 test("on a phone nothing is wider than the screen", async () => {
+  const text = "metadata: {name: a workflow with a rather long name}\nnodes:\n  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}\n  - {id: far_down, description: d, type: CALL, subtype: EMPTY, input_params: {x: '{{start.outputs.nothing_here}}'}}\nconnections:\n  - {from_node: start, to_node: far_down}\n"
+  const { workflow } = await tandem.api<{ workflow: { id: string } }>("POST", "/workflows", text)
+  await tandem.api("POST", `/workflows/${workflow.id}/execute`, { inputs: {}, wait_seconds: 20 })
   const page = await open("/", { viewport: { width: 390, height: 800 } })
-  await page.getByRole("link", { name: /^3 failed/ }).waitFor()
+  await page.getByRole("link", { name: /^4 failed/ }).waitFor()
+  const causes = page.getByRole("region", { name: "What failed, by cause" })
+  await causes.getByText("a workflow with a rather long name").waitFor()
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
+  // Nor does a line stand out of its box.
+  expect(await causes.getByRole("link").evaluateAll((lines) => lines.filter((a) => [...a.children].some((c) => c.getBoundingClientRect().right > a.getBoundingClientRect().right + 1)).length)).toBe(0)
   await accessible(page)
   quiet()
 })

@@ -299,18 +299,23 @@ test("the keys j, k and Enter go through the list; what is shown is in the addre
 })
 
 test("a fork shows what was edited beside what it was, and why it is asked again", async () => {
-  const first = await ask(tandem, "forked", "IN_APP_APPROVAL", { title: "Pay {{amount}}?" }, { amount: 5 })
+  const first = await ask(tandem, "forked", "IN_APP_APPROVAL", { title: "Pay {{amount}}?", content: { amount: "{{amount}}", total: "{{total}}" } }, { amount: 5, total: 6 })
   await tandem.api("POST", `/interactions/${first.question}/respond`, { response_data: { action: "approve" } })
   await ended(tandem, first.run)
-  const fork = await tandem.api<{ execution_id: string }>("POST", `/executions/${first.run}/actions`, { action: "fork", node_id: "ask", input: { amount: 5000 }, reason: "one nought was missing" })
+  const fork = await tandem.api<{ execution_id: string }>("POST", `/executions/${first.run}/actions`, { action: "fork", node_id: "ask", input: { amount: 5000, Reason: "x" }, reason: "one nought was missing" })
   const id = fork.execution_id
   const page = await open(`/inbox/${await questionOf(tandem, id)}`)
   const note = page.getByRole("note").filter({ hasText: "Before you answer" })
   await note.getByText(/this is a fork/).waitFor()
   const row = note.getByRole("row", { name: /amount/ })
   expect(await row.getByRole("cell").allTextContents()).toEqual(["5", "5000"])
-  await note.getByText(/one nought was missing/).waitFor()
+  // Also where a value is called like the beginning of a line.
+  await note.getByText("Reason: one nought was missing").waitFor()
+  // What stands beside it is as it was before, and that is said.
+  await note.getByText("Not edited, and not computed again from what was: total").waitFor()
   await accessible(page)
+  const zh = await open(new URL(page.url()).pathname, { locale: "zh-CN" })
+  await zh.getByRole("note").getByText("没有修改、也没有根据修改后的值重新计算：total").waitFor()
   quiet()
 })
 

@@ -3,12 +3,12 @@
 // browser, since there are hundreds of them; kinds.test.ts fills the examples in the editor.
 import { EditorView } from "@codemirror/view"
 import { execFileSync } from "node:child_process"
-import { act, createElement, useState } from "react"
+import { createElement, useState } from "react"
 import { expect, inject, test, vi } from "vitest"
 import KindForm, { type NodeKind } from "../src/kindform"
 import { asSchema, editorOf, type FieldSchema, fits, offered, typesOf, type Values } from "../src/kindform/schema"
 import { writeLoose } from "../src/kindform/values"
-import { testPage } from "../src/testing/page"
+import { act, testPage } from "../src/testing/page"
 
 // The names of records are written by hand here: there is no server to ask.
 vi.stubGlobal("fetch", () => Promise.resolve(new Response("{}", { headers: { "Content-Type": "application/json" } })))

@@ -46,3 +46,16 @@ test("the question mark shows all keys, and is a sign where somebody writes", as
   expect([await box.inputValue(), await sheet.count()]).toEqual(["?", 0])
   quiet()
 })
+
+test("nothing moves for those who want no motion", async () => {
+  for (const [reducedMotion, times] of [["reduce", "1"], ["no-preference", "infinite"]] as const) {
+    const page = await open("/", { reducedMotion })
+    const turns = await page.evaluate(() => {
+      const ring = document.body.appendChild(document.createElement("i"))
+      ring.style.animation = "turn 1s linear infinite"
+      return getComputedStyle(ring).animationIterationCount
+    })
+    expect(turns).toBe(times)
+  }
+  quiet()
+})

@@ -132,9 +132,12 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
     await tandem.end()
     expect(noises).toEqual([])
   })
-  /** open opens a page, which is closed when the test ends; it is logged in unless `token` is null. */
+  /**
+   * open opens a page, which is closed when the test ends; it is logged in unless `token` is null. It belongs to somebody who wants no motion: without a graphics card, what moves
+   * takes most of the processor.
+   */
   const open = async (path = "/", { token = tandem.token, ...context }: BrowserContextOptions & { token?: string | null } = {}): Promise<Page> => {
-    const c: BrowserContext = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 800 }, baseURL: tandem.url, ...context })
+    const c: BrowserContext = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", baseURL: tandem.url, ...context })
     contexts.push(c)
     const page = await c.newPage()
     watch(page)

@@ -73,7 +73,7 @@ function TextAt({ text, inside }: { text: string; inside: (target: string) => st
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const id = decodeURIComponent(hash.slice(1))
-    const to = id ? box.current?.querySelector(`[id="${CSS.escape(id)}"]`) : box.current
+    const to = id ? box.current?.querySelector(`[id="${CSS.escape(id)}"]`) : box.current?.closest(`.${classes.text}`)
     to?.scrollIntoView({ block: "start" })
   }, [hash, key, text])
   return (

@@ -9,6 +9,7 @@ export function useAddress(): [URLSearchParams, (changes: Record<string, string 
       setParams(
         (now) => {
           const next = new URLSearchParams(now)
+          if ("page" in changes) next.delete("mark") // it belongs to the page
           for (const [name, value] of Object.entries(changes)) {
             next.delete(name)
             for (const v of Array.isArray(value) ? value : value ? [value] : []) next.append(name, v)

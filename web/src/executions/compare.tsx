@@ -25,7 +25,8 @@ export function pairsOf(left: Pick<Execution, "execution_sequence" | "node_execu
   const order = [...new Set([...(left.execution_sequence ?? []), ...(right.execution_sequence ?? []), ...Object.keys(left.node_executions), ...Object.keys(right.node_executions)])]
   return order.map((node) => {
     const [l, r] = [left.node_executions[node], right.node_executions[node]]
-    return { node, name: l?.node_name || r?.node_name || node, left: l, right: r, same: l?.status === r?.status && JSON.stringify(l?.output_data) === JSON.stringify(r?.output_data) }
+    const came = (n: Node | undefined) => JSON.stringify([n?.status, n?.output_data, n?.error?.error_code, n?.error?.error_message])
+    return { node, name: l?.node_name || r?.node_name || node, left: l, right: r, same: came(l) === came(r) }
   })
 }
 

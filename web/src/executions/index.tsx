@@ -12,6 +12,7 @@ import { useAddress } from "./addresses"
 import { Causes } from "./causes"
 import { TimeFilter, timeOf, UserFilter, WorkflowFilter } from "./list_filters"
 import { ended } from "./run"
+import { markFor, turned } from "./turning"
 import classes from "./list.module.css"
 
 const pageSize = 50
@@ -33,6 +34,7 @@ export function Component() {
   const { t } = useTranslation("executions")
   const [params, change] = useAddress()
   const page = Math.max(1, Number(params.get("page")) || 1)
+  const mark = params.get("mark")
   const workflow = params.get("workflow") ?? ""
   // `status` may name a group of this page or a status of the API.
   const chosen = params.getAll("status")
@@ -41,18 +43,17 @@ export function Component() {
   const user = params.get("user") ?? ""
   const time = ["since", "from", "to"].map((name) => params.get(name) ?? "")
   const list = useQuery<Schemas["Executions"]>({
-    queryKey: ["executions", "list", page, workflow, statuses, user, time],
+    queryKey: ["executions", "list", page, mark, workflow, statuses, user, time],
     enabled: !causes,
     placeholderData: (before) => before,
     refetchInterval: 5_000,
-    queryFn: ({ signal }) =>
-      call(
-        client.GET("/api/v1/executions", {
-          params: { query: { page, page_size: pageSize, ...(workflow ? { workflow_id: workflow } : {}), ...(statuses.length ? { status: statuses } : {}), ...(user ? { user_id: user } : {}), ...timeOf(params) } },
-          signal,
-        }),
-      ),
+    queryFn: ({ signal }) => {
+      const narrowed = { ...(workflow ? { workflow_id: workflow } : {}), ...(statuses.length ? { status: statuses } : {}), ...(user ? { user_id: user } : {}), ...timeOf(params) }
+      return turned(page, mark, (asked) => call(client.GET("/api/v1/executions", { params: { query: { ...asked, page_size: pageSize, ...narrowed } }, signal })))
+    },
   })
+  const turn = (next: number, pages: number) =>
+    change({ page: next === 1 ? undefined : String(next), mark: markFor(list.isPlaceholderData ? [] : list.data?.executions, page, next, pages) }, { replace: false })
   const filtered = statuses.length > 0 || workflow !== "" || user !== "" || time.some(Boolean)
   return (
     <div className={classes.page}>
@@ -98,14 +99,14 @@ export function Component() {
         <Causes workflow={workflow} />
       ) : (
         <Shown query={list} what={t("loading.list")}>
-          {(data) => <Rows data={data} page={page} filtered={filtered} onPage={(n) => change({ page: n === 1 ? undefined : String(n) }, { replace: false })} />}
+          {(data) => <Rows data={data} page={page} filtered={filtered} onPage={turn} />}
         </Shown>
       )}
     </div>
   )
 }
 
-function Rows({ data, page, filtered, onPage }: { data: Schemas["Executions"]; page: number; filtered: boolean; onPage: (page: number) => void }) {
+function Rows({ data, page, filtered, onPage }: { data: Schemas["Executions"]; page: number; filtered: boolean; onPage: (page: number, pages: number) => void }) {
   const { t } = useTranslation("executions")
   const list = data.executions ?? []
   const pages = Math.max(1, Math.ceil(data.total_count / pageSize))
@@ -114,7 +115,7 @@ function Rows({ data, page, filtered, onPage }: { data: Schemas["Executions"]; p
       <Empty title={filtered ? t("empty.filtered") : page > 1 ? t("empty.page") : t("empty.title")}>
         <Text c="dimmed">{filtered ? t("empty.filteredText") : t("empty.text")}</Text>
         {page > 1 ? (
-          <Button size="xs" variant="default" onClick={() => onPage(1)}>
+          <Button size="xs" variant="default" onClick={() => onPage(1, pages)}>
             {t("empty.first")}
           </Button>
         ) : (
@@ -176,7 +177,7 @@ function Rows({ data, page, filtered, onPage }: { data: Schemas["Executions"]; p
             size="sm"
             total={pages}
             value={Math.min(page, pages)}
-            onChange={onPage}
+            onChange={(n) => onPage(n, pages)}
             siblings={1}
             getControlProps={(control) => ({ "aria-label": t(`page.${control}`) })}
             getItemProps={(n) => ({ "aria-label": t("page.number", { n }) })}

@@ -15,7 +15,7 @@ export function Causes({ failures, range }: { failures: Cause[]; range: Range })
     <Card
       title={t("causes.title")}
       aside={
-        <Anchor component={Link} to="/executions?status=ERROR,TIMEOUT" fz="sm">
+        <Anchor component={Link} to="/executions?status=failed" fz="sm">
           {t("causes.all")}
         </Anchor>
       }
@@ -23,13 +23,13 @@ export function Causes({ failures, range }: { failures: Cause[]; range: Range })
       {shown.length === 0 && <Text c="dimmed">{t(`causes.nothing.${range}`)}</Text>}
       <div>
         {shown.map((f) => (
-          <Link key={`${f.workflow_id} ${f.node_id ?? ""} ${f.code ?? ""}`} to={`/executions/${encodeURIComponent(f.execution_id)}`} className={classes.line}>
+          <Link key={`${f.workflow_id} ${f.node_id ?? ""} ${f.code ?? ""}`} to={`/executions/${encodeURIComponent(f.execution_id)}`} className={`${classes.line} ${classes.cause}`}>
             <StateMark status="ERROR" word={false} />
-            <Text span fw={600} style={{ flex: "none" }}>
+            <Text span fw={600} className={classes.name}>
               {f.workflow_name || f.workflow_id}
             </Text>
             {(f.node_id || f.code) && (
-              <Text span c="dimmed" fz="sm" style={{ flex: "none" }}>
+              <Text span c="dimmed" fz="sm" className={classes.name}>
                 {[f.node_id, f.code].filter(Boolean).join(" · ")}
               </Text>
             )}
@@ -37,7 +37,7 @@ export function Causes({ failures, range }: { failures: Cause[]; range: Range })
               {f.message || t("causes.silent")}
             </span>
             {f.count > 1 && (
-              <Badge size="sm" color="red" variant="light" tt="none" title={t("causes.times", { count: f.count })}>
+              <Badge size="sm" color="red" variant="light" tt="none" flex="none" title={t("causes.times", { count: f.count })}>
                 ×{f.count}
               </Badge>
             )}

@@ -5,20 +5,22 @@ import { Link } from "react-router"
 import { call, client, type Schemas } from "@/api/client"
 import { Shown } from "@/parts/states"
 import { When } from "@/parts/when"
+import { language } from "@/words"
 import { Card } from "./card"
 import classes from "./home.module.css"
 
 const titleOf = (q: Schemas["Interaction"]) => {
   const data = q.request_data as { title?: unknown } | null
-  return typeof data?.title === "string" && data.title ? data.title : q.workflow_name
+  return q.title || (typeof data?.title === "string" && data.title ? data.title : q.workflow_name)
 }
 
 /** WaitsForMe has the questions that the user is asked, the most pressing first, each a link to where it is answered. */
 export function WaitsForMe() {
   const { t } = useTranslation("home")
+  const lang = language()
   const query = useQuery({
-    queryKey: ["interactions", "home"],
-    queryFn: ({ signal }) => call(client.GET("/api/v1/interactions", { params: { query: { mine: true, status: ["pending"], page_size: 6 } }, signal })),
+    queryKey: ["interactions", "home", lang],
+    queryFn: ({ signal }) => call(client.GET("/api/v1/interactions", { params: { query: { mine: true, status: ["pending"], page_size: 6, language: lang } }, signal })),
     refetchInterval: 30_000,
   })
   return (

@@ -12,6 +12,7 @@ export const theme = createTheme({
   defaultRadius: "sm",
   fontSizes: { xs: "0.75rem", sm: "0.8125rem", md: "0.875rem", lg: "1rem", xl: "1.125rem" },
   autoContrast: true,
+  respectReducedMotion: true,
   // The page itself never scrolls, and the style by which dialogs would hold it has no nonce.
   components: { Modal: { defaultProps: { lockScroll: false } }, Drawer: { defaultProps: { lockScroll: false } } },
 })

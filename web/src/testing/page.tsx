@@ -1,7 +1,8 @@
 import { MantineProvider } from "@mantine/core"
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import i18next from "i18next"
-import { act, type ReactNode } from "react"
+import * as React from "react"
+import type { ReactNode } from "react"
 import { createRoot, type Root } from "react-dom/client"
 import { afterEach, beforeAll } from "vitest"
 import { prepareWords } from "@/words"
@@ -9,6 +10,17 @@ import { prepareWords } from "@/words"
 declare global {
   var IS_REACT_ACT_ENVIRONMENT: boolean
 }
+
+/**
+ * act does something and waits until React has drawn what came of it. React's own is there in its development build alone; that for production is
+ * waited for until it has nothing more to do.
+ */
+export const act: (does: () => unknown) => Promise<void> = React.act
+  ? (does) => React.act(async () => void (await does()))
+  : async (does) => {
+      await does()
+      for (let i = 0; i < 4; i++) await new Promise((done) => setImmediate(done))
+    }
 
 /**
  * testPage gives the unit tests of a file a page without a browser: `show` renders into it, again and again, and waits until what was put off has happened.
@@ -19,7 +31,7 @@ export function testPage(...areas: string[]) {
   const place = document.body.appendChild(document.createElement("div"))
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } })
   beforeAll(async () => {
-    globalThis.IS_REACT_ACT_ENVIRONMENT = true
+    globalThis.IS_REACT_ACT_ENVIRONMENT = !!React.act
     // What this page of tests lacks and the libraries ask for.
     window.matchMedia ??= ((query: string) => ({ matches: false, media: query, addEventListener() {}, removeEventListener() {}, addListener() {}, removeListener() {} })) as never
     globalThis.ResizeObserver ??= class {
@@ -34,8 +46,8 @@ export function testPage(...areas: string[]) {
     await i18next.loadNamespaces([...areas, "code"])
     await import("@/parts/code/editor")
   })
-  afterEach(() => {
-    act(() => root?.unmount())
+  afterEach(async () => {
+    await act(() => root?.unmount())
     root = undefined
   })
   const show = async (element: ReactNode) => {

@@ -1,4 +1,4 @@
-import { Anchor, Text, VisuallyHidden } from "@mantine/core"
+import { Anchor, Button, Text, VisuallyHidden } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { type ComponentType, lazy, Suspense, useEffect } from "react"
 import { useTranslation } from "react-i18next"
@@ -7,7 +7,7 @@ import { Editor } from "@/editor/editor"
 import { Failure } from "@/api/client"
 import { blank, sourceOf } from "@/editor/source"
 import { readNewest } from "@/editor/use_save"
-import { Loading, Shown } from "@/parts/states"
+import { Empty, Loading, Shown } from "@/parts/states"
 import classes from "./one.module.css"
 
 type Read = { name: string; deployed?: number; server: { text: string; revision: number } }
@@ -43,6 +43,7 @@ function One({ id }: { id: string }) {
     },
   })
   const fresh = id === "" || query.data === null
+  const missing = query.data === undefined && query.error instanceof Failure && query.error.status === 404
   const tab = !fresh && (tabs.has(params.get("tab") ?? "") || params.get("tab") === "tests") ? params.get("tab")! : "canvas"
   const title = fresh ? t("page.new") : (query.data?.name ?? id)
   useEffect(() => {
@@ -63,6 +64,7 @@ function One({ id }: { id: string }) {
           / {title}
         </Text>
         {!fresh &&
+          !missing &&
           tabs.size > 0 &&
           ["canvas", "tests", ...tabs.keys()].map((name) => (
             <Link key={name} className={classes.tab} aria-current={name === tab ? "page" : undefined} to={name === "canvas" ? "?" : `?tab=${name}`}>
@@ -70,8 +72,8 @@ function One({ id }: { id: string }) {
             </Link>
           ))}
       </nav>
-      {fresh ? <Editor id="" server={newcomer} shown /> : <Shown query={query}>{(data) => (data ? <Editor id={id} server={data.server} deployed={data.deployed} shown={tab === "canvas"} tests={tab === "tests"} /> : null)}</Shown>}
-      {Body && (
+      {missing ? <Missing /> : fresh ? <Editor id="" server={newcomer} shown /> : <Shown query={query}>{(data) => (data ? <Editor id={id} server={data.server} deployed={data.deployed} shown={tab === "canvas"} tests={tab === "tests"} /> : null)}</Shown>}
+      {Body && !missing && (
         <div className={classes.body}>
           <Suspense fallback={<Loading />}>
             <Body id={id} />
@@ -79,6 +81,19 @@ function One({ id }: { id: string }) {
         </div>
       )}
     </div>
+  )
+}
+
+// Missing says that there is no such workflow, which also holds when it was deleted or is of another workspace.
+function Missing() {
+  const { t } = useTranslation("editor")
+  return (
+    <Empty title={t("page.missing.title")}>
+      <Text>{t("page.missing.text")}</Text>
+      <Button size="xs" component={Link} to="/workflows">
+        {t("page.missing.go")}
+      </Button>
+    </Empty>
   )
 }
 

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client } from "@/api/client"
 import { useSearch } from "@/api/search"
+import { markFor, turned } from "@/executions/turning"
 import { Pages } from "@/parts/pages"
 import { StateMark, stateOf } from "@/parts/state"
 import { Empty, Shown } from "@/parts/states"
@@ -17,24 +18,37 @@ export default function Executions({ id }: { id: string }) {
   const { t } = useTranslation("workflows")
   const { get, page, set } = useSearch()
   const status = statuses.includes(get("status")) ? get("status") : ""
+  const mark = get("mark")
   const query = useQuery({
-    queryKey: ["executions", "of", id, status, page],
-    queryFn: ({ signal }) => call(client.GET("/api/v1/executions", { params: { query: { workflow_id: id, page, page_size: size, ...(status ? { status: [status] } : {}) } }, signal })),
+    queryKey: ["executions", "of", id, status, page, mark],
+    queryFn: ({ signal }) =>
+      turned(page, mark, (asked) => call(client.GET("/api/v1/executions", { params: { query: { workflow_id: id, ...asked, page_size: size, ...(status ? { status: [status] } : {}) } }, signal }))),
     placeholderData: keepPreviousData,
     refetchInterval: 5_000,
   })
+  const turn = (next: number) =>
+    set({ page: next === 1 ? null : next, mark: markFor(query.isPlaceholderData ? [] : query.data?.executions, page, next, Math.ceil((query.data?.total_count ?? 0) / size)) })
   return (
     <div style={{ padding: "var(--mantine-spacing-md)" }}>
       <Group justify="space-between" pb="sm">
-        <Select aria-label={t("runs.status")} placeholder={t("runs.any")} w={220} value={status || null} onChange={(s) => set({ status: s, page: null })} data={statuses.map((s) => ({ value: s, label: t(`shell:state.${stateOf(s)}`) }))} clearable clearButtonProps={{ "aria-label": t("clear") }} />
-        <Anchor component={Link} to={`/executions?workflow_id=${encodeURIComponent(id)}`} fz="sm">
+        <Select aria-label={t("runs.status")} placeholder={t("runs.any")} w={220} value={status || null} onChange={(s) => set({ status: s, page: null, mark: null })} data={statuses.map((s) => ({ value: s, label: t(`shell:state.${stateOf(s)}`) }))} clearable clearButtonProps={{ "aria-label": t("clear") }} />
+        <Anchor component={Link} to={`/executions?workflow=${encodeURIComponent(id)}`} fz="sm">
           {t("runs.all")}
         </Anchor>
       </Group>
       <Shown query={query}>
         {({ executions, total_count }) =>
           total_count === 0 ? (
-            <Empty title={status ? t("runs.noneSuch") : t("runs.none")} />
+            <Empty title={status ? t("runs.noneSuch") : t("runs.none")}>
+              {!status && (
+                <>
+                  <Text c="dimmed">{t("runs.noneText")}</Text>
+                  <Anchor component={Link} to="?" fz="sm">
+                    {t("runs.go")}
+                  </Anchor>
+                </>
+              )}
+            </Empty>
           ) : (
             <>
               <Table.ScrollContainer minWidth={620} scrollAreaProps={{ viewportProps: { tabIndex: 0, "aria-label": t("runs.label") } }}>
@@ -72,7 +86,7 @@ export default function Executions({ id }: { id: string }) {
                   </Table.Tbody>
                 </Table>
               </Table.ScrollContainer>
-              <Pages page={page} size={size} total={total_count} onPage={(n) => set({ page: n === 1 ? null : n })} />
+              <Pages page={page} size={size} total={total_count} onPage={turn} />
             </>
           )
         }
