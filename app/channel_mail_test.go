@@ -218,6 +218,10 @@ func (s *officeSession) Logout() error { return nil }
 // plainPart is the part of a mail that is read without markup.
 func plainPart(m *mail.Message) (string, error) {
 	kind, with, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err == nil && kind == "text/plain" {
+		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		return string(raw), err
+	}
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return "", fmt.Errorf("a mail of type %q: %v", kind, err)
 	}

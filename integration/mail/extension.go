@@ -13,7 +13,7 @@ func Extension(d plug.Deps) plug.Extension {
 	o := Options{Dial: d.HTTP.DialContext, Log: d.Log}
 	return plug.Extension{
 		Name:        "mail",
-		Kinds:       []node.Kind{triggerEmail()},
+		Kinds:       []node.Kind{triggerEmail(), act(Network{Dial: d.HTTP.DialContext}, d.Files)},
 		Channels:    []human.Channel{Channel(o)},
 		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}),
 		Sources:     []trigger.Source{newEmailSource(o)},

@@ -1,0 +1,18 @@
+package app
+
+import "maps"
+
+// messageProofs are those of the kinds that send messages to people and programs.
+func messageProofs() map[string]map[string]proof {
+	mail := sentTo("integration/mail.TestAction_Send",
+		"action_type", "from", "to", "cc", "bcc", "reply_to", "subject", "body_text", "body_html", "attachments")
+	maps.Copy(mail, sentTo("integration/mail.TestAction_BodyOfTheInput", "data"))
+	maps.Copy(mail, sentTo("integration/mail.TestAction_Reply", "email_id", "body", "reply_all"))
+	maps.Copy(mail, sentTo("integration/mail.TestAction_Mailbox", "imap_credential_id", "mailbox", "source_mailbox", "seen", "flagged", "since", "unseen"))
+	maps.Copy(mail, sentTo("integration/mail.TestAction_SearchPages", "limit", "cursor"))
+	maps.Copy(mail, sentTo("integration/mail.TestAction_Inquire", "sent_mailbox"))
+	return map[string]map[string]proof{
+		"EXTERNAL_ACTION.WEBHOOK": sentTo("integration/webhook.TestSend_Deliveries", "url", "event", "method", "headers", "payload"),
+		"EXTERNAL_ACTION.EMAIL":   mail,
+	}
+}
