@@ -16,28 +16,28 @@ import (
 
 type actionConfig struct {
 	action.Fields
-	IMAP         string            `json:"imap_credential_id" doc:"The name or the id of the credential that mail is read with, if credential_id only sends." zh:"收信凭据：读取邮件所用凭据的名称或编号（credential_id 仅能发送时）。"`
-	From         string            `json:"from" with:"action_type=send|reply|search" doc:"Who the mail comes from, if that is not the address of the account. In a search: whom mail is from." zh:"发件人：发件地址，默认为账号地址；搜索时为要找的发件人。"`
-	To           json.RawMessage   `json:"to" takes:"list|text" with:"action_type=send" doc:"The recipients, as a list or with commas between them." zh:"收件人：列表，或以逗号分隔。"`
-	CC           json.RawMessage   `json:"cc" takes:"list|text" with:"action_type=send" doc:"Who gets a copy." zh:"抄送。"`
-	BCC          json.RawMessage   `json:"bcc" takes:"list|text" with:"action_type=send" doc:"Who gets a copy that the others do not see." zh:"密送。"`
-	ReplyTo      string            `json:"reply_to" with:"action_type=send|reply" doc:"Where replies go, if not to the sender." zh:"回复地址：默认为发件人。"`
-	Subject      string            `json:"subject" with:"action_type=send|search" doc:"The subject. In a search: what a subject must have in it." zh:"主题；搜索时为主题须包含的文字。"`
-	BodyText     string            `json:"body_text" with:"action_type=send" doc:"The mail as plain text." zh:"纯文本正文。"`
-	BodyHTML     string            `json:"body_html" with:"action_type=send" doc:"The mail as HTML." zh:"HTML 正文。"`
-	Attachments  []json.RawMessage `json:"attachments" takes:"list" with:"action_type=send" doc:"The files that go along." zh:"附件。"`
-	EmailID      string            `json:"email_id" with:"action_type=reply|mark|move|delete|get" doc:"The mail: its Message-ID, or the email_id that a trigger or a search gave it." zh:"邮件：Message-ID，或触发器、搜索所给的 email_id。"`
-	Body         string            `json:"body" with:"action_type=reply" doc:"The reply, as plain text." zh:"回复的纯文本正文。"`
-	ReplyAll     bool              `json:"reply_all" with:"action_type=reply" doc:"Whether the other recipients of the mail get the reply, too." zh:"是否回复全部收件人。"`
-	Mailbox      string            `json:"mailbox" with:"action_type=search|move" doc:"The mailbox, or folder: the one that is searched, or the one that a mail is moved to." zh:"文件夹：搜索的文件夹，或移动的目标文件夹。"`
-	Source       string            `json:"source_mailbox" with:"action_type=reply|mark|move|delete|get" doc:"The mailbox that has the mail." zh:"邮件所在的文件夹。"`
-	SentMailbox  string            `json:"sent_mailbox" with:"action_type=send|reply" doc:"The mailbox in which the mail server itself keeps what it has sent. A mail whose outcome is not known is looked for there. Name it only if the server keeps all mail there: what is not there is sent again." zh:"已发送文件夹：邮件服务器自动保存已发邮件的文件夹，发送结果未知时在其中查找。仅在服务器保存全部已发邮件时填写：其中没有的邮件会重发。"`
-	Seen         *bool             `json:"seen" with:"action_type=mark" doc:"Whether the mail is marked as read or as unread." zh:"标为已读或未读。"`
-	Flagged      *bool             `json:"flagged" with:"action_type=mark" doc:"Whether the mail gets a flag or loses it." zh:"加上或去除星标。"`
-	Since        string            `json:"since" with:"action_type=search" doc:"Mail from this time on only: 2026-01-31, or a time such as 2026-01-31T09:00:00Z." zh:"起始时间：仅此时间之后的邮件，例如 2026-01-31 或 2026-01-31T09:00:00Z。"`
-	Unseen       bool              `json:"unseen" with:"action_type=search" doc:"Mail that nobody has read only." zh:"是否仅限未读邮件。"`
-	Limit        int               `json:"limit" range:"1..1000" with:"action_type=search" doc:"How many mails are listed at most, the newest first." zh:"最多列出的邮件数，新邮件在前。"`
-	Cursor       string            `json:"cursor" with:"action_type=search" doc:"Where to go on: next_cursor of an earlier run." zh:"从何处继续：此前运行的 next_cursor。"`
+	IMAP        string            `json:"imap_credential_id" doc:"The name or the id of the credential that mail is read with, if credential_id only sends." zh:"收信凭据：读取邮件所用凭据的名称或编号（credential_id 仅能发送时）。"`
+	From        string            `json:"from" with:"action_type=send|reply|search" doc:"Who the mail comes from, if that is not the address of the account. In a search: whom mail is from." zh:"发件人：发件地址，默认为账号地址；搜索时为要找的发件人。"`
+	To          json.RawMessage   `json:"to" takes:"list|text" with:"action_type=send" doc:"The recipients, as a list or with commas between them." zh:"收件人：列表，或以逗号分隔。"`
+	CC          json.RawMessage   `json:"cc" takes:"list|text" with:"action_type=send" doc:"Who gets a copy." zh:"抄送。"`
+	BCC         json.RawMessage   `json:"bcc" takes:"list|text" with:"action_type=send" doc:"Who gets a copy that the others do not see." zh:"密送。"`
+	ReplyTo     string            `json:"reply_to" with:"action_type=send|reply" doc:"Where replies go, if not to the sender." zh:"回复地址：默认为发件人。"`
+	Subject     string            `json:"subject" with:"action_type=send|search" doc:"The subject. In a search: what a subject must have in it." zh:"主题；搜索时为主题须包含的文字。"`
+	BodyText    string            `json:"body_text" with:"action_type=send" doc:"The mail as plain text." zh:"纯文本正文。"`
+	BodyHTML    string            `json:"body_html" with:"action_type=send" doc:"The mail as HTML." zh:"HTML 正文。"`
+	Attachments []json.RawMessage `json:"attachments" takes:"list" with:"action_type=send" doc:"The files that go along." zh:"附件。"`
+	EmailID     string            `json:"email_id" with:"action_type=reply|mark|move|delete|get" doc:"The mail: its Message-ID, or the email_id that a trigger or a search gave it." zh:"邮件：Message-ID，或触发器、搜索所给的 email_id。"`
+	Body        string            `json:"body" with:"action_type=reply" doc:"The reply, as plain text." zh:"回复的纯文本正文。"`
+	ReplyAll    bool              `json:"reply_all" with:"action_type=reply" doc:"Whether the other recipients of the mail get the reply, too." zh:"是否回复全部收件人。"`
+	Mailbox     string            `json:"mailbox" with:"action_type=search|move" doc:"The mailbox, or folder: the one that is searched, or the one that a mail is moved to." zh:"文件夹：搜索的文件夹，或移动的目标文件夹。"`
+	Source      string            `json:"source_mailbox" with:"action_type=reply|mark|move|delete|get" doc:"The mailbox that has the mail." zh:"邮件所在的文件夹。"`
+	SentMailbox string            `json:"sent_mailbox" with:"action_type=send|reply" doc:"The mailbox in which the mail server itself keeps what it has sent. A mail whose outcome is not known is looked for there. Name it only if the server keeps all mail there: what is not there is sent again." zh:"已发送文件夹：邮件服务器自动保存已发邮件的文件夹，发送结果未知时在其中查找。仅在服务器保存全部已发邮件时填写：其中没有的邮件会重发。"`
+	Seen        *bool             `json:"seen" with:"action_type=mark" doc:"Whether the mail is marked as read or as unread." zh:"标为已读或未读。"`
+	Flagged     *bool             `json:"flagged" with:"action_type=mark" doc:"Whether the mail gets a flag or loses it." zh:"加上或去除星标。"`
+	Since       string            `json:"since" with:"action_type=search" doc:"Mail from this time on only: 2026-01-31, or a time such as 2026-01-31T09:00:00Z." zh:"起始时间：仅此时间之后的邮件，例如 2026-01-31 或 2026-01-31T09:00:00Z。"`
+	Unseen      bool              `json:"unseen" with:"action_type=search" doc:"Mail that nobody has read only." zh:"是否仅限未读邮件。"`
+	Limit       int               `json:"limit" range:"1..1000" with:"action_type=search" doc:"How many mails are listed at most, the newest first." zh:"最多列出的邮件数，新邮件在前。"`
+	Cursor      string            `json:"cursor" with:"action_type=search" doc:"Where to go on: next_cursor of an earlier run." zh:"从何处继续：此前运行的 next_cursor。"`
 }
 
 // Defaults are what holds when nothing is said.

@@ -10,12 +10,13 @@ import (
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	network := Network{Dial: d.HTTP.DialContext}
 	o := Options{Dial: d.HTTP.DialContext, Log: d.Log}
 	return plug.Extension{
 		Name:        "mail",
-		Kinds:       []node.Kind{triggerEmail(), act(Network{Dial: d.HTTP.DialContext}, d.Files)},
+		Kinds:       []node.Kind{triggerEmail(), act(network, d.Files), emailTool(network)},
 		Channels:    []human.Channel{Channel(o)},
-		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}),
+		Credentials: credentialTypes(network),
 		Sources:     []trigger.Source{newEmailSource(o)},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			with := ask.Deps{Users: d.Users, Channels: all.Channels}
