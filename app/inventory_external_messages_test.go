@@ -27,5 +27,11 @@ func messageProofs() map[string]map[string]proof {
 	return map[string]map[string]proof{
 		"EXTERNAL_ACTION.WEBHOOK": sentTo("integration/webhook.TestSend_Deliveries", "url", "event", "method", "headers", "payload"),
 		"EXTERNAL_ACTION.EMAIL":   mail,
+		"EXTERNAL_ACTION.DISCORD_ACTION": sentTo("integration/discord.TestAction_Operations",
+			"action_type", "data", "server_id", "channel_id", "message_content", "embed_config", "allowed_mentions", "file", "message_id", "reaction_emoji", "target_user_id",
+			"role_id", "action", "reason", "name", "type", "before", "after", "method", "path", "query", "body", "limit", "cursor"),
+		"EXTERNAL_ACTION.TELEGRAM_ACTION": sentTo("integration/telegram.TestAction_Operations",
+			"action_type", "data", "chat_id", "message_text", "parse_mode", "keyboard_config", "file", "caption", "question", "options", "from_chat_id", "message_id", "user_id",
+			"disable_notification", "method", "path", "query", "body"),
 	}
 }
