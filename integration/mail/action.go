@@ -94,7 +94,7 @@ func act(network Network, store *files.Store) node.Kind {
 		Name: "EXTERNAL_ACTION.EMAIL", Title: node.Says("Mail", "邮件"),
 		Description: node.Says("Sends and answers mail, and finds, reads, marks, moves and deletes it.", "发送与回复邮件，并查找、读取、标记、移动、删除邮件。"),
 		Effect:      workflow.Once,
-		Needs:       node.Needs{Credential: sendingTypes(), CredentialOf: credentialsOf},
+		Needs:       node.Needs{Credential: append(sendingTypes(), typeIMAP), CredentialOf: credentialsOf},
 		Keys:        []node.Key{{Name: "result", Meaning: node.Says("What became of the mail, or the mail that was found.", "邮件的处理结果，或找到的邮件。")}},
 		Examples: []node.Example{
 			{
