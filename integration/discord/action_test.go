@@ -230,7 +230,7 @@ func discordVendor() actiontest.Vendor {
 		Kind: func(client *outbound.Client) node.Kind { return act(client, nil) }, Serve: func(t testing.TB) http.Handler { return filled(t).handler() }, Prefix: "/api/v9",
 		Once: made, Read: read, Settled: []actiontest.Sample{made, thread}, Pages: read, Total: 250,
 		Refusals: []actiontest.Refusal{
-			{Name: "Fractional", Sample: send(`"message_content":"m"`), Reply: actiontest.Reply{Status: 429, Body: `{"message":"You are being rate limited.","retry_after":3.4,"global":false}`}, Code: fault.RateLimited, Retryable: true, AfterSeconds: 4},
+			{Name: "Fractional", Sample: send(`"message_content":"m"`), Reply: actiontest.Reply{Status: 429, Body: `{"message":"You are being rate limited.","retry_after":30.4,"global":false}`}, Code: fault.RateLimited, Retryable: true, AfterSeconds: 31},
 			{Name: "TooLong", Sample: actiontest.Sample{Config: send(`"message_content":"` + strings.Repeat("x", 2001) + `"`).Config}, Code: fault.InvalidInput, Part: "2000"},
 			{Name: "LongEmbeds", Sample: actiontest.Sample{Config: send(`"embed_config":[{"title":"t","description":"` + strings.Repeat("x", 4000) + `"},{"title":"t","fields":[{"name":"n","value":"` + strings.Repeat("x", 2000) + `"}]}]`).Config}, Code: fault.InvalidInput, Part: "6000"},
 			{Name: "ManyEmbeds", Sample: actiontest.Sample{Config: send(`"embed_config":[` + strings.Repeat(`{},`, 10) + `{}]`).Config}, Code: fault.InvalidInput, Part: "10"},
