@@ -131,7 +131,7 @@ func (a agents) round(ctx context.Context, p identity.Principal, e *store.Execut
 	if err != nil {
 		return round, false, err
 	}
-	journal := host.Journal{Source: a.source, Principal: p, Execution: e.ID, Graph: ready.Graph, Revision: local.Revision(ready), Programs: agent.Programs()}
+	journal := host.Journal{Source: a.source, Principal: p, Execution: e.ID, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()}
 	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return round, false, err

@@ -44,7 +44,9 @@ type mailSite struct {
 	news  chan struct{} // closed with every mail
 	// refuse are answers to the next recipients.
 	refuse []error
-	put    int
+	// loses says that the mailbox Sent keeps the next mail, and that the connection breaks before the answer.
+	loses bool
+	put   int
 }
 
 // letterIn is a mail that went out.
@@ -83,7 +85,7 @@ func mailOn(t *testing.T, open func(*testing.T) channelSite) *mailSite {
 	boxes := imapserver.New(&imapserver.Options{InsecureAuth: true, Logger: quiet, NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
 		return boxSession{memory.NewSession()}, nil, nil
 	}})
-	office := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &officeSession{site: s}, nil }))
+	office := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &officeSession{site: s, conn: c}, nil }))
 	office.Domain, office.AllowInsecureAuth, office.ErrorLog = "mx.tandem.example", true, quiet
 	smtpPort, imapPort := serveMail(t, office.Serve, office.Close), serveMail(t, boxes.Serve, boxes.Close)
 	s.channelSite, s.office, s.mailbox = open(t), smtpPort, imapPort
@@ -144,6 +146,7 @@ func (s boxSession) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error
 
 type officeSession struct {
 	site *mailSite
+	conn *smtp.Conn
 	to   string
 }
 
@@ -209,7 +212,14 @@ func (s *officeSession) Data(r io.Reader) error {
 	s.site.mails = append(s.site.mails, letterIn{to: s.to, id: strings.Trim(m.Header.Get("Message-Id"), "<>"), subject: subject, text: text, header: m.Header})
 	close(s.site.news)
 	s.site.news = make(chan struct{})
-	return nil
+	if !s.site.loses {
+		return nil
+	}
+	s.site.loses = false
+	if _, err := s.site.box.Append("Sent", bytes.NewReader(raw), &imap.AppendOptions{}); err != nil {
+		return err
+	}
+	return s.conn.Conn().Close()
 }
 
 func (s *officeSession) Reset()        {}
@@ -218,6 +228,10 @@ func (s *officeSession) Logout() error { return nil }
 // plainPart is the part of a mail that is read without markup.
 func plainPart(m *mail.Message) (string, error) {
 	kind, with, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err == nil && kind == "text/plain" {
+		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		return string(raw), err
+	}
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return "", fmt.Errorf("a mail of type %q: %v", kind, err)
 	}

@@ -1,8 +1,11 @@
 package app
 
 import (
+	"context"
+	"maps"
 	"slices"
 
+	"tandem/agent"
 	"tandem/builtin/ai"
 	"tandem/builtin/ask"
 	"tandem/builtin/code"
@@ -11,12 +14,14 @@ import (
 	"tandem/builtin/flow"
 	remember "tandem/builtin/memory"
 	"tandem/builtin/models"
+	"tandem/builtin/notify"
 	"tandem/builtin/start"
 	"tandem/builtin/task"
 	"tandem/builtin/toolset"
 	"tandem/builtin/web"
 	"tandem/credential"
 	"tandem/database"
+	"tandem/engine"
 	"tandem/files"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
@@ -76,6 +81,7 @@ type kindDeps struct {
 	Tools     *mcp.Pool
 	Agents    task.Agents
 	Respond   flow.Respond
+	Tell      func(ctx context.Context, n notify.Notice) (id string, err error)
 }
 
 // families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below builtin, and a
@@ -115,6 +121,9 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
 		}),
+		family("builtin/notify", func(_ plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
+			return notify.Kinds(notify.Deps{Tell: k.Tell, Kind: set.Kind})
+		}),
 		func(plug.Deps) plug.Extension {
 			return plug.Extension{Name: "builtin/start", Kinds: start.Kinds(), Sources: start.Sources()}
 		},
@@ -130,6 +139,13 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 			}, web.Credentials(d.HTTP)...)(d)
 		},
 	}
+}
+
+// programs are those that lead nodes besides the engine's own.
+func programs() engine.Programs {
+	all := agent.Programs()
+	maps.Copy(all, notify.Programs())
+	return all
 }
 
 // gather puts the parts of a program together: its families, the vendors, and what whoever embeds it brings.

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tandem/agent"
 	"tandem/budget"
 	"tandem/builtin/code"
 	"tandem/builtin/models"
@@ -200,7 +199,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		newHost = newLocalHost
 	}
 	i.host, err = newHost(ctx, local.Options{
-		Programs: agent.Programs(),
+		Programs: programs(),
 		Journal:  i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
 		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
@@ -254,6 +253,7 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)
 			},
+			Tell:     i.tell,
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 		}
 	})
@@ -436,7 +436,7 @@ func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution 
 	if err != nil {
 		return nil, err
 	}
-	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: agent.Programs()}
+	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()}
 	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 			named(name, want[api.Credential](t, b.call(t, "admin", "POST", "/credentials", map[string]any{"name": name + key, "type": c.kind, "data": c.data}), http.StatusCreated).ID)
 		}
 	}
-	for name, stands := range map[string]string{"$SMTP": "team_mailbox", "$BOT_S": "slack_bot", "$BOT_D": "discord_bot", "$BOT_T": "telegram_bot", "$BOT_M": "teams_bot"} { // order does not matter either
+	for name, stands := range map[string]string{"$SMTP": "team_mailbox", "$IMAP": "team_inbox", "$HOOK": "partner_secret", "$BOT_S": "slack_bot", "$BOT_D": "discord_bot", "$BOT_T": "telegram_bot", "$BOT_M": "teams_bot"} { // order does not matter either
 		named(stands, b.stand[slices.Index(b.stand, name)+1])
 	}
 	return strings.NewReplacer(to...), strings.NewReplacer(from...)

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"time"
 
-	"tandem/agent"
 	"tandem/api"
 	"tandem/builtin/models"
 	"tandem/client"
@@ -44,7 +43,7 @@ func (i *Instance) Record(ctx context.Context, p identity.Principal, execution s
 		return nil, fixture.Report{}, err
 	}
 	r := fixture.Recording{
-		Journal:  host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: agent.Programs()},
+		Journal:  host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()},
 		Ready:    ready,
 		Code:     interpreter{i.sandbox},
 		Workflow: stored.Definition, Revision: summary.Revision, Hash: base,

@@ -27,6 +27,15 @@ type Set struct {
 	Sources      []trigger.Source
 }
 
+// Kind finds a kind by its name. Kinds that are made of what others bring find all of them when they run, and maybe not when they are made.
+func (s *Set) Kind(name string) (node.Kind, bool) {
+	i := slices.IndexFunc(s.Kinds, func(k node.Kind) bool { return k.About.Name == name })
+	if i < 0 {
+		return node.Kind{}, false
+	}
+	return s.Kinds[i], true
+}
+
 // Media is what is known about the channels.
 func (s *Set) Media() human.Media { return human.MediaOf(s.Channels...) }
 

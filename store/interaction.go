@@ -345,6 +345,9 @@ type PauseEnd struct {
 type Interactions interface {
 	Get(ctx context.Context, p identity.Principal, id string) (Interaction, error)
 	List(ctx context.Context, p identity.Principal, q InteractionQuery) (InteractionPage, error)
+	// Tell enters a question that nobody waits for: something that people are told, and answer to say that they have seen it. It
+	// makes no pause. One that is there already stays as it is.
+	Tell(ctx context.Context, p identity.Principal, i Interaction) error
 	// Change replaces an interaction, see [InteractionChange].
 	Change(ctx context.Context, p identity.Principal, c InteractionChange) error
 	// Due returns interactions that have to be looked at by a time, the longest due first. Tandem itself asks for all

@@ -1,7 +1,8 @@
-// Package discord is everything of Discord: questions to people in its channels and messages, and the trigger that messages and commands start.
+// Package discord is everything of Discord: questions to people in its channels and messages, the trigger that messages and commands start, and the kind that
+// acts there.
 //
-// It speaks the REST interface through the library that most bots use, over the guarded client and without the library's own
-// retries and waits. There is no gateway connection: clicks, forms and commands are posted to an address of ours, and messages are
+// The channel speaks the REST interface through the library that most bots use, over the guarded client and without the library's own
+// retries and waits. The kind calls it directly: a node hands on the whole answer, and has to know of a failure whether Discord has taken the call. There is no gateway connection: clicks, forms and commands are posted to an address of ours, and messages are
 // looked for. The program that puts channels together imports it; nothing else does.
 package discord
 

@@ -21,7 +21,7 @@ func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:        Name,
 		Channels:    []human.Channel{channel},
-		Kinds:       []node.Kind{triggerDiscord()},
+		Kinds:       []node.Kind{triggerDiscord(), act(d.HTTP, d.Files)},
 		Sources:     []trigger.Source{source{channel}},
 		Credentials: []credential.Type{botCredential(d.HTTP.HTTPClient())},
 		KindsOf: func(all *plug.Set) []node.Kind {

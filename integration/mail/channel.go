@@ -1,5 +1,5 @@
-// Package mail is the channel by which questions go to people as mails and come back as replies, and the trigger that mail starts workflows by: SMTP out, IMAP
-// in. Gmail and Outlook are reached by the same protocols, with an app password or with the access token of an account.
+// Package mail is the channel by which questions go to people as mails and come back as replies, the trigger that mail starts workflows by, and the kinds that
+// send and handle mail: SMTP out, IMAP in. Gmail and Outlook are reached by the same protocols, with an app password or with the access token of an account.
 //
 // [Channel] makes the channel. [Network.Submit] and [Network.OpenMailbox] are mail without questions, and [ParseMail] reads one. What a reply
 // means is not decided here: package human does that. The program that puts channels and kinds together imports the package; nothing else does.

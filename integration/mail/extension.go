@@ -12,13 +12,14 @@ import (
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	network := Network{Dial: d.HTTP.DialContext}
 	o := Options{Dial: d.HTTP.DialContext, Log: d.Log}
 	services := mailServices{} // known once all extensions are
 	return plug.Extension{
 		Name:        "mail",
-		Kinds:       []node.Kind{triggerEmail()},
+		Kinds:       []node.Kind{triggerEmail(), act(network, d.Files), emailTool(network)},
 		Channels:    []human.Channel{Channel(o)},
-		Credentials: credentialTypes(Network{Dial: d.HTTP.DialContext}, services),
+		Credentials: credentialTypes(network, services),
 		SourcesOf: func(all *plug.Set) []trigger.Source {
 			maps.Copy(services, all.Mailboxes)
 			return []trigger.Source{newEmailSource(o, services)}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ type Found struct {
 	Size int64
 	// Received is when the server got it.
 	Received time.Time
+	Flags    []imap.Flag
 	Raw      []byte
 }
 
@@ -97,10 +99,19 @@ func (n Network) OpenMailbox(ctx context.Context, s Server, name string) (*Mailb
 		m.Close()
 		return nil, err
 	}
-	err = m.within(commandTime, func() error {
+	if err := m.choose(name); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// choose selects a mailbox of the same account.
+func (m *Mailbox) choose(name string) error {
+	return m.within(commandTime, func() error {
 		data, err := m.client.Select(name, nil).Wait()
 		if answer := (*imap.Error)(nil); errors.As(err, &answer) {
-			return fault.Newf(fault.RemoteRejected, "mail server %q cannot open the mailbox %q: %s; check its name", s.Host, name, shown(answer.Text)).WithCause(err)
+			return fault.Newf(fault.RemoteRejected, "mail server %q cannot open the mailbox %q: %s; check its name", m.host, name, shown(answer.Text)).WithCause(err)
 		}
 		if err != nil {
 			return err
@@ -111,11 +122,6 @@ func (n Network) OpenMailbox(ctx context.Context, s Server, name string) (*Mailb
 		m.idles = caps.Has(imap.CapIdle) || caps.Has(imap.CapIMAP4rev2)
 		return nil
 	})
-	if err != nil {
-		m.Close()
-		return nil, err
-	}
-	return m, nil
 }
 
 func (m *Mailbox) login(s Server) error {
@@ -240,7 +246,7 @@ func expand(set imap.UIDSet) []imap.UID {
 // Fetch reads messages, each as far as limit says, without marking them. Those that are gone are left out.
 func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error) {
 	section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Offset: 0, Size: limit}}
-	options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}}
+	options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, Flags: true, BodySection: []*imap.FetchItemBodySection{section}}
 	err = m.within(5*commandTime, func() error {
 		command := m.client.Fetch(imap.UIDSetNum(uids...), options)
 		for message := command.Next(); message != nil; message = command.Next() {
@@ -253,6 +259,8 @@ func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error)
 					f.Size = item.Size
 				case imapclient.FetchItemDataInternalDate:
 					f.Received = item.Time
+				case imapclient.FetchItemDataFlags:
+					f.Flags = item.Flags
 				case imapclient.FetchItemDataBodySection:
 					if item.Literal == nil {
 						continue
@@ -278,9 +286,82 @@ func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error)
 
 // Flag adds flags to messages.
 func (m *Mailbox) Flag(uids []imap.UID, flags ...imap.Flag) error {
+	return m.flag(imap.StoreFlagsAdd, uids, flags)
+}
+
+// Unflag removes flags of messages.
+func (m *Mailbox) Unflag(uids []imap.UID, flags ...imap.Flag) error {
+	return m.flag(imap.StoreFlagsDel, uids, flags)
+}
+
+func (m *Mailbox) flag(op imap.StoreFlagsOp, uids []imap.UID, flags []imap.Flag) error {
 	return m.within(commandTime, func() error {
-		return m.client.Store(imap.UIDSetNum(uids...), &imap.StoreFlags{Op: imap.StoreFlagsAdd, Silent: true, Flags: flags}, nil).Close()
+		return m.client.Store(imap.UIDSetNum(uids...), &imap.StoreFlags{Op: op, Silent: true, Flags: flags}, nil).Close()
 	})
+}
+
+// Move moves a message to another mailbox. On a server that cannot move it is copied first, and deleted here when the copy is there.
+func (m *Mailbox) Move(uid imap.UID, to string) error {
+	moves := m.client.Caps().Has(imap.CapMove)
+	err := m.within(commandTime, func() (err error) {
+		if moves {
+			_, err = m.client.Move(imap.UIDSetNum(uid), to).Wait()
+		} else {
+			_, err = m.client.Copy(imap.UIDSetNum(uid), to).Wait()
+		}
+		if answer := (*imap.Error)(nil); errors.As(err, &answer) {
+			return fault.Newf(fault.RemoteRejected, "mail server %q does not move the mail to %q: %s; check the name of the mailbox", m.host, to, shown(answer.Text)).WithCause(err)
+		}
+		return err
+	})
+	if err != nil || moves {
+		return err
+	}
+	return m.Delete(uid)
+}
+
+// Delete marks a message as deleted, and removes it for good where the server can remove a single one.
+func (m *Mailbox) Delete(uid imap.UID) error {
+	if err := m.Flag([]imap.UID{uid}, imap.FlagDeleted); err != nil {
+		return err
+	}
+	if !m.removesOne() {
+		return nil // whoever tidies the mailbox removes it
+	}
+	return m.within(commandTime, func() error { return m.client.UIDExpunge(imap.UIDSetNum(uid)).Close() })
+}
+
+// removesOne says that the server can remove a single message for good, and not only all that anybody has marked.
+func (m *Mailbox) removesOne() bool {
+	caps := m.client.Caps()
+	return caps.Has(imap.CapUIDPlus) || caps.Has(imap.CapIMAP4rev2)
+}
+
+// Sent is the name of the mailbox in which the server keeps what was sent; empty: none is known for one.
+func (m *Mailbox) Sent() (name string, err error) {
+	var options *imap.ListOptions
+	if caps := m.client.Caps(); caps.Has(imap.CapSpecialUse) && (caps.Has(imap.CapListExtended) || caps.Has(imap.CapIMAP4rev2)) {
+		options = &imap.ListOptions{ReturnSpecialUse: true}
+	}
+	err = m.within(commandTime, func() error {
+		list, err := m.client.List("", "*", options).Collect()
+		for _, one := range list {
+			last := one.Mailbox
+			if one.Delim != 0 {
+				last = last[strings.LastIndexByte(last, byte(one.Delim))+1:]
+			}
+			usual := slices.ContainsFunc([]string{"Sent", "Sent Mail", "Sent Items", "Sent Messages"}, func(usual string) bool { return strings.EqualFold(usual, last) })
+			if slices.Contains(one.Attrs, imap.MailboxAttrSent) {
+				name = one.Mailbox
+				break
+			}
+			if name == "" && usual {
+				name = one.Mailbox
+			}
+		}
+		return err
+	})
+	return name, err
 }
 
 // Wait returns when there may be something new: the server told so, or it was quiet for long.

@@ -90,7 +90,12 @@ func (s *emailSource) account(ctx context.Context, t trigger.Trigger) (*mailAcco
 	if id == "" {
 		return nil, nil, fault.New(fault.CredentialMissing, "credential_id: a mailbox needs a credential of the type imap, google_oauth or microsoft_oauth")
 	}
-	opened, err := t.Open(ctx, id, typeIMAP, typeGoogle, typeMicrosoft)
+	return readingAccount(ctx, t.Open, id)
+}
+
+// readingAccount opens the credential that a mailbox is read with.
+func readingAccount(ctx context.Context, open credential.Opener, id string) (*mailAccount, func(), error) {
+	opened, err := open(ctx, id, typeIMAP, typeGoogle, typeMicrosoft)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -408,7 +413,7 @@ func (w *mailWatch) one(ctx context.Context, f Found) error {
 // event makes an event of a message. Known says that it is not new, although it has a new number. A message that cannot be read starts nothing, and does not
 // keep those behind it from being read.
 func (w *mailWatch) event(ctx context.Context, f Found) (e trigger.Event, known bool, err error) {
-	name := fmt.Sprintf("uid:%d:%d", w.box.Validity, f.UID)
+	name := uidName(w.box.Validity, f.UID)
 	defer func() {
 		if p := recover(); p != nil {
 			w.source.log.Error("a mail could not be read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node, "uid", f.UID, "panic", fmt.Sprint(p))

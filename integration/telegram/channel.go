@@ -1,5 +1,5 @@
-// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers, and the trigger that its
-// updates start. A bot has one stream of updates, so the channel reads it for both.
+// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers, the trigger that its
+// updates start, and the kind that acts as a bot. A bot has one stream of updates, so the channel reads it for both.
 //
 // It speaks the Bot API itself over the guarded client. The known libraries pass an update before it was dealt with and refuse
 // a whole batch for one thing that is new to them; both would lose answers. What a reply means is decided by package human, not

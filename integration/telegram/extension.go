@@ -22,7 +22,7 @@ func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:        Name,
 		Channels:    []human.Channel{channel},
-		Kinds:       []node.Kind{triggerTelegram()},
+		Kinds:       []node.Kind{triggerTelegram(), act(d.HTTP, d.Files)},
 		Sources:     []trigger.Source{source{channel}},
 		Credentials: []credential.Type{botCredential(channel)},
 		KindsOf: func(all *plug.Set) []node.Kind {

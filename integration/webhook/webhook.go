@@ -1,5 +1,8 @@
-// Package webhook asks programs: questions go out as signed calls to an address of theirs, and answers come back as calls that are
-// signed with the same secret. Who holds the secret speaks for whoever it names, who must be one of the approvers.
+// Package webhook asks programs and tells them what happened. Questions go out as signed calls to an address of theirs, and answers come back as calls
+// that are signed with the same secret. Who holds the secret speaks for whoever it names, who must be one of the approvers.
+//
+// The kind EXTERNAL_ACTION.WEBHOOK sends an event by the rules of Standard Webhooks, which receivers in many languages can check. It needs no
+// library: the rules are three headers and one HMAC, over the guarded client.
 //
 // Only the wiring of an instance imports it.
 package webhook
@@ -17,6 +20,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
 	"tandem/plug"
@@ -41,7 +45,7 @@ const Name = "webhook"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
-	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)}}
+	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)}, Kinds: []node.Kind{send(d.HTTP)}}
 }
 
 // New makes the channel.
@@ -153,10 +157,15 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	if problem := response.Problem(now); problem != nil {
 		return human.Receipt{}, problem
 	}
-	if response.Status >= 300 {
-		return human.Receipt{}, fault.Newf(fault.RemoteRejected, "webhook_url: host %q redirects with status %d; name the address that it redirects to", target.Host, response.Status)
+	return human.Receipt{}, redirected(response, "webhook_url")
+}
+
+// redirected is an error if an answer leads elsewhere, which is not followed. Field names the address in the configuration.
+func redirected(response *outbound.Response, field string) error {
+	if response.Status < 300 {
+		return nil
 	}
-	return human.Receipt{}, nil
+	return fault.Newf(fault.RemoteRejected, "%s: host %q redirects with status %d; name the address that it redirects to", field, response.URL.Host, response.Status)
 }
 
 // openSecret opens the secret of an account.
@@ -166,11 +175,16 @@ func openSecret(ctx context.Context, a human.Account) (string, error) {
 		return "", err
 	}
 	defer c.Release()
+	return secretOf(a.Credential, c)
+}
+
+// secretOf reads the secret of a credential.
+func secretOf(id string, c credential.Opened) (string, error) {
 	var data struct {
 		Secret string `json:"secret"`
 	}
 	if err := json.Unmarshal(c.Data, &data); err != nil || data.Secret == "" {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q has no secret", a.Credential)
+		return "", fault.Newf(fault.CredentialInvalid, "credential %q has no secret", id)
 	}
 	return data.Secret, nil
 }

@@ -83,17 +83,25 @@ func (w *writer) people(key executionKey, a *store.Append) error {
 
 // ask opens a question and its pause.
 func (w *writer) ask(key executionKey, i *store.Interaction) error {
-	approvers, err := texts(i.Approvers)
-	if err != nil {
-		return err
-	}
-	requesters, err := texts(i.Requesters)
-	if err != nil {
-		return err
-	}
 	pause, err := i.Pause()
 	if err != nil {
 		return err
+	}
+	if added, err := w.enterQuestion(key, i); err != nil || !added {
+		return err
+	}
+	return w.pause(key, &pause)
+}
+
+// enterQuestion enters a question, unless it is there already.
+func (w *writer) enterQuestion(key executionKey, i *store.Interaction) (added bool, err error) {
+	approvers, err := texts(i.Approvers)
+	if err != nil {
+		return false, err
+	}
+	requesters, err := texts(i.Requesters)
+	if err != nil {
+		return false, err
 	}
 	w.logged += len(i.Request) + len(i.Progress)
 	r, err := w.c.exec(`INSERT INTO hil_interactions (workspace_id, id, workflow_id, execution_id, root_id, node_id, activation_id, ask_id, user_id,
@@ -104,22 +112,39 @@ func (w *writer) ask(key executionKey, i *store.Interaction) error {
 		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), sqlconn.Flag(i.ExcludeRequester), int64(i.Attempt), i.Credential, i.TimeoutAt, sqlconn.Flag(i.WarningSent),
 		i.NextAt, i.Created, i.Updated, i.ArgumentsHash, approvers, []byte(i.Request), []byte(i.Response), []byte(i.Progress), requesters)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch added, err := r.RowsAffected(); {
 	case err != nil:
-		return &dbError{err}
+		return false, &dbError{err}
 	case added == 0:
-		return nil
+		return false, nil
 	}
 	n, err := r.LastInsertId()
 	if err != nil {
-		return &dbError{err}
+		return false, &dbError{err}
 	}
-	if err := w.seat(key.workspace, n, i.Approvers, false); err != nil {
+	return true, w.seat(key.workspace, n, i.Approvers, false)
+}
+
+// Tell implements [store.Interactions].
+func (x interactions) Tell(ctx context.Context, p identity.Principal, i store.Interaction) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
 		return err
 	}
-	return w.pause(key, &pause)
+	key := executionKey{workspace, i.Execution}
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
+		h, err := w.heads.find(w.c, key)
+		if err == nil && h == nil {
+			err = notFound("execution", i.Execution)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = w.enterQuestion(key, &i)
+		return err
+	})
 }
 
 // seat enters who may answer a question, unseat takes them out.

@@ -144,6 +144,31 @@ func testUnasked(t *testing.T, s store.Stores) {
 	}
 }
 
+// testTell: what people are told is in the inbox once, makes no pause, and needs an execution of the workspace.
+func testTell(t *testing.T, s store.Stores) {
+	p := tenant(t)
+	started(t, s, p, "e1")
+	notice := pendingOne("n1", "user:ann")
+	notice.Execution = "e1"
+	for range 2 {
+		if err := s.Interactions.Tell(t.Context(), p, notice); err != nil {
+			t.Fatal(err)
+		}
+		notice.Request = json.RawMessage(`{"title":"another"}`) // the first stays
+	}
+	if i := getInteraction(t, s, p, "n1"); i.Status != store.InteractionPending || string(i.Request) != `{}` || !slices.Equal(i.Approvers, []string{"user:ann"}) {
+		t.Errorf("told %+v", i)
+	}
+	if list := listed(t, s, p, store.InteractionQuery{}); len(list) != 1 {
+		t.Errorf("in the inbox: %q", list)
+	}
+	if pauses := pausesOf(t, s, p, "e1"); len(pauses) != 0 {
+		t.Errorf("pauses %q", pauses)
+	}
+	notice.ID = "n2"
+	wantCode(t, "an execution of another workspace", s.Interactions.Tell(t.Context(), identity.System(p.Workspace+"-other"), notice), fault.NotFound)
+}
+
 func testInteractionChange(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	asked(t, s, p, "e1", pendingOne("q", "user:ann"), pendingOne("other", "user:ann"))

@@ -71,6 +71,7 @@ func Run(t *testing.T, open Open) {
 		{"Interactions/FamilyIsEverythingBelow", testInteractionFamily},
 		{"Interactions/DueInOrderOfTime", testInteractionsDue},
 		{"Interactions/Unasked", testUnasked},
+		{"Interactions/ToldWithoutAPause", testTell},
 		{"Interactions/MessagesLinksThreadsAccounts", testDeliveries},
 		{"Interactions/ChosenAccounts", testChosenAccounts},
 		{"Interactions/Isolation", testInteractionIsolation},

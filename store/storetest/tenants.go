@@ -345,6 +345,9 @@ func probes() map[string]probe {
 		"Interactions.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.List(ctx, p, store.InteractionQuery{Approvers: []string{"user:ann"}})
 		},
+		"Interactions.Tell": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Interactions.Tell(ctx, p, store.Interaction{Workspace: k.workspace, ID: "told", Execution: "e1", Status: store.InteractionPending})
+		},
 		"Interactions.Change": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			return nil, s.Interactions.Change(ctx, p, store.InteractionChange{
 				Interaction: store.Interaction{Workspace: k.workspace, ID: question, Execution: "e1", Status: store.InteractionCompleted, Version: 2},
