@@ -2,6 +2,7 @@ package app
 
 import (
 	"tandem/importer"
+	"tandem/importer/dify"
 	"tandem/importer/n8n"
 	"tandem/node"
 	"tandem/validation"
@@ -10,7 +11,7 @@ import (
 
 // importSystems are the systems whose files can be imported. Each is a package, and a line here; they are asked in this order whether a file is theirs.
 func importSystems() []importer.System {
-	return []importer.System{n8n.System{}}
+	return []importer.System{n8n.System{}, dify.System{}}
 }
 
 // Importer makes workflows of files of other systems, without an instance. Close it when it is no longer used.
