@@ -4,6 +4,7 @@ import (
 	"tandem/importer"
 	"tandem/importer/dify"
 	"tandem/importer/n8n"
+	"tandem/importer/seed"
 	"tandem/node"
 	"tandem/validation"
 	"tandem/workflow"
@@ -11,7 +12,7 @@ import (
 
 // importSystems are the systems whose files can be imported. Each is a package, and a line here; they are asked in this order whether a file is theirs.
 func importSystems() []importer.System {
-	return []importer.System{n8n.System{}, dify.System{}}
+	return []importer.System{n8n.System{}, dify.System{}, seed.Steps{}, seed.Older{}}
 }
 
 // Importer makes workflows of files of other systems, without an instance. Close it when it is no longer used.

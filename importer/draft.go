@@ -127,6 +127,9 @@ type Node struct {
 	line                  *Line
 }
 
+// Note adds to the account of the node of the file that this one was made of, as something that is different now.
+func (n *Node) Note(note text.Text) { n.line.Approximate(note) }
+
 // ID is a name for a node that nothing else has and that placeholders can use, made of a name for people.
 func (d *Draft) ID(name string) string {
 	var b strings.Builder
@@ -324,6 +327,15 @@ func (d *Draft) mend(check func([]byte) []workflow.Problem) []workflow.Problem {
 
 // mended takes out what problems are about; false: nothing could be done.
 func (d *Draft) mended(problems []workflow.Problem) (changed bool) {
+	for _, p := range problems {
+		if n, ok := d.nodeAt(p.Path); ok && p.Code == "unknown_configuration" && n.drop(p.Path) {
+			changed = true
+			n.line.Approximate(text.Of("the configuration %q was dropped: the kind does not have it", p.Path[strings.LastIndex(p.Path, "configurations.")+len("configurations."):]))
+		}
+	}
+	if changed {
+		return true
+	}
 	done := map[*Node]bool{}
 	for _, p := range problems {
 		n, ok := d.nodeAt(p.Path)
@@ -382,6 +394,36 @@ func (d *Draft) giveUp(n *Node, p workflow.Problem) {
 		}
 	}
 	d.def.Connections = slices.DeleteFunc(d.def.Connections, func(c workflow.Connection) bool { return c.ToNode == n.ID && c.FromNode == n.ID })
+}
+
+// drop removes the configuration that a path names; false: there is none.
+func (n *Node) drop(path string) bool {
+	_, rest, ok := strings.Cut(path, ".configurations.")
+	steps, err := payload.ParsePath(rest)
+	if !ok || err != nil {
+		return false
+	}
+	in := any(n.Config)
+	for i, step := range steps {
+		switch v := in.(type) {
+		case map[string]any:
+			if i == len(steps)-1 {
+				_, ok := v[step.Key]
+				delete(v, step.Key)
+				return ok
+			}
+			in = v[step.Key]
+		case []any:
+			at := payload.Index(step.Key)
+			if at < 0 || at >= len(v) {
+				return false
+			}
+			in = v[at]
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // detach removes a node that is only attached to others; false: it is not.

@@ -231,88 +231,151 @@ func (j *jinjaWriter) statement(s string) error {
 
 // expression translates an expression: names that are not set in the template are variables, filters are calls.
 func (j *jinjaWriter) expression(s string) (string, error) {
-	parts := cutOutside(s, '|')
-	code := j.names(parts[0])
-	for _, filter := range parts[1:] {
-		filter = strings.TrimSpace(filter)
-		name := jinjaName.FindString(filter)
-		rest := strings.TrimSpace(filter[len(name):])
-		if name == "" || !strings.HasPrefix(filter, name) || rest != "" && !(strings.HasPrefix(rest, "(") && strings.HasSuffix(rest, ")")) {
-			return "", fmt.Errorf("%q", s)
+	r := &jinjaReader{s: s, known: j.known}
+	code := r.all("")
+	if r.wrong || strings.TrimSpace(code) == "" || r.at < len(s) {
+		return "", fmt.Errorf("%q", s)
+	}
+	return strings.TrimSpace(code), nil
+}
+
+// jinjaReader reads an expression.
+type jinjaReader struct {
+	s     string
+	at    int
+	known map[string]bool
+	wrong bool
+}
+
+// all translates up to one of the letters that end it.
+func (r *jinjaReader) all(until string) string {
+	var b strings.Builder
+	for r.at < len(r.s) && !strings.ContainsRune(until, rune(r.s[r.at])) {
+		c := r.s[r.at]
+		switch {
+		case c == '"' || c == '\'' || c == '(' || c == '[' || c == '{' || c >= '0' && c <= '9':
+			b.WriteString(r.filtered(r.primary()))
+		case c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			if word := jinjaName.FindString(r.s[r.at:]); operator(word) != "" {
+				r.at += len(word)
+				b.WriteString(operator(word))
+				continue
+			}
+			b.WriteString(r.filtered(r.primary()))
+		case c == '~':
+			r.at++
+			b.WriteString("+")
+		case c == ')' || c == ']' || c == '}':
+			r.wrong = true
+			return ""
+		default:
+			b.WriteByte(c)
+			r.at++
 		}
-		code = fmt.Sprintf("_filter(%q, %s", name, code)
-		if rest != "" && rest != "()" {
-			code += ", " + j.names(rest[1:len(rest)-1])
+	}
+	return b.String()
+}
+
+// operator is a word that is no value, in Python; empty: it is one.
+func operator(word string) string {
+	switch word {
+	case "and", "or", "not", "in", "is", "if", "else":
+		return word
+	case "defined":
+		return "not None"
+	}
+	return ""
+}
+
+// primary is one value, with the fields, places and calls behind it.
+func (r *jinjaReader) primary() string {
+	begin := r.at
+	code := ""
+	switch c := r.s[r.at]; {
+	case c == '"' || c == '\'':
+		end := strings.IndexByte(r.s[r.at+1:], c)
+		if end < 0 {
+			r.wrong, r.at = true, len(r.s)
+			return ""
+		}
+		r.at += end + 2
+		code = r.s[begin:r.at]
+	case c == '(' || c == '[' || c == '{':
+		code = r.bracket()
+	case c >= '0' && c <= '9':
+		for r.at < len(r.s) && (r.s[r.at] >= '0' && r.s[r.at] <= '9' || r.s[r.at] == '.') {
+			r.at++
+		}
+		return r.s[begin:r.at]
+	default:
+		code = r.name()
+	}
+	for r.at < len(r.s) {
+		switch r.s[r.at] {
+		case '.':
+			word := jinjaName.FindString(r.s[r.at+1:])
+			if word == "" || !strings.HasPrefix(r.s[r.at+1:], word) {
+				r.wrong, r.at = true, len(r.s)
+				return ""
+			}
+			code += "." + word
+			r.at += 1 + len(word)
+		case '[', '(':
+			code += r.bracket()
+		default:
+			return code
+		}
+	}
+	return code
+}
+
+// bracket is what stands in brackets, with them.
+func (r *jinjaReader) bracket() string {
+	open := r.s[r.at]
+	end := map[byte]string{'(': ")", '[': "]", '{': "}"}[open]
+	r.at++
+	inner := r.all(end)
+	if r.at >= len(r.s) {
+		r.wrong = true
+		return ""
+	}
+	r.at++
+	return string(open) + inner + end
+}
+
+// name is a variable, or a word of the language.
+func (r *jinjaReader) name() string {
+	word := jinjaName.FindString(r.s[r.at:])
+	r.at += len(word)
+	switch {
+	case r.known[word] || word == "range" || word == "True" || word == "False" || word == "None":
+		return word
+	case word == "true" || word == "false" || word == "none":
+		return strings.ToUpper(word[:1]) + word[1:]
+	}
+	return "given.get(\"" + word + "\")"
+}
+
+// filtered is a value with the filters behind it.
+func (r *jinjaReader) filtered(code string) string {
+	for {
+		rest := strings.TrimLeft(r.s[r.at:], " \t\r\n")
+		if !strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "||") {
+			return code
+		}
+		rest = strings.TrimLeft(rest[1:], " \t\r\n")
+		word := jinjaName.FindString(rest)
+		if word == "" || !strings.HasPrefix(rest, word) {
+			r.wrong, r.at = true, len(r.s)
+			return ""
+		}
+		r.at = len(r.s) - len(rest) + len(word)
+		code = fmt.Sprintf("_filter(%q, %s", word, code)
+		if r.at < len(r.s) && r.s[r.at] == '(' {
+			if args := r.bracket(); len(args) > 2 {
+				code += ", " + args[1:len(args)-1]
+			}
 		}
 		code += ")"
 	}
-	if strings.TrimSpace(code) == "" {
-		return "", fmt.Errorf("%q", s)
-	}
-	return code, nil
-}
-
-// names puts the names of variables where they are given; texts stay as they are.
-func (j *jinjaWriter) names(s string) string {
-	var b strings.Builder
-	quote := byte(0)
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-			b.WriteByte(c)
-			i++
-		case c == '"' || c == '\'':
-			quote = c
-			b.WriteByte(c)
-			i++
-		case c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-			name := jinjaName.FindString(s[i:])
-			after := i > 0 && (s[i-1] == '.' || s[i-1] >= '0' && s[i-1] <= '9')
-			switch {
-			case after || j.known[name]:
-				b.WriteString(name)
-			case name == "true" || name == "false" || name == "none":
-				b.WriteString(strings.ToUpper(name[:1]) + name[1:])
-			case name == "and" || name == "or" || name == "not" || name == "in" || name == "is" || name == "if" || name == "else" || name == "True" || name == "False" || name == "None" || name == "range":
-				b.WriteString(name)
-			case name == "defined":
-				b.WriteString("not None")
-			default:
-				b.WriteString("given.get(\"" + name + "\")")
-			}
-			i += len(name)
-		default:
-			b.WriteByte(c)
-			i++
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// cutOutside cuts a text at a letter that stands outside of quotation marks and brackets.
-func cutOutside(s string, at byte) []string {
-	var parts []string
-	depth, quote, begin := 0, byte(0), 0
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case c == '(' || c == '[' || c == '{':
-			depth++
-		case c == ')' || c == ']' || c == '}':
-			depth--
-		case c == at && depth == 0:
-			parts = append(parts, s[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(parts, s[begin:])
 }

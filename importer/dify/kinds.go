@@ -384,7 +384,7 @@ func (f *flow) body(n *node, value any) {
 	n.last = f.ID(n.id + "_result")
 	end := f.Add(n.line, n.last, "CALL.EMPTY", "What an iteration of "+n.title+" hands back.")
 	end.Config["pass_through"], end.Input["value"] = true, value
-	f.Connect(n.last, "", n.id, "input.value")
+	f.Connect(n.last, "", n.id, "value")
 	children := false
 	for _, other := range f.nodes {
 		children = children || other.parent == n && !other.begins

@@ -241,7 +241,7 @@ func (m *making) loop(main *importer.Node) {
 	}
 	conversion := "{}"
 	if m.payload {
-		conversion = "input.item"
+		conversion = "item"
 	}
 	f.Connect(id, "iteration", n.id, conversion)
 	if m.values != "" {
@@ -349,7 +349,7 @@ func (f *flow) arrive(n *node, m *making, up shape) {
 		if !up.many {
 			return s.conversion()
 		}
-		inner := cmp.Or(s.conversion(), "input")
+		inner := cmp.Or(s.conversion(), "value")
 		if !s.many {
 			inner = "[" + inner + "]"
 		}
@@ -379,6 +379,13 @@ func (f *flow) wire() {
 func (f *flow) wireOne(n *node, e exit, output int, to *node) {
 	s := f.shapeOf(n, output)
 	if f.back[edge{n, to}] && short(to.typ) == "splitInBatches" {
+		if len(n.out) > 1 || len(n.out[0]) > 1 { // what an iteration makes is what its last nodes make
+			last := f.Add(n.line, f.ID(n.id+"_back"), "CALL.EMPTY", "Hands back what "+n.name+" has.")
+			last.Config["pass_through"] = true
+			f.Connect(e.id, e.key, last.ID, s.conversion())
+			f.Connect(last.ID, "", to.entry, "")
+			return
+		}
 		f.Connect(e.id, e.key, to.entry, s.conversion())
 		return
 	}

@@ -60,7 +60,7 @@ func (s shape) conversion() string {
 			if strings.Contains(name, ".") {
 				continue // another name of a field that is there
 			}
-			parts = append(parts, string(payload.Quote(name))+": input"+pathText(append(slices.Clone(s.flow), strings.Split(here, ".")...)))
+			parts = append(parts, string(payload.Quote(name))+": value"+pathText(append(slices.Clone(s.flow), strings.Split(here, ".")...)))
 		}
 		slices.Sort(parts)
 		return "{" + strings.Join(parts, ", ") + "}"
@@ -68,7 +68,7 @@ func (s shape) conversion() string {
 	if len(s.flow) == 0 {
 		return ""
 	}
-	return "input" + pathText(s.flow)
+	return strings.TrimPrefix(pathText(s.flow), ".")
 }
 
 // plain is a step of a path that needs no brackets. read-only
