@@ -150,7 +150,9 @@ func floors() map[string]floor {
 		"story/storytest": {level: 7, suite: true},
 
 		"importer":   {level: 5}, // what was made elsewhere, above the shapes of the API that it reports in
-		"importer/*": {level: 6}, // one system each
+		"importer/*": {level: 6}, // one system each, and the route by which files come in
+
+		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
 		"server": {level: 8},
 

@@ -32,6 +32,14 @@ func (i *Importer) Import(name string, content []byte, language string) (*import
 	return importer.Import(name, content, importOptions(i.kinds, i.code, language))
 }
 
+// Import makes workflows of the content of a file, with the kinds of the instance. Nothing is kept.
+func (i *Instance) Import(name string, content []byte, language string) (*importer.Imported, error) {
+	return importer.Import(name, content, importer.Options{Systems: importSystems(), Kinds: &i.registry, Language: language, Check: func(definition []byte) []workflow.Problem {
+		_, problems := i.check(definition)
+		return problems
+	}})
+}
+
 // importOptions are those of an import with these kinds.
 func importOptions(kinds *node.Registry, code *validation.Syntax, language string) importer.Options {
 	return importer.Options{Systems: importSystems(), Kinds: kinds, Language: language, Check: func(definition []byte) []workflow.Problem {

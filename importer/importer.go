@@ -7,9 +7,11 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"tandem/api"
@@ -124,6 +126,30 @@ func (d *Draft) moveSecrets() {
 		for _, one := range found {
 			if one.Certain {
 				d.moveSecret(one.Path)
+			}
+		}
+	}
+}
+
+// Numbered is the n-th name that is made of one.
+func Numbered(name string, n int) string { return name + "_" + strconv.Itoa(n) }
+
+// Rename gives a credential of the workflow another name, because the one it has is taken.
+func (w *Workflow) Rename(from, to string) {
+	written, named := payload.Quote(from), payload.Quote(to)
+	for i := range w.Definition.Nodes {
+		n := &w.Definition.Nodes[i]
+		n.Configurations = bytes.ReplaceAll(n.Configurations, append([]byte(`"credential_id":`), written...), append([]byte(`"credential_id":`), named...))
+	}
+	for i := range w.Report.Credentials {
+		if c := &w.Report.Credentials[i]; c.Name == from {
+			c.Name = to
+		}
+	}
+	for i := range w.Report.Nodes {
+		for j, secret := range w.Report.Nodes[i].Secrets {
+			if secret == from {
+				w.Report.Nodes[i].Secrets[j] = to
 			}
 		}
 	}
