@@ -154,3 +154,11 @@ func (w *Workflow) Rename(from, to string) {
 		}
 	}
 }
+
+// InExpression is the path of a placeholder as an expression reads it: what is not there is null, whatever the workflow says of placeholders.
+func InExpression(path string) string {
+	if node, rest, ok := strings.Cut(path, ".outputs"); ok && !strings.ContainsAny(node, ".[") {
+		return "steps." + node + rest
+	}
+	return path
+}

@@ -114,7 +114,7 @@ func (w *world) run(ctx context.Context, imported *importer.Workflow) string {
 	if _, err := w.client.KeepWorkflow(ctx, def.Metadata.ID, workflow.Encode(&def), false); err != nil {
 		return err.Error()
 	}
-	started, err := w.client.Execute(ctx, def.Metadata.ID, api.ExecuteRequest{Inputs: json.RawMessage(`{"message":"one","conversation_id":"c"}`), WaitSeconds: runTime.Seconds()}, "")
+	started, err := w.client.Execute(ctx, def.Metadata.ID, api.ExecuteRequest{Inputs: inputs(&def), WaitSeconds: runTime.Seconds()}, "")
 	if err != nil {
 		return err.Error()
 	}
@@ -125,13 +125,44 @@ func (w *world) run(ctx context.Context, imported *importer.Workflow) string {
 	if e.Status == "SUCCESS" {
 		return ""
 	}
+	if e.Error != nil {
+		return fmt.Sprintf("%s at %s: %s", e.Status, e.Error.ErrorNodeID, e.Error.ErrorMessage)
+	}
 	if _, err := w.client.Act(ctx, started.ExecutionID, api.ActionRequest{Action: "cancel"}); err != nil {
 		return fmt.Sprintf("%s, and %v", e.Status, err)
 	}
-	if e.Error != nil {
-		return fmt.Sprintf("%s: %s", e.Status, e.Error.ErrorMessage)
-	}
 	return string(e.Status)
+}
+
+// inputs are what a workflow is started with: what its trigger asks for.
+func inputs(def *workflow.Definition) json.RawMessage {
+	values := map[string]any{"message": "one", "conversation_id": "c"}
+	for _, n := range def.Nodes {
+		var config struct {
+			Schema struct {
+				Properties map[string]struct {
+					Type string
+					Enum []any
+				}
+			} `json:"input_schema"`
+		}
+		if n.Type != "TRIGGER" || json.Unmarshal(n.Configurations, &config) != nil {
+			continue
+		}
+		for name, p := range config.Schema.Properties {
+			values[name] = map[string]any{"number": 1, "boolean": true, "array": []any{"one"}, "object": map[string]any{}}[p.Type]
+			if len(p.Enum) > 0 {
+				values[name] = p.Enum[0]
+			} else if values[name] == nil {
+				values[name] = "one"
+			}
+		}
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return nil // plain values can be written
+	}
+	return raw
 }
 
 // stage points a node at the fake.

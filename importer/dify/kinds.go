@@ -286,14 +286,17 @@ func operand(value, typ string) string {
 
 // condition writes one condition.
 func (f *flow) condition(n *node, c importer.Value) string {
-	a := "{{" + f.path(n, c.At("variable_selector").Texts()) + "}}"
+	a := importer.InExpression(f.path(n, c.At("variable_selector").Texts()))
+	if a == "missing" {
+		a = "null"
+	}
 	op, typ := c.At("comparison_operator").Text(), c.At("varType").Text()
 	if typ == "" && strings.ContainsAny(op, "=≠><≥≤") {
 		typ = "number"
 	}
 	b := operand(f.words(n, c.At("value").Written()), typ)
 	number := func(s string) string {
-		if typ == "number" && strings.HasPrefix(s, "{{") {
+		if typ == "number" && s != "null" {
 			return "num(" + s + ")"
 		}
 		return s

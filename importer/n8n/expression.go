@@ -347,10 +347,7 @@ func (r *reading) operand(v importer.Value) string {
 	switch x := r.value(v).(type) {
 	case string:
 		if s, ok := strings.CutPrefix(x, "{{"); ok && strings.HasSuffix(s, "}}") && strings.Count(x, "{{") == 1 {
-			if r.inLoop && strings.HasPrefix(s, "item") { // inside a list, an item is a name and no placeholder
-				return strings.TrimSuffix(s, "}}")
-			}
-			return x
+			return importer.InExpression(strings.TrimSuffix(s, "}}"))
 		}
 		return string(payload.Quote(x))
 	case json.Number:
