@@ -13,7 +13,7 @@ BENCHTIME ?= 1s
 TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint staticcheck race race-app simulate deliveries year measures fuzz bench bench-peers python web web-test
+.PHONY: import-report help build run test fmt lint staticcheck race race-app simulate deliveries year measures fuzz bench bench-peers python web web-test
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
@@ -51,6 +51,9 @@ run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 
 	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
 
 test: fmt staticcheck web-test race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
+
+import-report: python ## Try the importers on a directory of files of other systems (DIR=…): imported, valid, run to their end, what became of nodes
+	@$(GO) run ./cmd/import-report $(DIR)
 
 fmt: ## Fail if a file is not formatted
 	@files="$$(find . -name '*.go' -not -path './.git/*' -not -path '*/node_modules/*' -exec gofmt -l {} +)"; \

@@ -164,6 +164,11 @@ func floors() map[string]floor {
 
 		"story/storytest": {level: 7, suite: true},
 
+		"importer":   {level: 5}, // what was made elsewhere, above the shapes of the API that it reports in
+		"importer/*": {level: 6}, // one system each, and the route by which files come in
+
+		"importer/importertest": {level: 6, suite: true}, // what every reader must do
+
 		"server": {level: 8},
 
 		"app": {level: 9},
@@ -175,7 +180,8 @@ func floors() map[string]floor {
 
 		"console/tree/treetest": {level: 7, suite: true}, // a terminal that tells what it shows
 
-		"cmd/tandem": {level: 11},
+		"cmd/tandem":        {level: 11},
+		"cmd/import-report": {level: 11},
 	}
 }
 

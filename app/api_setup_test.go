@@ -65,7 +65,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 			}
 			return source.Definition, problems
 		},
-		Revisions: i.revisions, PublicURL: options.PublicURL, Credentials: i.vault.opener,
+		Revisions: i.revisions, PublicURL: options.PublicURL, Credentials: i.vault.opener, Import: i.Import,
 		Ready: func() error { return nil },
 	}
 	for _, f := range change {

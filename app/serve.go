@@ -279,7 +279,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return source.Definition, problems
 		},
-		Revisions: i.revisions, Credentials: i.vault.opener,
+		Revisions: i.revisions, Credentials: i.vault.opener, Import: i.Import,
 		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, Limits: i.limits, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }

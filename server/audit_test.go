@@ -166,6 +166,7 @@ func auditCases() map[string]auditCase {
 		"PUT /workflows/{id}":          {prepare: after("POST", "/workflows", auditFlow, "/workflows/w{n}", strings.Replace(auditFlow, `"description":"d"`, `"description":"other"`, 1)), action: "workflow.update"},
 		"DELETE /workflows/{id}":       {prepare: after("POST", "/workflows", auditFlow, "/workflows/w{n}", ""), action: "workflow.delete"},
 		"POST /workflows/{id}/copy":    {prepare: after("POST", "/workflows", auditFlow, "/workflows/w{n}/copy", `{}`), action: "workflow.create"},
+		"POST /import":                 {prepare: fixed("/import", `{"files":[{"name":"f","content":"{\"metadata\":{\"id\":\"i{n}\",\"name\":\"n\",\"description\":\"d\"},\"nodes\":[{\"id\":\"start\",\"description\":\"d\",\"type\":\"TRIGGER\",\"subtype\":\"MANUAL\"}]}"}]}`), action: "workflow.create"},
 		"POST /workflows/{id}/deploy":  {prepare: after("POST", "/workflows", auditFlow, "/workflows/w{n}/deploy", ""), action: "workflow.deploy"},
 		"POST /workflows/test":         {prepare: fixed("/workflows/test", `{"definition":{"metadata":{"id":"t{n}","name":"n"},"nodes":[{"id":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"}]}}`), action: "execution.test"},
 		"POST /workflows/{id}/execute": {prepare: after("POST", "/workflows", auditFlow, "/workflows/w{n}/execute", `{"inputs":{}}`), action: "execution.start"},

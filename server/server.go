@@ -14,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/importer"
 	"tandem/limits"
 	"tandem/login"
 	"tandem/needs"
@@ -42,6 +43,8 @@ type Options struct {
 	Registry *node.Registry
 	// Check parses and validates a definition (JSON or YAML); without a definition the problems say why.
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
+	// Import makes workflows of the content of a file of another system.
+	Import func(name string, content []byte, language string) (*importer.Imported, error)
 	// Language is that of the installation, zh or en; empty: en.
 	Language string
 	// Revisions are those that are started, and that executions are pinned to.
@@ -164,9 +167,10 @@ func New(o Options) (*Server, error) {
 	if err := s.examples(); err != nil {
 		return nil, err
 	}
-	settings.Register(settings.Options{
+	keepCredential := settings.Register(settings.Options{
 		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
 	})
+	s.intake(keepCredential)
 	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/importer"
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/revisions"
@@ -239,6 +240,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 			}
 			return source.Definition, source.Validate(workflow.Rules{Kinds: fewKinds{}})
 		},
+		Import:  importAsItIs,
 		Keyring: w.ring, CredentialTypes: testCredentials(), Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
 			w.mu.Lock()
@@ -368,3 +370,18 @@ func read[T any](t testing.TB, a answer) T {
 
 // repository is a file of the repository.
 func repository(name ...string) string { return filepath.Join(append([]string{".."}, name...)...) }
+
+// importAsItIs takes a definition for a file of another system. What its description says is a secret that stood in the file.
+func importAsItIs(_ string, content []byte, _ string) (*importer.Imported, error) {
+	source, problems := workflow.Parse(content, workflow.Options{Kinds: fewKinds{}})
+	if source == nil {
+		return nil, problems[0]
+	}
+	w := importer.Workflow{Definition: source.Definition, Report: api.ImportedWorkflow{Name: source.Definition.Metadata.Name, Nodes: []api.ImportedNode{}, Valid: true}}
+	if token, ok := strings.CutPrefix(source.Definition.Metadata.Description, "secret "); ok {
+		source.Definition.Metadata.Description = "d"
+		w.Secrets = []importer.Secret{{Name: "moved", Type: "slack_bot", Data: json.RawMessage(`{"token":"` + token + `"}`)}}
+		w.Report.Credentials = []api.ImportedCredential{{Name: "moved", Type: "slack_bot", Created: true}}
+	}
+	return &importer.Imported{System: "test", Workflows: []importer.Workflow{w}}, nil
+}

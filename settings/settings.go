@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"tandem/api"
 	"tandem/credential"
 	"tandem/human"
 	"tandem/identity"
@@ -45,8 +46,11 @@ type settings struct {
 	accounts accounts
 }
 
+// KeepCredential keeps a new credential of a workspace, as its route does.
+type KeepCredential func(ctx context.Context, p identity.Principal, r api.CredentialRequest) error
+
 // Register registers every resource of the settings.
-func Register(o Options) {
+func Register(o Options) KeepCredential {
 	s := &settings{Router: o.Router, o: o}
 	s.templates()
 	s.credentials()
@@ -59,4 +63,8 @@ func Register(o Options) {
 	s.reach()
 	s.audit()
 	s.limits()
+	return func(ctx context.Context, p identity.Principal, r api.CredentialRequest) error {
+		_, err := s.createCredential(ctx, p, &credentialCreate{r})
+		return err
+	}
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -61,4 +62,31 @@ func yamlNode(raw []byte) *yaml.Node {
 		n.Style = yaml.FlowStyle
 	}
 	return n
+}
+
+// ToJSON reads a document of any content, in JSON or YAML, as JSON: with names in the same order, numbers with the same digits, and within the limits of
+// a definition. What is wrong with it is told as of a definition; a name that stands twice is no obstacle, the last one counts.
+func ToJSON(data []byte, opts Options) (json.RawMessage, []Problem) {
+	opts = opts.withDefaults()
+	if len(data) > opts.MaxBytes {
+		return nil, []Problem{errorAt(ProblemTooLarge, "", "the document has %d bytes, %d are allowed", len(data), opts.MaxBytes)}
+	}
+	text, fault := plainText(data)
+	if fault != nil {
+		return nil, []Problem{fault.problem()}
+	}
+	var root value
+	limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
+	if FormatOf(text) == JSON {
+		root, _, fault = readJSON(text, limits)
+	} else {
+		if len(text) > opts.MaxYAMLBytes {
+			return nil, []Problem{errorAt(ProblemTooLarge, "", "the document has %d bytes, %d are allowed", len(data), opts.MaxYAMLBytes)}
+		}
+		root, _, fault = readYAML(text, limits, 2*int64(opts.MaxYAMLBytes))
+	}
+	if fault != nil {
+		return nil, []Problem{fault.problem()}
+	}
+	return root.raw(), nil
 }

@@ -79,6 +79,7 @@ A server, and what is kept in its data directory:
   tandem serve                  serve the API
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
   tandem triggers list          see what starts deployed workflows: next, history, replay
+  tandem import FILE...         make workflows of files of n8n, Dify and older systems
   tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, delete, ...
   tandem inbox                  see the questions that wait for you, and answer them; also: tandem approve ID, tandem reject ID
   tandem agent run "GOAL"       give an agent a goal; also: keep agents with set, list, show, remove, tasks
@@ -103,8 +104,8 @@ A server, and what is kept in its data directory:
   tandem recover                say what a data directory has lost, and go on without it
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows", "executions", "triggers", "inbox", "agent", "chat", "me", "users", "workspaces", "tokens", "audit", "limits", "credentials",
-"contact-channels", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "import", "executions", "triggers", "inbox", "agent", "chat", "me", "users", "workspaces", "tokens", "audit", "limits",
+"credentials", "contact-channels", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
@@ -115,6 +116,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
 	return root
 }

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/api"
+	"tandem/identity"
+	"tandem/route"
+)
+
+// importBody asks for the import of a file that has a secret, or none.
+func importBody(description string, dry bool) string {
+	body := `{"files":[{"name":"f.json","content":"{\"metadata\":{\"name\":\"Brought\",\"description\":\"` + description + `\"},\"nodes\":[{\"id\":\"start\",\"description\":\"d\",\"type\":\"TRIGGER\",\"subtype\":\"MANUAL\"}]}"},{"name":"bad","content":"["}]`
+	if dry {
+		body += `,"dry_run":true`
+	}
+	return body + "}"
+}
+
+func TestIntake(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	got := read[api.ImportReport](t, w.admin("POST", route.Prefix+"/import", importBody("secret canary-secret", true)).want(t, 200))
+	if len(got.Files) != 2 || got.Files[1].Error == "" || len(got.Files[0].Workflows) != 1 || len(got.Files[0].Workflows[0].Definition) == 0 || got.Files[0].Workflows[0].WorkflowID != "" {
+		t.Fatalf("a dry run tells %+v", got)
+	}
+	if list := read[api.Workflows](t, w.admin("GET", route.Prefix+"/workflows", "").want(t, 200)); list.TotalCount != 0 {
+		t.Errorf("a dry run has kept %+v", list)
+	}
+	for n, name := range []string{"moved", "moved_2"} {
+		got = read[api.ImportReport](t, w.admin("POST", route.Prefix+"/import", importBody("secret canary-secret", false)).want(t, 200))
+		told := got.Files[0].Workflows[0]
+		if told.WorkflowID == "" || told.Revision != 1 || len(told.Credentials) != 1 || told.Credentials[0].Name != name || !told.Credentials[0].Created {
+			t.Errorf("import %d tells %+v", n, told)
+		}
+	}
+	if credentials := w.admin("GET", route.Prefix+"/credentials", "").want(t, 200).body; !strings.Contains(credentials, `"moved_2"`) || strings.Contains(credentials, "canary-secret") {
+		t.Errorf("credentials %s", credentials)
+	}
+	w.call(w.tokens[identity.Editor], "POST", route.Prefix+"/import", importBody("secret canary-secret", false)).want(t, 403)
+	w.call(w.tokens[identity.Editor], "POST", route.Prefix+"/import", importBody("d", false)).want(t, 200)
+	w.call(w.tokens[identity.Viewer], "POST", route.Prefix+"/import", importBody("d", true)).want(t, 403)
+}
