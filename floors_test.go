@@ -56,6 +56,7 @@ func floors() map[string]floor {
 		"credential/oauth": {level: 4},
 
 		"node":         {level: 4},
+		"node/handed":  {level: 2}, // which fields of a payload a function reads and hands on
 		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
 		"llm":          {level: 4},
