@@ -63,6 +63,7 @@ func floors() map[string]floor {
 		"integration/microsoft/microsofttest": {level: 6, suite: true},
 
 		"node":         {level: 4},
+		"node/handed":  {level: 2}, // which fields of a payload a function reads and hands on
 		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -143,6 +144,16 @@ func TestHistory_StepsAndChildren(t *testing.T) {
 	same(t, recounted(h), []string{
 		"start SUCCESS", "agent SUCCESS", "agent.complete_1 SUCCESS", "agent.approve_1_1 SUCCESS asked user:operator answered operator by token", "agent.call_1_1 SUCCESS", "agent.complete_2 SUCCESS",
 	})
+	for at, asked := range map[int][]string{2: {"user"}, 5: {"user", "assistant", "tool"}} { // what the model was asked each time, and not what the node was given
+		var roles []string
+		for _, m := range gjson.GetBytes(h.History[at].Step.InputData, "messages").Array() {
+			roles = append(roles, m.Get("role").Str)
+		}
+		one := want[api.NodeExecution](t, x.call(t, "viewer", "GET", "/executions/"+id+"/activations/"+url.PathEscape(h.History[at].Step.ID), nil), http.StatusOK)
+		if !slices.Equal(roles, asked) || gjson.GetBytes(h.History[at].Step.InputData, "tools.0").Str != "http_request" || string(one.InputData) != string(h.History[at].Step.InputData) {
+			t.Errorf("completion %d was asked %s, and shown by itself %s", at, h.History[at].Step.InputData, one.InputData)
+		}
+	}
 	if call := h.History[4].Step; gjson.GetBytes(call.InputData, "tool_name").Str != "http_request" || len(h.History[3].Step.ExtraData["arguments"]) == 0 {
 		t.Errorf("the call is told as %+v", call)
 	}

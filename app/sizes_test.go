@@ -216,16 +216,23 @@ func TestSizes_IterationsWriteWhatIsNew(t *testing.T) {
 func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 	x := openSite(t)
 	doc := strings.Repeat("x", 1<<20)
-	for _, c := range []struct{ name, kind, config, body string }{
-		{"beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY"},
-		{"range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: %d, max_iterations: 1000}`, "CALL.EMPTY"},
-		{"own", "WHILE", `{condition_expression: "index < %d", max_iterations: 1000}`, "CALL.EMPTY"},
-		{"handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}"},
-		{"off", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true, enabled: false}"},
-		{"if", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.IF {condition_expression: "item.id >= 0"}`},
-		{"switch", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SWITCH {branches: [{branch_id: old, condition: "item.id < 0"}, {branch_id: rest, is_default: true}]}`},
-		{"delay", "FOR_EACH", `{items_path: orders, collect_results: false}`, "FLOW.DELAY {duration_seconds: 0}"},
-		{"memory", "FOR_EACH", `{items_path: orders}`, `MEMORY.KEY_VALUE_STORE {operation: set, session_id: "s-{{customer}}"}`},
+	for _, c := range []struct{ name, kind, config, body, conversion string }{
+		{"beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY", ""},
+		{"range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: %d, max_iterations: 1000}`, "CALL.EMPTY", ""},
+		{"own", "WHILE", `{condition_expression: "index < %d", max_iterations: 1000}`, "CALL.EMPTY", ""},
+		{"handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", ""},
+		{"off", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true, enabled: false}", ""},
+		{"if", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.IF {condition_expression: "item.id >= 0"}`, ""},
+		{"switch", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SWITCH {branches: [{branch_id: old, condition: "item.id < 0"}, {branch_id: rest, is_default: true}]}`, ""},
+		{"delay", "FOR_EACH", `{items_path: orders, collect_results: false}`, "FLOW.DELAY {duration_seconds: 0}", ""},
+		{"memory", "FOR_EACH", `{items_path: orders}`, `MEMORY.KEY_VALUE_STORE {operation: set, session_id: "s-{{customer}}"}`, ""},
+		{"expression", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", "{'id': item.id, 'copy': doc, 'n': data.customer}"},
+		{"javascript", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", "d => ({id: d.item.id})"},
+		{"python", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", "lambda d: {'id': d['item']['id']}"},
+		{"code", "FOR_EACH", `{items_path: orders, collect_results: false}`, `ACTION.RUN_CODE {language: javascript, code: "function main(d) { return d.item.id }"}`, ""},
+		{"nested", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.FOR_EACH {items_path: few, break_condition: "index > 5 && doc == 1", collect_results: false}`, ""},
+		{"split", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SPLIT {split_mode: items, items_path: few}`, ""},
+		{"loop", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.LOOP {loop_type: for_each, array_path: few, collect_results: false}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			allocated := func(count int) uint64 {
@@ -233,11 +240,19 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 				if strings.Contains(config, "%d") {
 					config = fmt.Sprintf(config, count)
 				}
-				key := map[string]string{"if": ` "true"`, "switch": " rest"}[c.name]
+				key := map[string]string{"if": ` "true"`, "switch": " rest", "nested": " completed", "loop": " completed"}[c.name]
+				links := []string{"start each", "each body iteration", "body next" + key, "next each"}
+				if entry := map[string]string{"nested": "iteration", "loop": "iteration", "split": "branch"}[c.name]; entry != "" {
+					links = append(links, "body inner "+entry)
+				}
 				// what follows the body's node is handed what it hands on
-				x.save(t, guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body, "next CALL.EMPTY {pass_through: " + fmt.Sprint(!strings.Contains("beside range own memory", c.name)) + "}"},
-					[]string{"start each", "each body iteration", "body next" + key, "next each"}))
-				input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","key":"k","value":"v","customer"`, 1)
+				flow := guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body, "inner CALL.EMPTY {pass_through: " + fmt.Sprint(c.name != "split") + "}",
+					"next CALL.EMPTY {pass_through: " + fmt.Sprint(!strings.Contains("beside range own memory", c.name)) + "}"}, links)
+				if c.conversion != "" {
+					flow = strings.Replace(flow, "output_key: iteration}", fmt.Sprintf("output_key: iteration, conversion_function: %q}", c.conversion), 1)
+				}
+				x.save(t, flow)
+				input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","few":[1],"key":"k","value":"v","customer"`, 1)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				r := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60}), http.StatusOK)
@@ -502,24 +517,40 @@ func BenchmarkForEach_FieldBeside(b *testing.B) {
 // one iteration takes, and for each size what every further iteration takes, with the ratio to the smallest.
 func BenchmarkLoops_PayloadSize(b *testing.B) {
 	units := []string{"1KB", "1MB", "3MB"}
+	const list = `{items_path: orders, collect_results: false}`
 	for _, c := range []struct {
-		name, kind, config, body string
-		count                    int
+		name, kind, config, body, conversion string
+		count                                int
 	}{
-		{"While", "WHILE", `{condition_expression: "index < n", max_iterations: 10000}`, "CALL.EMPTY", 2000},
-		{"Range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: "{{n}}", max_iterations: 10000}`, "CALL.EMPTY", 2000},
-		{"Beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY", 2000},
-		{"Handed", "FOR_EACH", `{items_path: orders, collect_results: false}`, "CALL.EMPTY {pass_through: true}", 2000},
-		{"If", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.IF {condition_expression: "item.id >= 0"}`, 2000},
+		{"While", "WHILE", `{condition_expression: "index < n", max_iterations: 10000}`, "CALL.EMPTY", "", 2000},
+		{"Range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: "{{n}}", max_iterations: 10000}`, "CALL.EMPTY", "", 2000},
+		{"Beside", "FOR_EACH", `{items_path: orders}`, "CALL.EMPTY", "", 2000},
+		{"Handed", "FOR_EACH", list, "CALL.EMPTY {pass_through: true}", "", 2000},
+		{"If", "FOR_EACH", list, `FLOW.IF {condition_expression: "item.id >= 0"}`, "", 2000},
+		{"Expression", "FOR_EACH", list, "CALL.EMPTY {pass_through: true}", "{'id': item.id, 'doc': doc}", 500},
+		{"JavaScript", "FOR_EACH", list, "CALL.EMPTY {pass_through: true}", "d => ({id: d.item.id})", 200},
+		{"Python", "FOR_EACH", list, "CALL.EMPTY {pass_through: true}", "lambda d: {'id': d['item']['id']}", 200},
+		{"Code", "FOR_EACH", list, `ACTION.RUN_CODE {language: javascript, code: "function main(d) { return {id: d.item.id} }"}`, "", 200},
+		{"Nested", "FOR_EACH", list, `FLOW.FOR_EACH {items_path: few, collect_results: false}`, "", 500},
+		{"Child", "FOR_EACH", list, `FLOW.SUB_WORKFLOW {workflow_id: child, revision: latest}`, "", 100},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			x := openSite(b)
-			x.save(b, guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body}, []string{"start each", "each body iteration", "body each" + map[string]string{"If": ` "true"`}[c.name]}))
+			x.save(b, guardFlow("child", "", []string{guardStart, "body CALL.EMPTY"}, []string{"start body"}))
+			links := []string{"start each", "each body iteration", "body each" + map[string]string{"If": ` "true"`, "Nested": " completed"}[c.name]}
+			if c.name == "Nested" {
+				links = append(links, "body inner iteration")
+			}
+			flow := guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body, "inner CALL.EMPTY {pass_through: true}"}, links)
+			if c.conversion != "" {
+				flow = strings.Replace(flow, "output_key: iteration}", fmt.Sprintf("output_key: iteration, conversion_function: %q}", c.conversion), 1)
+			}
+			x.save(b, flow)
 			one, each := make([]time.Duration, len(units)), make([]time.Duration, len(units))
 			for b.Loop() {
 				for i, size := range []int{1_000, 1_000_000, 3_000_000} {
 					took := func(count int) time.Duration {
-						input := strings.Replace(orders(count, 10), `"customer"`, fmt.Sprintf(`"n":%d,"doc":%q,"customer"`, count, strings.Repeat("x", size)), 1)
+						input := strings.Replace(orders(count, 10), `"customer"`, fmt.Sprintf(`"n":%d,"few":[1],"doc":%q,"customer"`, count, strings.Repeat("x", size)), 1)
 						began := time.Now()
 						a := x.call(b, "operator", "POST", "/workflows/loops/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60})
 						if r := want[api.ExecuteResponse](b, a, http.StatusOK); r.Status != "SUCCESS" {

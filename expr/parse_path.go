@@ -60,3 +60,31 @@ func staticPath(x node) []string {
 		}
 	}
 }
+
+// Hands returns the keys of the object that the program makes which get the value of a name as it is, each with that name, unless the program reads the name anywhere
+// else too: what it makes of them does not depend on their values.
+func (p *Program) Hands() map[string]string {
+	object, ok := p.root.(*objectNode)
+	if !ok {
+		return nil
+	}
+	read := map[string]int{}
+	countNames(object, read)
+	handed := map[string]string{}
+	for i, value := range object.values {
+		if name, ok := value.(*rootName); ok && read[name.name] == 1 {
+			handed[object.keys[i]] = name.name
+		}
+	}
+	return handed
+}
+
+// countNames counts how often names are read.
+func countNames(x node, read map[string]int) {
+	if name, ok := x.(*rootName); ok {
+		read[name.name]++
+	}
+	for _, child := range x.children() {
+		countNames(child, read)
+	}
+}

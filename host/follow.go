@@ -115,9 +115,6 @@ func (f *Follower) Input(run engine.RunNode) (json.RawMessage, error) {
 	if f.fold == nil {
 		return nil, fault.New(fault.Internal, "the follower was made without inputs")
 	}
-	if run.Node < 0 {
-		return f.fold.Value(run.Input)
-	}
 	return f.fold.Input(run)
 }
 

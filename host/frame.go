@@ -52,8 +52,8 @@ type Failure struct {
 // Scope is what a run of a scope's node may know of its iterations.
 type Scope struct {
 	Opened time.Time
-	// Last is the result of the iteration that ended last.
-	Last     json.RawMessage
+	// Last is the result of the iteration that ended last. Whoever asks for it has it put together: it may be large, and few do.
+	Last     func() json.RawMessage
 	Failures []Failure
 	results  []byte
 	size     int
@@ -76,7 +76,7 @@ func (f *Fold) Scope(id engine.ActivationID) (Scope, bool) {
 		return Scope{}, false
 	}
 	return Scope{
-		Opened: time.UnixMilli(fr.opened).UTC(), Last: fr.last.whole(), Failures: slices.Clone(fr.errors), results: fr.results, size: fr.size,
+		Opened: time.UnixMilli(fr.opened).UTC(), Last: fr.last.whole, Failures: slices.Clone(fr.errors), results: fr.results, size: fr.size,
 	}, true
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/payload"
 )
 
 // HistoryItem is one thing that happened to an execution: an activation, or what somebody did.
@@ -168,30 +167,6 @@ func (h *historian) shared(ctx context.Context, j Journal, row *Row, fork engine
 	return err
 }
 
-// completionInput is what a completion inside a node was made from: the input of the node, as far as the part has it, and what the steps before it have
-// come to.
-func (h *historian) completionInput(f *Follower, c engine.RunNode) (json.RawMessage, error) {
-	told := map[string]any{}
-	scope, _ := c.Activation.Split()
-	if owner, ok := ownerOf(scope); ok && h.place[owner] != nil && len(h.place[owner].Input) > 0 {
-		told["input"] = h.place[owner].Input
-	}
-	values, err := f.fold.Inputs(c)
-	if err != nil {
-		return nil, err
-	}
-	var results []json.RawMessage
-	for _, ref := range c.Step.Values {
-		if value, ok := values[ref]; ok {
-			results = append(results, value)
-		}
-	}
-	if len(results) > 0 {
-		told["results"] = results
-	}
-	return payload.Encode(told)
-}
-
 // takeRow notes what a row has made of the activations of the part.
 func (h *historian) takeRow(f *Follower, row *Row, commands []engine.Command) error {
 	for _, c := range commands {
@@ -202,9 +177,6 @@ func (h *historian) takeRow(f *Follower, row *Row, commands []engine.Command) er
 				continue
 			}
 			input, err := f.Input(c)
-			if err == nil && c.Step != nil && c.Step.Kind == engine.StepComplete {
-				input, err = h.completionInput(f, c)
-			}
 			if err == nil {
 				item.Input = input
 			} else if code := fault.From(err).Code.Class(); code == fault.ClassUnavailable {

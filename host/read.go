@@ -197,11 +197,11 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 			if fold.once(run) {
 				record.Sent = fold.sent(run)
 			}
+			record.Input, record.Origins, record.InputError = fold.inspect(run)
 			if run.Node < 0 {
-				record.Input, record.InputError = fold.Value(run.Input)
+				record.Origins = nil
 				continue
 			}
-			record.Input, record.Origins, record.InputError = fold.inspect(run)
 			if record.Origins, err = fold.pinnedBy(record.Origins); err != nil {
 				return false, err
 			}

@@ -1,17 +1,14 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"tandem/dataflow"
 	"tandem/fault"
+	"tandem/node/handed"
 	"tandem/workflow"
 )
 
@@ -95,65 +92,12 @@ func withPrinted(err error, result CodeResult) error {
 
 // converted runs a conversion function that is code. What it returns can be kept.
 func (x *run) converted(c *conversion, payload json.RawMessage) (json.RawMessage, error) {
-	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: payload, Aliases: aliases()})
+	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: payload, Aliases: handed.Aliases()})
 	if err != nil {
 		return nil, err
 	}
 	if err := dataflow.CheckOutput(map[string]json.RawMessage{dataflow.DefaultKey: result.Value}); err != nil {
 		return nil, err
 	}
-	return asGiven(result.Value, payload), nil
-}
-
-// aliases are the names under which a conversion function finds the whole payload.
-func aliases() []string { return []string{"value", "data", "output"} }
-
-// asGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the function, is the
-// payload as it was written. So is one that has a payload which is not an object under every alias and nothing else: it is a copy of what the
-// function was given for it.
-func asGiven(result, payload json.RawMessage) json.RawMessage {
-	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
-		payload = json.RawMessage("null")
-	}
-	if len(result) == 0 || result[0] != payload[0] && result[0] != '{' {
-		return result
-	}
-	if payload[0] == '{' || result[0] != '{' {
-		if payload[0] == '{' && len(fieldsOf(result)) != len(fieldsOf(payload)) || !sameJSON(string(result), string(payload)) {
-			return result
-		}
-		return payload
-	}
-	made := fieldsOf(result)
-	if len(made) != len(aliases()) {
-		return result
-	}
-	for _, alias := range aliases() {
-		if !sameJSON(made[alias].Raw, string(payload)) {
-			return result
-		}
-	}
-	return payload
-}
-
-// fieldsOf are the fields of an object; of anything else there are none.
-func fieldsOf(payload json.RawMessage) map[string]gjson.Result {
-	fields := map[string]gjson.Result{}
-	if payload[0] == '{' {
-		gjson.ParseBytes(payload).ForEach(func(key, value gjson.Result) bool {
-			fields[key.Str] = value
-			return true
-		})
-	}
-	return fields
-}
-
-// sameJSON says that two values are equal, as far as every language can tell: 1 and 1.0 are, and so are whole numbers that
-// differ where a floating point number has no digits left.
-func sameJSON(a, b string) bool {
-	if a == b {
-		return true
-	}
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+	return handed.AsGiven(result.Value, payload), nil
 }

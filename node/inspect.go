@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"tandem/dataflow"
+	"tandem/payload"
 )
 
 // maxOrigins is how many values of an input are told the origin of.
@@ -12,6 +13,10 @@ const maxOrigins = 1000
 
 // Inspect builds the input that a run gets, without running anything, and tells where its values came from.
 func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.Origin, err error) {
+	if job.Run.Step != nil {
+		input, err = r.inspectStep(job)
+		return input, nil, err
+	}
 	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background(), all: true}
 	payloads, err := x.payloads()
 	if err != nil {
@@ -43,4 +48,20 @@ func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.O
 		return nil, nil, err
 	}
 	return input, append(origins, filledOrigins(job.Run.Activation, value)...), nil
+}
+
+// inspectStep tells what a step of a program was given.
+func (r *Revision) inspectStep(job Job) (json.RawMessage, error) {
+	x := &run{revision: r, job: job, node: &r.nodes[job.Owner]}
+	step, err := x.readStep()
+	if steps := x.node.kind.Steps; err == nil && steps != nil && steps.Shows != nil {
+		shown, err := steps.Shows(step)
+		if err != nil {
+			return nil, err
+		}
+		if shown != nil {
+			return payload.Encode(shown)
+		}
+	}
+	return step.Input, err
 }

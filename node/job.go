@@ -86,7 +86,7 @@ type Execution struct {
 
 // ScopeData is what a host has kept of a scope's iterations.
 type ScopeData struct {
-	Last    json.RawMessage
+	Last    func() json.RawMessage
 	Results func() ([]json.RawMessage, error)
 	Errors  []IterationError
 	Opened  time.Time

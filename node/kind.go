@@ -70,10 +70,10 @@ type Kind struct {
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage
 
-	// Ignores, when it is set, says of a node's configurations, as they are written, that a run does not look at its input except by placeholders and
-	// expressions. Large fields that an iteration of a loop brings are then left out of [Call.Input].
-	Ignores func(config json.RawMessage) bool
-	// Hands, when it is set, says the same, and that the one payload which a run ends with has all fields of its input in their order, except for those
+	// Needs, when it is set, says of a node's configurations, as they are written, which fields of its input a run looks at except by placeholders and
+	// expressions; nil: all. Other large fields that an iteration of a loop brings are then left out of [Call.Input]. A scope hands them to its own iterations all the same.
+	Needs func(config json.RawMessage) *payload.Reads
+	// Hands, when it is set, says that a run looks at none, and that the one payload which a run ends with has all fields of its input in their order, except for those
 	// that it replaces; new ones come last. Large fields are then laid into the output without the kind having seen them.
 	Hands func(config json.RawMessage) bool
 
@@ -444,7 +444,7 @@ type Turn struct {
 	Index int64
 	State json.RawMessage
 	// Last is the result of the iteration that ended last, nil before the first; Results those collected so far.
-	Last    json.RawMessage
+	Last    func() json.RawMessage
 	Results func() ([]json.RawMessage, error)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"tandem/dataflow"
 	"tandem/engine"
+	"tandem/node/handed"
 )
 
 func (x *run) declare(names []string) { x.declared = names }
@@ -24,13 +25,13 @@ func (x *run) publish(outputs Done) Done {
 	if len(payload) < 2 || payload[0] != '{' {
 		return outputs
 	}
-	own := fieldsOf(payload)
+	own := handed.Fields(payload)
 	result, ok := own[field]
 	if !ok || !result.IsObject() {
 		x.declared = nil
 		return outputs
 	}
-	fields := fieldsOf(json.RawMessage(result.Raw))
+	fields := handed.Fields(json.RawMessage(result.Raw))
 	names := x.node.syncs
 	if len(names) == 0 {
 		names = x.declared

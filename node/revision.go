@@ -14,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node/handed"
 	"tandem/payload"
 	"tandem/workflow"
 )
@@ -71,6 +72,7 @@ type conversion struct {
 	program  *expr.Program
 	language workflow.Language
 	source   string // of code
+	function handed.Function
 }
 
 // Prepare makes a revision ready to run with the kinds of a registry. Overrides are those of the templates that its nodes
@@ -100,6 +102,9 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, o
 			if c.program, err = expr.Compile(source); err != nil {
 				return nil, fmt.Errorf("connection %q: %w", graph.Edges[i].ID, err)
 			}
+			c.function = handed.Expression(c.program)
+		} else {
+			c.function = handed.Script(string(c.language), source)
 		}
 		r.conversions[i] = c
 		r.nodes[graph.Edges[i].From].brief = false

@@ -24,13 +24,15 @@ type verdict struct {
 	edge  int
 	live  bool
 	value json.RawMessage
-	err   *fault.Error
+	// beside are fields of the value that are as they were given.
+	beside []payload.Part
+	err    *fault.Error
 }
 
 func (v verdict) record(put Put) engine.Verdict {
 	out := engine.Verdict{Edge: v.edge, Live: v.live, Error: v.err}
 	if v.live {
-		out.Ref = put(v.value)
+		out.Ref = put(v.value, v.beside...)
 	}
 	return out
 }
@@ -79,10 +81,11 @@ func (x *run) settle(outputs Done) ([]verdict, error) {
 		if !edge.Converts || edge.Entry || !produced || edge.Back && x.job.InputRules == 0 {
 			continue
 		}
+		var fields []payload.Member
 		if x.handsOn() {
-			output = x.wholeOf(output)
+			fields = x.fieldsOf(payload.Members(output))
 		}
-		v := x.verdict(e, output)
+		v := x.verdict(e, output, fields)
 		if edge.Back && v.err != nil {
 			return nil, v.err.Final()
 		}
@@ -91,12 +94,21 @@ func (x *run) settle(outputs Done) ([]verdict, error) {
 	return verdicts, nil
 }
 
-func (x *run) verdict(edge int, output json.RawMessage) verdict {
+// verdict converts what a connection carries: a value, or, if these are given, fields that other values have in common.
+func (x *run) verdict(edge int, output json.RawMessage, fields []payload.Member) verdict {
+	var apart func(json.RawMessage) (json.RawMessage, []payload.Part)
+	if fields != nil {
+		output, apart = x.revision.conversions[edge].function.Give(fields)
+	}
 	value, live, err := x.convert(edge, output)
 	if err != nil {
 		return verdict{edge: edge, err: fault.From(err)}
 	}
-	return verdict{edge: edge, live: live, value: value}
+	v := verdict{edge: edge, live: live, value: value}
+	if live && fields != nil {
+		v.value, v.beside = apart(value)
+	}
+	return v
 }
 
 // convert runs a connection's conversion function. It may say that the connection is dead.
@@ -344,6 +356,13 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 		return x.outcome(outputs)
 	}
 	opening, err := scope.Open(x.ctx, &x.call)
+	if err != nil && len(x.beside) > 0 { // so that it can say what there is
+		x.all, x.beside, x.call.Contributions = true, nil, nil
+		if err := x.prepare(); err != nil {
+			return nil, err
+		}
+		opening, err = scope.Open(x.ctx, &x.call)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -387,13 +406,13 @@ func (x *run) turn(scope *Scope, state json.RawMessage) (factOf, error) {
 	}
 	var verdicts []verdict
 	if advance.Open && x.entryConverts() {
-		iteration, err := scope.Iteration(&x.call, state, index)
+		iteration, err := x.iteration(scope, state, index)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range x.entries() {
 			if x.revision.Graph.Edges[e].Converts {
-				verdicts = append(verdicts, x.verdict(e, iteration.Whole()))
+				verdicts = append(verdicts, x.verdict(e, iteration.Payload, iteration.Fields))
 			}
 		}
 	}
@@ -430,6 +449,9 @@ type Prepared struct {
 	call Call
 	// apart is what its body reads by name.
 	apart []dataflow.Apart
+	// beside are large fields of its input that are not in the call's, entry all of its fields then.
+	beside []dataflow.Apart
+	entry  []payload.Member
 	// turns says that a turn needs nothing else: what a filling or a preparation adds is not in the call.
 	turns bool
 }
@@ -474,9 +496,9 @@ func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64)
 	if err := x.share(scope); err != nil {
 		return nil, nil, err
 	}
-	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil && x.node.kind.Prepare == nil}
+	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil && x.node.kind.Prepare == nil, beside: x.beside, entry: job.Data.Entry}
 	return func(state json.RawMessage, index int64) (Iteration, error) {
-		return scope.Iteration(&x.call, state, index)
+		return x.iteration(scope, state, index)
 	}, prepared, nil
 }
 
@@ -484,6 +506,7 @@ func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64)
 func (x *run) preparedTurn(p *Prepared) (factOf, error) {
 	x.introduce()
 	x.call.Input, x.call.Config, x.call.Contributions, x.call.Kept = p.call.Input, p.call.Config, p.call.Contributions, p.call.Kept
+	x.beside, x.job.Data.Entry = p.beside, p.entry
 	if len(p.apart) > 0 {
 		x.job.Data.Apart, x.job.Data.Handed = append(slices.Clone(p.apart), x.job.Data.Apart...), true
 	}

@@ -8,15 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/dataflow"
+	"tandem/node/handed"
 	"tandem/payload"
 )
 
 // Every iteration of a loop is given all fields beside the list, and most nodes read none of them. To put a large field into the input of each
 // iteration costs its size as often as there are iterations: it is copied, checked and read. So a node that says which fields of its input it
 // reads is given large ones beside its input; placeholders and expressions find them there.
-
-// largeField is how many bytes a field has that is given beside the input.
-const largeField = 4 << 10
 
 // Reads says of a kind that it reads those fields of its input that a Go type has, and no others.
 func Reads[I any](k Kind) Kind {
@@ -30,11 +28,16 @@ func (r *Revision) Skims(node int) bool { return node >= 0 && r.nodes[node].skim
 // skimsNode is which fields a node reads by itself; nil: all of them, or it is not known.
 func (n *readyNode) skimsNode(config json.RawMessage) *payload.Reads {
 	k := &n.kind
-	if k.Run == nil || k.Scope != nil || k.Steps != nil || k.Prepare != nil || k.After != nil || k.Wants != nil || n.fills != nil || n.pinned != nil || len(n.apart) > 0 || n.override.input != nil {
+	if k.Run == nil && k.Scope == nil || k.Scope != nil && k.Needs == nil || k.Steps != nil || k.Prepare != nil || k.After != nil || k.Wants != nil || n.fills != nil || n.pinned != nil || len(n.apart) > 0 || n.override.input != nil {
 		return nil
 	}
-	if k.Ignores != nil && k.Ignores(config) || k.Hands != nil && k.Hands(config) {
+	if k.Hands != nil && k.Hands(config) {
 		return &payload.Reads{}
+	}
+	if k.Needs != nil {
+		if needs := k.Needs(config); needs != nil {
+			return needs
+		}
 	}
 	return k.skims
 }
@@ -52,7 +55,7 @@ func (x *run) entry() json.RawMessage {
 	size := 0
 	for _, f := range fields {
 		size += len(f.Key) + len(f.Value) + 8
-		if len(f.Value) < largeField || s.Has(f.Key) {
+		if len(f.Value) < handed.Large || s.Has(f.Key) {
 			small = append(small, f)
 			continue
 		}
@@ -73,23 +76,32 @@ func (x *run) whole() json.RawMessage {
 	return x.wholeOf(x.call.Input)
 }
 
-// fieldsOf are the fields of an object that has those of the input, with what is beside the input in its place.
-func (x *run) fieldsOf(object json.RawMessage) []payload.Member {
-	own := payload.Members(object)
+// fieldsOf are fields of an object that has those of the input, with what is beside the input in its place.
+func (x *run) fieldsOf(own []payload.Member) []payload.Member {
 	var all []payload.Member
 	for _, f := range x.job.Data.Entry {
 		if i := slices.IndexFunc(own, func(m payload.Member) bool { return m.Key == f.Key }); i >= 0 {
-			f = own[i]
-			own = slices.Delete(own, i, i+1)
+			all = append(all, own[i])
+			own = slices.Delete(slices.Clone(own), i, i+1)
+		} else if slices.ContainsFunc(x.beside, func(a dataflow.Apart) bool { return a.Path[0] == f.Key }) {
+			all = append(all, f)
 		}
-		all = append(all, f)
 	}
 	return append(all, own...)
 }
 
+// iteration is what a scope hands to one of its iterations, with what is beside its input.
+func (x *run) iteration(scope *Scope, state json.RawMessage, index int64) (Iteration, error) {
+	it, err := scope.Iteration(&x.call, state, index)
+	if err == nil && len(x.beside) > 0 {
+		it.Fields = x.fieldsOf(it.Fields)
+	}
+	return it, err
+}
+
 // wholeOf is an object that has the fields of the input, with what is beside the input.
 func (x *run) wholeOf(object json.RawMessage) json.RawMessage {
-	return payload.AppendObject(nil, x.fieldsOf(object))
+	return payload.AppendObject(nil, x.fieldsOf(payload.Members(object)))
 }
 
 // handsOn says that the output lacks fields of the input that are beside it.
@@ -110,16 +122,13 @@ func (x *run) wholeOutputs(outputs Done) Done {
 	return whole
 }
 
-// minShared is how large an output is of which fields are kept beside it. A smaller one is written as it is, which costs less.
-const minShared = 32 << 10
-
 // shared takes the fields that were beside the input out of what is written for the output.
 func (x *run) shared(outputs Done) (Done, []payload.Part) {
 	if len(outputs) != 1 {
 		return x.wholeOutputs(outputs), nil
 	}
 	for key, output := range outputs { // order does not matter: there is one
-		fields := x.fieldsOf(output)
+		fields := x.fieldsOf(payload.Members(output))
 		size := 0
 		for _, f := range fields {
 			size += len(f.Key) + len(f.Value) + 8
@@ -127,7 +136,7 @@ func (x *run) shared(outputs Done) (Done, []payload.Part) {
 		rest, parts := payload.Split(fields, func(m payload.Member) bool {
 			return slices.ContainsFunc(x.beside, func(a dataflow.Apart) bool { return a.Path[0] == m.Key && &a.Value[0] == &m.Value[0] })
 		})
-		if size < minShared || len(rest) > minShared {
+		if size < handed.MinShared || len(rest) > handed.MinShared {
 			break
 		}
 		return Done{key: rest}, parts

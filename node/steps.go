@@ -24,6 +24,8 @@ type Steps struct {
 	// Given makes what a person gave instead of a step's work the end of it. May be nil: it is the result as it stands, of
 	// which the program is told nothing.
 	Given func(c *Call, s Step, output json.RawMessage) (Replied, error)
+	// Shows is what a step was given, as people are shown it, or nil: what the program gave it. May be nil.
+	Shows func(s Step) (any, error)
 	// Close makes the node's outputs.
 	Close func(ctx context.Context, c *Call, e Ending) (Done, error)
 }
@@ -83,6 +85,7 @@ type Leader[C, I any] struct {
 	Open    func(ctx context.Context, call *Call, cfg C, in I) (Led, error)
 	Step    func(ctx context.Context, call *Call, s Step) (Outcome, error)
 	Given   func(call *Call, s Step, output json.RawMessage) (Replied, error) // may be nil
+	Shows   func(s Step) (any, error)                                         // may be nil
 	Close   func(ctx context.Context, call *Call, cfg C, e Ending) (Done, error)
 }
 
@@ -125,6 +128,7 @@ func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *
 			},
 		},
 	}
+	kind.Steps.Shows = l.Shows
 	if l.Given != nil {
 		kind.Steps.Given = func(call *Call, s Step, output json.RawMessage) (r Replied, err error) {
 			defer recovered(about.Name, &err)

@@ -12,6 +12,9 @@ type Reads struct {
 	names []string
 }
 
+// ReadsNamed are the fields of these names.
+func ReadsNamed(names ...string) *Reads { return &Reads{names} }
+
 // ReadsOf are the fields that an object is read into by a Go type; nil if it may be all of them.
 func ReadsOf(t reflect.Type) *Reads {
 	if t.Kind() != reflect.Struct {

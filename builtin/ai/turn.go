@@ -95,6 +95,31 @@ func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 	return nil, fault.Newf(fault.Internal, "a turn has no step of the kind %q", s.Kind)
 }
 
+// shows tells what the model was asked by a completion: which model, what it was told, and the tools that it may call. Should the conversation have been too
+// long for the model, what was left out for that is in it.
+func shows(s node.Step) (any, error) {
+	if s.Kind != engine.StepComplete {
+		return nil, nil
+	}
+	p, err := readProgress(s)
+	if err != nil {
+		return nil, err
+	}
+	asked := struct {
+		Profile  string        `json:"profile_id"`
+		Model    string        `json:"model,omitempty"`
+		Messages []llm.Message `json:"messages"`
+		Tools    []string      `json:"tools,omitempty"`
+	}{Profile: p.Profiles[p.about.Profile].ID, Model: p.Profiles[p.about.Profile].Model}
+	if asked.Messages, err = p.messages(leaveNothing); err != nil {
+		return nil, err
+	}
+	for _, tool := range p.Request.Tools {
+		asked.Tools = append(asked.Tools, tool.Name)
+	}
+	return asked, nil
+}
+
 // given makes what a person gave instead of a step its end. A call's result is taken as it is, a completion as what the
 // model says. Approval cannot be given this way: it is for those who may answer the question.
 func (t *turns) given(_ *node.Call, s node.Step, output json.RawMessage) (node.Replied, error) {

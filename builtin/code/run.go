@@ -8,6 +8,8 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/handed"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -33,7 +35,7 @@ type codeOutput struct {
 
 // runCode runs a function in the sandbox. The whole input is its argument.
 func runCode() node.Kind {
-	return node.Define(
+	k := node.Define(
 		node.About{
 			Name: "ACTION.RUN_CODE", Title: node.Says("Run code", "运行代码"),
 			Description: node.Says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
@@ -52,6 +54,14 @@ func runCode() node.Kind {
 		func(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {
 			return runFunction(ctx, call, cfg, in)
 		})
+	k.Needs = func(config json.RawMessage) *payload.Reads {
+		cfg, err := node.Configuration[codeConfig](config)
+		if err != nil {
+			return nil
+		}
+		return handed.CodeReads(cfg.Language, string(cfg.Code))
+	}
+	return k
 }
 
 func runFunction(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -40,9 +41,11 @@ func callEmpty() node.Kind {
 		cfg, err := node.Configuration[emptyConfig](config)
 		return err == nil && cfg.PassThrough
 	}
-	k.Ignores = func(config json.RawMessage) bool {
-		cfg, err := node.Configuration[emptyConfig](config)
-		return err == nil && !cfg.PassThrough
+	k.Needs = func(config json.RawMessage) *payload.Reads {
+		if cfg, err := node.Configuration[emptyConfig](config); err != nil || cfg.PassThrough {
+			return nil
+		}
+		return payload.ReadsNamed()
 	}
 	return k
 }

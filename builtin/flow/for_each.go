@@ -27,7 +27,7 @@ func (c *forEachConfig) Defaults() {
 // flowForEach runs its body for every element of a list, several at once if asked. Results stand in the order of the
 // list whatever ends first.
 func flowForEach() node.Kind {
-	return node.Loop(
+	k := node.Loop(
 		node.About{
 			Name: "FLOW.FOR_EACH", Title: node.Says("For each", "遍历"),
 			Description: node.Says("Runs its body for every element of a list.", "对列表中的每个元素执行其主体。"),
@@ -84,4 +84,6 @@ func flowForEach() node.Kind {
 				return completed(t, cfg.CollectResults, nil)
 			},
 		})
+	k.Needs = needsList(func(c forEachConfig) (string, bool) { return c.ItemsPath, true })
+	return k
 }

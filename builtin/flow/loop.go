@@ -42,7 +42,7 @@ func (c *loopConfig) turning() whileLoop {
 
 // flowLoop repeats its body over a range, over a list, or while a condition holds.
 func flowLoop() node.Kind {
-	return node.Loop(
+	k := node.Loop(
 		node.About{
 			Name: "FLOW.LOOP", Title: node.Says("Loop", "循环"),
 			Description: node.Says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
@@ -110,6 +110,8 @@ func flowLoop() node.Kind {
 				return completed(t, cfg.CollectResults, cfg.final(call, t))
 			},
 		}, planLoop)
+	k.Needs = needsList(func(c loopConfig) (string, bool) { return c.ArrayPath, c.Type == "for_each" })
+	return k
 }
 
 func planLoop(p *node.Planning, c *loopConfig) {

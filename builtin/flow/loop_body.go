@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/builtin/lists"
@@ -10,6 +11,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -67,6 +69,21 @@ func keptItems(call *node.Call, field, itemsPath string) ([]json.RawMessage, err
 	defer k.mu.Unlock()
 	k.items = list.Items
 	return list.Items, nil
+}
+
+// needsList is what a loop looks at that goes through the list at a path: whatever the path names. Without one it looks for a list.
+func needsList[C any](loops func(cfg C) (path string, ok bool)) func(config json.RawMessage) *payload.Reads {
+	return func(config json.RawMessage) *payload.Reads {
+		cfg, err := node.Configuration[C](config)
+		if err != nil {
+			return nil
+		}
+		path, ok := loops(cfg)
+		if !ok || path == "" || strings.Contains(path, "{{") || strings.Contains(path, "${") {
+			return nil
+		}
+		return payload.ReadsNamed(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(`.[]"' `, r) })...)
+	}
 }
 
 // sharedItems names the list a loop goes through, for [node.Scope.Share], and keeps its elements.
@@ -129,15 +146,25 @@ func (c *loopCommon) turn(call *node.Call, t node.Turn, variable string, item fu
 	return node.Advance{Open: true, State: values.Encode(state)}, nil
 }
 
+// lastOf is the result of the iteration before.
+func lastOf(t node.Turn) json.RawMessage {
+	if t.Last == nil {
+		return nil
+	}
+	return t.Last()
+}
+
 // turnNames are the results so far, as a condition can read them. All of them are fetched only for a condition that asks.
 func turnNames(t node.Turn, source string) (map[string]any, error) {
 	names := map[string]any{"last": nil}
-	if len(t.Last) > 0 {
-		names["last"] = values.Decode(t.Last)
-	}
 	program, err := expr.Compile(source)
 	if err != nil {
 		return nil, err
+	}
+	if slices.Contains(program.Roots(), "last") {
+		if last := lastOf(t); len(last) > 0 {
+			names["last"] = values.Decode(last)
+		}
 	}
 	if !slices.Contains(program.Roots(), "results") {
 		return names, nil
@@ -259,7 +286,7 @@ func (w whileLoop) iteration(call *node.Call, raw json.RawMessage, index int64) 
 
 func (w whileLoop) turn(call *node.Call, t node.Turn) (node.Advance, error) {
 	state := readState(t.State)
-	state.merge(keptBy(call).beginning(call), t.Last)
+	state.merge(keptBy(call).beginning(call), lastOf(t))
 	if call.Wake != nil { // the pause before an iteration that was tested already
 		return node.Advance{Open: true, State: values.Encode(state)}, nil
 	}

@@ -38,7 +38,7 @@ func TestLoopState_CarriesWhatHasChanged(t *testing.T) {
 				return program.Eval(expr.Vars{Values: names}, expr.Limits{})
 			}}
 			w := whileLoop{condition: "index < 9", limit: 100}
-			a, err := w.turn(call, node.Turn{Index: 1, State: full(c.state), Last: full(c.last)})
+			a, err := w.turn(call, node.Turn{Index: 1, State: full(c.state), Last: func() json.RawMessage { return full(c.last) }})
 			if err != nil || !a.Open {
 				t.Fatalf("turn %+v, %v", a, err)
 			}

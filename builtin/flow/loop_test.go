@@ -48,7 +48,7 @@ func drive(t testing.TB, name string, call *node.Call, run body) (loop, error) {
 		if l.opening.Turns {
 			turn := node.Turn{Index: index, State: state, Results: fetch}
 			if len(results) > 0 {
-				turn.Last = results[len(results)-1]
+				turn.Last = func() json.RawMessage { return results[len(results)-1] }
 			}
 			call.Wake = nil
 			advance, err := scope.Turn(ctx, call, turn)

@@ -32,7 +32,7 @@ func (c *splitConfig) Defaults() {
 
 // flowSplit spreads a list or a record over branches. Only the split into items runs a body; the other two choose keys.
 func flowSplit() node.Kind {
-	return node.Loop(
+	k := node.Loop(
 		node.About{
 			Name: "FLOW.SPLIT", Title: node.Says("Split", "拆分"),
 			Description: node.Says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
@@ -101,6 +101,8 @@ func flowSplit() node.Kind {
 				return node.Done{"result": splitResult(results, t)}, nil
 			},
 		}, planSplit)
+	k.Needs = needsList(func(c splitConfig) (string, bool) { return c.ItemsPath, c.Mode == "items" })
+	return k
 }
 
 // planSplit finds the keys of a split. Only the split into items runs a body.

@@ -148,7 +148,12 @@ func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawM
 
 // Inspect implements host.Revision.
 func (r revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (input, origins json.RawMessage, err error) {
-	input, list, err := r.Revision.Inspect(newJob(run, values, data))
+	job := newJob(run, values, data)
+	if run.Step != nil {
+		job.Owner, _, _ = host.Owner(r.Graph, run.Activation)
+		job.State = values[host.StateRef]
+	}
+	input, list, err := r.Revision.Inspect(job)
 	if err != nil {
 		return nil, nil, err
 	}

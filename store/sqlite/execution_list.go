@@ -69,7 +69,7 @@ func (x executions) listing(ctx context.Context, workspace string, q *store.Exec
 		l.counted = "SELECT coalesce(sum(count), 0) FROM execution_counts"
 	}
 	if id := cmp.Or(q.Older, q.Newer); id != "" {
-		if l.from, err = queryOne(ctx, x.db, notFound("execution", id), `SELECT n FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id); err != nil {
+		if l.from, err = queryOne(ctx, x.db, store.NotFound("execution", id), `SELECT n FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id); err != nil {
 			return nil, err
 		}
 	}

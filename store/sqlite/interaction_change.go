@@ -137,7 +137,7 @@ func (x interactions) Tell(ctx context.Context, p identity.Principal, i store.In
 	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		h, err := w.heads.find(w.c, key)
 		if err == nil && h == nil {
-			err = notFound("execution", i.Execution)
+			err = store.NotFound("execution", i.Execution)
 		}
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (x workspaces) Rename(ctx context.Context, p identity.Principal, id, name s
 	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		n, err := w.c.change(`UPDATE workspaces SET name = ? WHERE workspace_id = ? AND deleted = 0`, name, id)
 		if err == nil && n == 0 {
-			err = notFound("workspace", id)
+			err = store.NotFound("workspace", id)
 		}
 		return err
 	})
@@ -47,7 +47,7 @@ func (x workspaces) Delete(ctx context.Context, p identity.Principal, id string,
 			return err
 		}
 		if n == 0 {
-			return notFound("workspace", id)
+			return store.NotFound("workspace", id)
 		}
 		if err := w.holdsNothing(id); err != nil {
 			return err

@@ -88,6 +88,9 @@ func (Revision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.
 	}}, nil
 }
 func (Revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, _ host.Data) (input, origins json.RawMessage, err error) {
+	if run.Step != nil {
+		return values[run.Input], nil, nil
+	}
 	var in []json.RawMessage
 	for _, i := range run.Inputs {
 		ref := i.Ref

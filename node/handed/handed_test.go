@@ -1,4 +1,4 @@
-package node
+package handed
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ func TestAsGiven(t *testing.T) {
 		"nothing":             {``, `null`, `null`},
 		"something else":      {`{"a":1}`, `[1]`, `[1]`},
 	} {
-		if got := asGiven(json.RawMessage(c.result), json.RawMessage(c.payload)); string(got) != c.want {
+		if got := AsGiven(json.RawMessage(c.result), json.RawMessage(c.payload)); string(got) != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
