@@ -126,6 +126,7 @@ func floors() map[string]floor {
 		"builtin/document": {level: 5},
 		"builtin/fileref":  {level: 5},
 		"builtin/values":   {level: 5},
+		"builtin/rest":     {level: 6},
 		"builtin/httpcall": {level: 6},
 		"builtin/lists":    {level: 6},
 		"builtin/models":   {level: 6},
@@ -136,6 +137,7 @@ func floors() map[string]floor {
 		"llm/*":         {level: 8}, // one way to reach models each
 
 		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
+		"builtin/action/actiontest": {level: 8, suite: true}, // what every kind must do that acts in a service
 		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
 		"gateway":  {level: 7},

@@ -38,6 +38,10 @@ type Operation[C, O any] struct {
 	// Also are further names of it, for files of older versions.
 	Also   []string
 	Effect workflow.Effect
+	// EffectOf, when it is set, takes the place of Effect where the configuration decides. What only the input brings is not known yet when a node is planned.
+	EffectOf func(cfg C) workflow.Effect
+	// Lists says that it reads limit and cursor, see [Paging].
+	Lists bool
 	// Needs are the fields that must be set, by the configuration or by the input. "a|b" needs one of them.
 	Needs []string
 	Do    func(ctx context.Context, call *node.Call, cfg C) (O, error)
@@ -50,6 +54,12 @@ type Operation[C, O any] struct {
 func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O], plan ...func(p *node.Planning, cfg *C)) node.Kind {
 	s := newSet(operations)
 	about.Values, about.Legacy = map[string][]string{actionType: s.names}, map[string][]string{actionType: s.older}
+	if len(s.lists) > 0 {
+		about.Beside = map[string][]node.Condition{}
+		for _, name := range pagingFields() {
+			about.Beside[name] = []node.Condition{{Field: actionType, Values: s.lists}}
+		}
+	}
 	about.Inputs = append(slices.DeleteFunc(node.ValuesOf[C](), func(v node.Value) bool { return v.Name == actionType }),
 		node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。"))
 	k := node.Define(about, func(ctx context.Context, call *node.Call, _ C, _ json.RawMessage) (out O, err error) {
@@ -58,7 +68,7 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 			return out, err
 		}
 		if out, err = o.Do(ctx, call, cfg); err != nil {
-			return out, Failed(err, o.Effect == workflow.Once)
+			return out, Failed(err, o.effect(cfg) == workflow.Once)
 		}
 		return out, nil
 	}, append(plan, s.plan)...)
@@ -89,6 +99,7 @@ func inputSchema(config node.SchemaSource) node.SchemaSource {
 type set[C interface{ Operation() string }, O any] struct {
 	names    []string
 	older    []string
+	lists    []string
 	byName   map[string]*Operation[C, O]
 	fields   []string
 	inquires bool
@@ -110,6 +121,9 @@ func newSet[C interface{ Operation() string }, O any](operations []Operation[C, 
 			s.byName[name] = o
 		}
 		s.inquires = s.inquires || o.Inquire != nil
+		if o.Lists {
+			s.lists = append(append(s.lists, o.Name), o.Also...)
+		}
 	}
 	return s
 }
@@ -131,8 +145,16 @@ func fieldsOf(t reflect.Type) (names []string) {
 
 func (s *set[C, O]) plan(p *node.Planning, cfg *C) {
 	if o := s.byName[(*cfg).Operation()]; o != nil {
-		p.Effect = o.Effect
+		p.Effect = o.effect(*cfg)
 	}
+}
+
+// effect is the class of the operation with a configuration.
+func (o *Operation[C, O]) effect(cfg C) workflow.Effect {
+	if o.EffectOf != nil {
+		return o.EffectOf(cfg)
+	}
+	return o.Effect
 }
 
 // read reads what a node does, and with what.

@@ -31,6 +31,21 @@ func Failed(err error, once bool) error {
 	return &node.Failure{Err: f, RetryAfter: wished(f)}
 }
 
+// NotTaken says of what went wrong before the call itself was made that the call has not been: looking something up before it is sent, for instance.
+func NotTaken(err error) error {
+	if err == nil {
+		return nil
+	}
+	if told, ok := errors.AsType[*node.Failure](err); ok {
+		return told
+	}
+	f := fault.From(err)
+	if call, ok := errors.AsType[*outbound.Error](err); ok {
+		return &node.Failure{Err: f, RetryAfter: call.RetryAfter}
+	}
+	return &node.Failure{Err: f, RetryAfter: wished(f)}
+}
+
 // wished is how long a service that asks to slow down wants to be left alone.
 func wished(f *fault.Error) time.Duration {
 	switch ms := f.Details["retry_after_ms"].(type) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -142,7 +141,7 @@ func (p *Pages) items(document json.RawMessage) ([]json.RawMessage, error) {
 func (p *Pages) next(current, answered *url.URL, document json.RawMessage, header http.Header, found, seen, page int64) *url.URL {
 	switch p.Mode {
 	case "link":
-		link := nextLink(header)
+		link := outbound.NextLink(header)
 		if p.NextPath != "" {
 			link, _ = textAt(p.NextPath, document)
 		}
@@ -184,40 +183,4 @@ func textAt(at string, document json.RawMessage) (string, bool) {
 		return "", false
 	}
 	return values.Scalar(raw)
-}
-
-// nextLink finds the address with the relation "next" in Link headers.
-func nextLink(header http.Header) string {
-	for _, line := range header.Values("Link") {
-		for line != "" {
-			start := strings.IndexByte(line, '<')
-			if start < 0 {
-				break
-			}
-			end := strings.IndexByte(line[start:], '>')
-			if end < 0 {
-				break
-			}
-			target := line[start+1 : start+end]
-			line = line[start+end+1:]
-			parameters := line
-			// The next entry begins at the next "<"; quoted parameters of links hold none.
-			if i := strings.IndexByte(line, '<'); i >= 0 {
-				parameters = line[:i]
-			}
-			line = line[len(parameters):]
-			for parameter := range strings.SplitSeq(parameters, ";") {
-				name, value, ok := strings.Cut(strings.Trim(strings.TrimSpace(parameter), ","), "=")
-				if !ok || !strings.EqualFold(strings.TrimSpace(name), "rel") {
-					continue
-				}
-				for relation := range strings.FieldsSeq(strings.Trim(strings.TrimSpace(value), `", `)) {
-					if strings.EqualFold(relation, "next") {
-						return target
-					}
-				}
-			}
-		}
-	}
-	return ""
 }

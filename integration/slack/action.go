@@ -3,8 +3,6 @@ package slack
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -151,11 +149,8 @@ func done(answer json.RawMessage, err error) (actionResult, gjson.Result, error)
 	return actionResult{Response: answer}, gjson.ParseBytes(answer), nil
 }
 
-// marker names what the node does, the same in every attempt: a message has it with it, so that it is found again.
-func marker(call *node.Call) string {
-	sum := sha256.Sum256([]byte("slack\x00" + call.EffectKey()))
-	return hex.EncodeToString(sum[:16])
-}
+// marker names what the node does: a message has it with it, so that it is found again.
+func marker(call *node.Call) string { return action.Marker(call, "slack") }
 
 const markerType = "tandem_message"
 
@@ -204,7 +199,7 @@ func (a *acting) send() (actionResult, error) {
 		to = a.cfg.Channel
 	}
 	if args["channel"], err = a.session.find(a.ctx, to); err != nil {
-		return actionResult{}, notTaken(err)
+		return actionResult{}, action.NotTaken(err)
 	}
 	args["thread_ts"], args["unfurl_links"], args["unfurl_media"] = a.cfg.ThreadTS, a.cfg.UnfurlLinks, a.cfg.UnfurlMedia
 	args["metadata"] = map[string]any{"event_type": markerType, "event_payload": map[string]string{"id": marker(a.call)}}
@@ -220,15 +215,6 @@ func posted(out actionResult, channel, ts, content string) actionResult {
 	return out
 }
 
-// notTaken says of what went wrong before the call itself was made that the call has not been.
-func notTaken(err error) error {
-	f := fault.From(err)
-	if !f.Retryable {
-		return err
-	}
-	return &node.Failure{Err: f}
-}
-
 // maxFile is how large a file may be that is sent: what Slack takes.
 const maxFile = 1 << 30
 
@@ -240,11 +226,11 @@ func (a *acting) sendFile(store *files.Store) (actionResult, error) {
 	}
 	channel, err := a.conversation()
 	if err != nil {
-		return actionResult{}, notTaken(err)
+		return actionResult{}, action.NotTaken(err)
 	}
 	place, err := a.api.call(a.ctx, "files.getUploadURLExternal", "take the file", arguments{"filename": source.Name, "length": source.Size}, true)
 	if err != nil {
-		return actionResult{}, notTaken(err)
+		return actionResult{}, action.NotTaken(err)
 	}
 	to, err := url.Parse(gjson.GetBytes(place, "upload_url").Str)
 	id := gjson.GetBytes(place, "file_id").Str
@@ -256,14 +242,14 @@ func (a *acting) sendFile(store *files.Store) (actionResult, error) {
 		Header: http.Header{"Content-Type": {source.ContentType}},
 	})
 	if err != nil {
-		return actionResult{}, notTaken(err)
+		return actionResult{}, action.NotTaken(err)
 	}
 	_, err = response.ReadAll()
 	if bad := response.Problem(time.Now()); bad != nil {
-		return actionResult{}, notTaken(bad)
+		return actionResult{}, action.NotTaken(bad)
 	}
 	if err != nil {
-		return actionResult{}, notTaken(err)
+		return actionResult{}, action.NotTaken(err)
 	}
 	out, answer, err := done(a.api.call(a.ctx, "files.completeUploadExternal", "share the file", arguments{
 		"files": []map[string]string{{"id": id, "title": cmp.Or(a.cfg.Title, source.Name)}}, "channel_id": channel, "initial_comment": a.cfg.Message, "thread_ts": a.cfg.ThreadTS,
