@@ -9,6 +9,7 @@ import (
 func externalProofs() []map[string]map[string]proof {
 	return []map[string]map[string]proof{
 		slackProofs(),
+		gitHubProofs(),
 	}
 }
 

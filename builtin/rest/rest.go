@@ -125,10 +125,11 @@ type Shape uint8
 
 // The shapes. An answer of another one says that it does not come from the service, so that nobody knows what became of the call.
 const (
-	Object   Shape = iota // an object
-	List                  // a list
-	Value                 // anything in JSON, or nothing
-	Anything              // also a text that is not JSON
+	Object    Shape = iota // an object
+	List                   // a list
+	Structure              // an object or a list
+	Value                  // anything in JSON, or nothing
+	Anything               // also a text that is not JSON
 )
 
 // Call is one call of a service.
@@ -330,6 +331,8 @@ func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer
 		fits = valid && value.IsObject()
 	case List:
 		fits = valid && value.IsArray()
+	case Structure:
+		fits = valid && (value.IsObject() || value.IsArray())
 	case Value, Anything:
 		fits = valid || len(answer.Body) == 0
 	}
@@ -353,4 +356,22 @@ func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer
 func IsCode(err error, code fault.Code) bool {
 	refused, ok := errors.AsType[*outbound.Error](err)
 	return ok && refused.Fate != outbound.Unknown && refused.Fault.Code == code
+}
+
+// Status is that of the answer with which a call was refused, 0 for anything else.
+func Status(err error) int {
+	if refused, ok := errors.AsType[*outbound.Error](err); ok && refused.Fate != outbound.Unknown {
+		status, _ := refused.Fault.Details["status_code"].(int)
+		return status
+	}
+	return 0
+}
+
+// Bearer is the secret of services that take a token in the header Authorization.
+func Bearer(fields gjson.Result) *outbound.Secret {
+	token := fields.Get("token").Str
+	if token == "" {
+		return nil
+	}
+	return &outbound.Secret{Header: http.Header{"Authorization": {"Bearer " + token}}}
 }
