@@ -23,6 +23,7 @@ import (
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
+	"tandem/integration/gitlab"
 	"tandem/integration/mail"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
@@ -49,6 +50,7 @@ func vendors() []plug.Maker {
 		teams.Extension,
 
 		github.Extension,
+		gitlab.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

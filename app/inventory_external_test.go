@@ -10,6 +10,7 @@ func externalProofs() []map[string]map[string]proof {
 	return []map[string]map[string]proof{
 		slackProofs(),
 		gitHubProofs(),
+		gitLabProofs(),
 	}
 }
 

@@ -32,20 +32,7 @@ func readAccount(c credential.Opened) (f accountFields, err error) {
 	return f, nil
 }
 
-// checkGitLab and those that follow ask whose account it is.
-func checkGitLab(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	f, err := readAccount(c)
-	if err != nil {
-		return "", err
-	}
-	var who struct {
-		Username string `json:"username"`
-	}
-	base := strings.TrimSuffix(strings.TrimRight(f.BaseURL, "/"), "/api/v4")
-	err = credential.AskGet(ctx, out.HTTP, "GitLab", "token", base, "https://gitlab.com", "/api/v4/user", &who, "Private-Token", f.Token)
-	return "GitLab knows the token as " + who.Username, err
-}
-
+// checkJira and those that follow ask whose account it is.
 func checkJira(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
 	f, err := readAccount(c)
 	if err != nil {

@@ -35,6 +35,8 @@ type Service struct {
 	Name string
 	// Base is its address; the base_url of a credential takes its place, also one with a path. Empty: the credential must name one.
 	Base string
+	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call begin.
+	Below string
 	// Credentials are the types of credentials that it takes.
 	Credentials []string
 	// Header goes along with every call.
@@ -116,7 +118,9 @@ func (a *API) take(c credential.Opened) error {
 	if err != nil || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return fault.Newf(fault.CredentialInvalid, "credential %q has a base_url that cannot be used; write it like https://host/path", c.ID)
 	}
-	a.Base = base
+	if a.Base = base; !strings.HasSuffix(base.Path, a.service.Below) {
+		a.Base = base.JoinPath(a.service.Below)
+	}
 	return nil
 }
 

@@ -15,11 +15,9 @@ import (
 	"tandem/builtin/fileref"
 	"tandem/builtin/httpcall"
 	"tandem/builtin/rest"
-	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
-	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -107,27 +105,11 @@ func refine(r *rest.Refusal) {
 
 // act acts in a repository.
 func act(client *outbound.Client) node.Kind {
-	does := func(do func(*acting) (actionResult, error)) func(context.Context, *node.Call, actionConfig) (actionResult, error) {
-		return func(ctx context.Context, call *node.Call, cfg actionConfig) (actionResult, error) {
-			a, err := begin(ctx, client, call, cfg)
-			if err != nil {
-				return actionResult{}, err
-			}
-			out, err := do(a)
-			out.Done(cfg.ActionType)
-			return out, err
-		}
-	}
-	asks := func(look func(*acting) (actionResult, bool, error)) func(context.Context, *node.Call, actionConfig) (actionResult, bool, error) {
-		return func(ctx context.Context, call *node.Call, cfg actionConfig) (actionResult, bool, error) {
-			a, err := begin(ctx, client, call, cfg)
-			if err != nil {
-				return actionResult{}, false, err
-			}
-			out, found, err := look(a)
-			out.Done(cfg.ActionType)
-			return out, found, err
-		}
+	steps := action.Steps[actionConfig, *acting, actionResult]{
+		Begin: func(ctx context.Context, call *node.Call, cfg actionConfig) (*acting, error) {
+			return begin(ctx, client, call, cfg)
+		},
+		End: func(out *actionResult, cfg actionConfig) { out.Done(cfg.ActionType) },
 	}
 	return action.Define(node.About{
 		Name: "EXTERNAL_ACTION.GITHUB", Title: node.Says("GitHub", "GitHub"),
@@ -143,24 +125,24 @@ func act(client *outbound.Client) node.Kind {
 			Output:  `{"result": {"success": true, "action": "create_issue", "resource_id": "12", "resource_url": "https://github.com/acme/shop/issues/12", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "content": "", "file": null, "github_response": {"number": 12, "html_url": "https://github.com/acme/shop/issues/12"}}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"title"}, Do: does((*acting).createIssue), Inquire: asks((*acting).findIssue)},
-		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"issue_number", "comment"}, Do: does((*acting).comment), Inquire: asks((*acting).findComment)},
-		{Name: "create_pull_request", Effect: workflow.Once, Needs: []string{"title", "head", "base"}, Do: does((*acting).createPullRequest), Inquire: asks((*acting).findPullRequest)},
-		{Name: "add_pr_comment", Effect: workflow.Once, Needs: []string{"pr_number", "comment"}, Do: does((*acting).comment), Inquire: asks((*acting).findComment)},
-		{Name: "create_release", Effect: workflow.Once, Needs: []string{"tag_name"}, Do: does((*acting).createRelease), Inquire: asks((*acting).findRelease)},
-		{Name: "trigger_workflow", Effect: workflow.Once, Needs: []string{"workflow_file"}, Do: does((*acting).triggerWorkflow)},
-		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number", "title|body|labels|assignees|state"}, Do: does((*acting).updateIssue)},
-		{Name: "close_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number"}, Do: does((*acting).closeIssue)},
-		{Name: "add_issue_labels", Effect: workflow.Idempotent, Needs: []string{"issue_number", "labels"}, Do: does((*acting).addLabels)},
-		{Name: "merge_pull_request", Effect: workflow.Idempotent, Needs: []string{"pr_number"}, Do: does((*acting).merge)},
-		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: does((*acting).createFile)},
-		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: does((*acting).updateFile)},
-		{Name: "list_issues", Effect: workflow.Idempotent, Lists: true, Do: does((*acting).listIssues)},
-		{Name: "list_pull_requests", Effect: workflow.Idempotent, Lists: true, Do: does((*acting).listPullRequests)},
-		{Name: "get_file_content", Effect: workflow.Idempotent, Needs: []string{"path"}, Do: does((*acting).readFile)},
+		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"title"}, Do: steps.Does((*acting).createIssue), Inquire: steps.Asks((*acting).findIssue)},
+		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"issue_number", "comment"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_pull_request", Effect: workflow.Once, Needs: []string{"title", "head", "base"}, Do: steps.Does((*acting).createPullRequest), Inquire: steps.Asks((*acting).findPullRequest)},
+		{Name: "add_pr_comment", Effect: workflow.Once, Needs: []string{"pr_number", "comment"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_release", Effect: workflow.Once, Needs: []string{"tag_name"}, Do: steps.Does((*acting).createRelease), Inquire: steps.Asks((*acting).findRelease)},
+		{Name: "trigger_workflow", Effect: workflow.Once, Needs: []string{"workflow_file"}, Do: steps.Does((*acting).triggerWorkflow)},
+		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number", "title|body|labels|assignees|state"}, Do: steps.Does((*acting).updateIssue)},
+		{Name: "close_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number"}, Do: steps.Does((*acting).closeIssue)},
+		{Name: "add_issue_labels", Effect: workflow.Idempotent, Needs: []string{"issue_number", "labels"}, Do: steps.Does((*acting).addLabels)},
+		{Name: "merge_pull_request", Effect: workflow.Idempotent, Needs: []string{"pr_number"}, Do: steps.Does((*acting).merge)},
+		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: steps.Does((*acting).createFile)},
+		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: steps.Does((*acting).updateFile)},
+		{Name: "list_issues", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*acting).listIssues)},
+		{Name: "list_pull_requests", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*acting).listPullRequests)},
+		{Name: "get_file_content", Effect: workflow.Idempotent, Needs: []string{"path"}, Do: steps.Does((*acting).readFile)},
 		{
 			Name: "request", EffectOf: func(c actionConfig) workflow.Effect { return httpcall.EffectOf(c.Method) }, Needs: []string{"method", "path"},
-			Do: does((*acting).request),
+			Do: steps.Does((*acting).request),
 		},
 	})
 }
@@ -196,16 +178,7 @@ func begin(ctx context.Context, client *outbound.Client, call *node.Call, cfg ac
 }
 
 // text is the body of an issue, a pull request or a release.
-func (a *acting) text() (string, error) {
-	if payload.IsNull(a.cfg.Body) {
-		return "", nil
-	}
-	text, ok := values.Scalar(a.cfg.Body)
-	if !ok {
-		return "", fault.New(fault.InvalidInput, "body must be a text").With("path", "body")
-	}
-	return text, nil
-}
+func (a *acting) text() (string, error) { return rest.Text("body", a.cfg.Body) }
 
 // marker stands in a text where people do not see it.
 func (a *acting) marker() string { return "<!-- tandem " + action.Marker(a.call, "github") + " -->" }

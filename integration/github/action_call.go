@@ -15,29 +15,12 @@ import (
 	"tandem/fault"
 )
 
-// fields are what is sent: those that are not empty.
-type fields map[string]any
-
-func (f fields) text(name, value string) fields {
-	if value != "" {
-		f[name] = value
-	}
-	return f
-}
-
-func (f fields) texts(name string, list []string) fields {
-	if len(list) > 0 {
-		f[name] = list
-	}
-	return f
-}
-
 func (a *acting) createIssue() (actionResult, error) {
 	text, err := a.text()
 	if err != nil {
 		return actionResult{}, err
 	}
-	body := fields{"title": a.cfg.Title, "body": a.marked(text)}.texts("labels", a.cfg.Labels).texts("assignees", a.cfg.Assignees)
+	body := rest.Fields{"title": a.cfg.Title, "body": a.marked(text)}.Texts("labels", a.cfg.Labels).Texts("assignees", a.cfg.Assignees)
 	return a.do("number", rest.Call{Method: "POST", Path: a.repo + "/issues", Body: body, Fields: []string{"number"}})
 }
 
@@ -46,7 +29,7 @@ func (a *acting) comments() string {
 }
 
 func (a *acting) comment() (actionResult, error) {
-	return a.do("id", rest.Call{Method: "POST", Path: a.comments(), Body: fields{"body": a.marked(a.cfg.Comment)}, Fields: []string{"id"}})
+	return a.do("id", rest.Call{Method: "POST", Path: a.comments(), Body: rest.Fields{"body": a.marked(a.cfg.Comment)}, Fields: []string{"id"}})
 }
 
 func (a *acting) createPullRequest() (actionResult, error) {
@@ -54,7 +37,7 @@ func (a *acting) createPullRequest() (actionResult, error) {
 	if err != nil {
 		return actionResult{}, err
 	}
-	body := fields{"title": a.cfg.Title, "head": a.cfg.Head, "base": a.cfg.Base, "body": a.marked(text)}
+	body := rest.Fields{"title": a.cfg.Title, "head": a.cfg.Head, "base": a.cfg.Base, "body": a.marked(text)}
 	return a.do("number", rest.Call{Method: "POST", Path: a.repo + "/pulls", Body: body, Fields: []string{"number"}})
 }
 
@@ -63,7 +46,7 @@ func (a *acting) createRelease() (actionResult, error) {
 	if err != nil {
 		return actionResult{}, err
 	}
-	body := fields{"tag_name": a.cfg.TagName, "body": a.marked(text)}
+	body := rest.Fields{"tag_name": a.cfg.TagName, "body": a.marked(text)}
 	return a.do("id", rest.Call{Method: "POST", Path: a.repo + "/releases", Body: body, Fields: []string{"id"}})
 }
 
@@ -73,7 +56,7 @@ func (a *acting) triggerWorkflow() (actionResult, error) {
 	if ref == "" {
 		ref = "main"
 	}
-	body := fields{"ref": ref}
+	body := rest.Fields{"ref": ref}
 	if len(a.cfg.Inputs) > 0 {
 		body["inputs"] = a.cfg.Inputs
 	}
@@ -94,17 +77,17 @@ func (a *acting) updateIssue() (actionResult, error) {
 	if a.cfg.State == "all" {
 		return actionResult{}, fault.New(fault.InvalidInput, "state of an issue is open or closed").With("path", "state")
 	}
-	body := fields{}.text("title", a.cfg.Title).text("body", text).text("state", a.cfg.State).texts("labels", a.cfg.Labels).texts("assignees", a.cfg.Assignees)
+	body := rest.Fields{}.Text("title", a.cfg.Title).Text("body", text).Text("state", a.cfg.State).Texts("labels", a.cfg.Labels).Texts("assignees", a.cfg.Assignees)
 	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: body, Repeatable: true, Fields: []string{"number"}})
 }
 
 func (a *acting) closeIssue() (actionResult, error) {
-	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: fields{"state": "closed"}, Repeatable: true, Fields: []string{"number"}})
+	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: rest.Fields{"state": "closed"}, Repeatable: true, Fields: []string{"number"}})
 }
 
 func (a *acting) addLabels() (actionResult, error) {
 	answer, err := a.api.Do(a.ctx, rest.Call{
-		Method: "POST", Path: a.issue() + "/labels", Body: fields{"labels": a.cfg.Labels}, Repeatable: true, Wants: rest.List,
+		Method: "POST", Path: a.issue() + "/labels", Body: rest.Fields{"labels": a.cfg.Labels}, Repeatable: true, Wants: rest.List,
 	})
 	out := actionResult{Response: answer.Raw()}
 	out.ResourceID, out.RateLimit = strconv.Itoa(a.cfg.IssueNumber), answer.Limits()
@@ -114,7 +97,7 @@ func (a *acting) addLabels() (actionResult, error) {
 // merge merges a pull request. One that is merged already is refused by GitHub, and done.
 func (a *acting) merge() (actionResult, error) {
 	where := a.repo + rest.Path("pulls", a.cfg.PRNumber)
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: where + "/merge", Body: fields{}, Fields: []string{"merged"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: where + "/merge", Body: rest.Fields{}, Fields: []string{"merged"}})
 	if rest.Status(err) == 405 || rest.Status(err) == 409 {
 		now, lerr := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: where})
 		if lerr == nil && now.Get("merged").Bool() {
@@ -133,7 +116,7 @@ func (a *acting) listIssues() (actionResult, error) {
 }
 
 func (a *acting) listPullRequests() (actionResult, error) {
-	return a.list(a.repo+"/pulls", url.Values{"state": {a.cfg.State}, "base": {a.cfg.Base}}, func(gjson.Result) bool { return true })
+	return a.list(a.repo+"/pulls", url.Values{"state": {a.cfg.State}, "base": {a.cfg.Base}}, nil)
 }
 
 func (a *acting) list(where string, query url.Values, wanted func(item gjson.Result) bool) (out actionResult, err error) {
@@ -143,21 +126,10 @@ func (a *acting) list(where string, query url.Values, wanted func(item gjson.Res
 		}
 	}
 	query.Set("per_page", strconv.Itoa(min(a.cfg.Limit, pageSize)))
-	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) (items []json.RawMessage, next string, err error) {
-		page, err := rest.CursorQuery(cursor, query)
-		if err != nil {
-			return nil, "", err
-		}
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: where, Query: page, Wants: rest.List})
-		for _, item := range gjson.ParseBytes(answer.Body).Array() {
-			if wanted(item) {
-				items = append(items, json.RawMessage(item.Raw))
-			}
-		}
-		out.RateLimit = answer.Limits()
-		return items, rest.NextQuery(answer.Header), err
-	})
-	out.Response = json.RawMessage("null")
+	next := func(_ url.Values, answer rest.Answer) string { return rest.NextQuery(answer.Header) }
+	var last rest.Answer
+	out.Items, out.NextCursor, last, err = a.api.Listed(a.ctx, rest.Call{Method: "GET", Path: where, Query: query}, a.cfg.Limit, a.cfg.Cursor, next, wanted)
+	out.RateLimit, out.Response = last.Limits(), json.RawMessage("null")
 	return out, err
 }
 

@@ -1,17 +1,12 @@
 package github
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha1" // #nosec G505 -- it names contents as git does, and protects nothing
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
-	"unicode/utf8"
 
 	"tandem/builtin/fileref"
 	"tandem/builtin/rest"
@@ -41,7 +36,7 @@ func (a *acting) same(file rest.Answer) bool {
 }
 
 func (a *acting) write(sha string) (actionResult, error) {
-	body := fields{"message": a.cfg.CommitMessage, "content": encoded(a.cfg.Content), "branch": a.cfg.Branch}.text("sha", sha)
+	body := rest.Fields{"message": a.cfg.CommitMessage, "content": encoded(a.cfg.Content), "branch": a.cfg.Branch}.Text("sha", sha)
 	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: a.contents(), Body: body, Fields: []string{"content.sha"}})
 	return file(answer, "content."), err
 }
@@ -100,19 +95,6 @@ func (a *acting) readFile() (actionResult, error) {
 	if answer.Get("encoding").Str != "base64" {
 		return out, fault.Newf(fault.TooLarge, "%s is too large for GitHub to hand out its content (%d bytes)", a.cfg.Path, answer.Get("size").Int())
 	}
-	content, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(answer.Get("content").Str, "\n", ""))
-	if err != nil {
-		return out, fault.New(fault.RemoteError, "GitHub sends the content of the file in a way that cannot be read").WithCause(err)
-	}
-	if utf8.Valid(content) {
-		out.Content = string(content)
-		return out, nil
-	}
-	if a.call.Files == nil {
-		return out, fault.New(fault.Unsupported, "the file is not a text, and files cannot be kept here")
-	}
-	hash, size, err := a.call.Files.Keep(a.ctx, bytes.NewReader(content))
-	name := path.Base(a.cfg.Path)
-	out.File = &fileref.Value{Blob: hash, Name: fileref.CleanName(name), ContentType: cmp.Or(fileref.TypeByName(name), "application/octet-stream"), Size: size, SHA256: hash}
+	out.Content, out.File, err = fileref.Decoded(a.ctx, a.call, answer.Get("content").Str, a.cfg.Path)
 	return out, err
 }
