@@ -24,10 +24,12 @@ import (
 	"tandem/integration/gcp"
 	"tandem/integration/github"
 	"tandem/integration/gitlab"
+	"tandem/integration/jira"
 	"tandem/integration/mail"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
+	"tandem/integration/trello"
 	"tandem/integration/webhook"
 	"tandem/llm/anthropic"
 	"tandem/llm/gemini"
@@ -51,6 +53,8 @@ func vendors() []plug.Maker {
 
 		github.Extension,
 		gitlab.Extension,
+		jira.Extension,
+		trello.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

@@ -11,6 +11,8 @@ func externalProofs() []map[string]map[string]proof {
 		slackProofs(),
 		gitHubProofs(),
 		gitLabProofs(),
+		jiraProofs(),
+		trelloProofs(),
 	}
 }
 

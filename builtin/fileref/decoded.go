@@ -13,7 +13,8 @@ import (
 	"tandem/node"
 )
 
-// Decoded is a file that a service has sent as base64, perhaps in lines: a text, or a stored value when it is not one. Where is its path there.
+// Decoded is a file that a service has sent as base64, perhaps in lines: a text, or a stored value when it is not one. Where is its path
+// there.
 func Decoded(ctx context.Context, call *node.Call, encoded, where string) (text string, file *Value, err error) {
 	content, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(encoded, "\n", ""))
 	if err != nil {

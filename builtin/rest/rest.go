@@ -1,9 +1,9 @@
 // Package rest calls services that speak JSON over HTTP: what is the same for all of them, on the guarded client.
 //
-// A [Service] says how one differs from the others: where it is, how a credential goes along, what its refusals mean. An [API] is the service with
-// an opened credential; [API.Do] makes one call and never makes it again, except that a token that has expired is renewed once. [Pages] reads
-// lists. It is a thin client on purpose: nodes hand on the whole answer of a service and need to know of each call whether the service can have
-// taken it, and the clients of vendors hide both behind types and retries of their own.
+// A [Service] says how one differs from the others: where it is, how a credential goes along, what its refusals mean. An [API] is the
+// service with an opened credential; [API.Do] makes one call and never makes it again, except that a token that has expired is renewed
+// once. [Pages] reads lists. It is a thin client on purpose: nodes hand on the whole answer of a service and need to know of each call
+// whether the service can have taken it, and the clients of vendors hide both behind types and retries of their own.
 //
 // The packages of vendors import it. It knows nothing of any vendor.
 package rest
@@ -303,8 +303,11 @@ const maxSaid = 500
 // refused says what a refusal means.
 func (a *API) refused(answer Answer, problem *outbound.Error) *outbound.Error {
 	r := Refusal{Status: answer.Status, Header: answer.Header, Problem: problem}
-	if gjson.ValidBytes(answer.Body) {
+	switch mediaType := answer.Header.Get("Content-Type"); {
+	case gjson.ValidBytes(answer.Body):
 		r.Body = gjson.ParseBytes(answer.Body)
+	case strings.HasPrefix(mediaType, "text/plain"): // what is not JSON may still be words; a page is not
+		r.Body = gjson.Result{Type: gjson.String, Str: strings.ToValidUTF8(string(answer.Body), "\uFFFD")}
 	}
 	if a.service.Said != nil {
 		if said := strings.Join(strings.Fields(a.service.Said(r.Body)), " "); said != "" {

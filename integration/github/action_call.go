@@ -142,8 +142,8 @@ func (a *acting) request() (actionResult, error) {
 	return out, err
 }
 
-// seek looks for the newest resource that has the marker of the node in its body. Lists are of what has changed since the node began, or are in the order
-// of their making, the newest first.
+// seek looks for the newest resource that has the marker of the node in its body. Lists are of what has changed since the node began, or
+// are in the order of their making, the newest first.
 func (a *acting) seek(where string, query url.Values, id string) (actionResult, bool, error) {
 	began := a.call.Now.Add(-clockSkew)
 	query.Set("per_page", strconv.Itoa(pageSize))

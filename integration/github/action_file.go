@@ -48,7 +48,8 @@ func file(answer rest.Answer, at string) actionResult {
 	return out
 }
 
-// createFile writes a file that is not there yet. GitHub refuses to replace one without its hash; the same content there is what was to be done.
+// createFile writes a file that is not there yet. GitHub refuses to replace one without its hash; the same content there is what was to be
+// done.
 func (a *acting) createFile() (actionResult, error) {
 	out, err := a.write("")
 	if code := rest.Status(err); code != 422 && code != 409 {
@@ -61,7 +62,8 @@ func (a *acting) createFile() (actionResult, error) {
 	case a.same(now):
 		return file(now, ""), nil
 	}
-	return actionResult{}, fault.Newf(fault.Conflict, "%s is there already on %s, with another content; use update_file", a.cfg.Path, a.cfg.Branch).With("path", "path")
+	return actionResult{}, fault.Newf(fault.Conflict, "%s is there already on %s, with another content; use update_file", a.cfg.Path, a.cfg.Branch).
+		With("path", "path")
 }
 
 // updateFile replaces the content that the file has now. When somebody else has written it meanwhile, GitHub refuses.

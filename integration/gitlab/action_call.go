@@ -246,7 +246,8 @@ func (a *acting) createFile() (actionResult, error) {
 	case a.same(now):
 		return made(now, "file_path"), nil
 	}
-	return actionResult{}, fault.Newf(fault.Conflict, "%s is there already on %s, with another content; use update_file", a.cfg.Path, a.cfg.Branch).With("path", "path")
+	return actionResult{}, fault.Newf(fault.Conflict, "%s is there already on %s, with another content; use update_file", a.cfg.Path, a.cfg.Branch).
+		With("path", "path")
 }
 
 // updateFile replaces the content that the file has now. When somebody else has written it meanwhile, GitLab refuses.

@@ -1,8 +1,8 @@
 // Package gitlab is what Tandem knows of GitLab: its credential, and the kind that works on a project.
 //
-// The kind calls version 4 of the REST API through package rest and not through a library: it needs a dozen calls, hands on the answers as they come, and must know
-// of each call whether GitLab can have taken it. A base_url is that of the installation, also below a path (https://host/gitlab). The program that puts extensions
-// together imports the package; nothing else does.
+// The kind calls version 4 of the REST API through package rest and not through a library: it needs a dozen calls, hands on the answers as
+// they come, and must know of each call whether GitLab can have taken it. A base_url is that of the installation, also below a path
+// (https://host/gitlab). The program that puts extensions together imports the package; nothing else does.
 package gitlab
 
 import (
