@@ -28,12 +28,15 @@ import (
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
+	"tandem/integration/gitlab"
 	"tandem/integration/google"
+	"tandem/integration/jira"
 	"tandem/integration/mail"
 	"tandem/integration/microsoft"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
+	"tandem/integration/trello"
 	"tandem/integration/webhook"
 	"tandem/llm/anthropic"
 	"tandem/llm/gemini"
@@ -58,6 +61,9 @@ func vendors() []plug.Maker {
 		github.Extension,
 		google.Extension,
 		microsoft.Extension,
+		gitlab.Extension,
+		jira.Extension,
+		trello.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

@@ -90,7 +90,7 @@ func (h countingHost) Start(ctx context.Context, p identity.Principal, r host.St
 	return h.Host.Start(ctx, p, r)
 }
 
-// An instance works with the store and the host that it is given, and with kinds whose names were only reserved so far.
+// An instance works with the store and the host that it is given, and with kinds that the program does not have.
 func TestOpen_Seams(t *testing.T) {
 	t.Parallel()
 	var closed, started atomic.Int64
@@ -99,7 +99,7 @@ func TestOpen_Seams(t *testing.T) {
 		t.Fatal(err)
 	}
 	i, err := Open(t.Context(), Options{
-		Dir: t.TempDir(), Store: closingStore{db, &closed}, Extensions: []plug.Maker{madeOf(plug.Extension{Name: "mine", Kinds: []node.Kind{plainKind("EXTERNAL_ACTION.JIRA_ACTION")}})},
+		Dir: t.TempDir(), Store: closingStore{db, &closed}, Extensions: []plug.Maker{madeOf(plug.Extension{Name: "mine", Kinds: []node.Kind{plainKind("EXTERNAL_ACTION.MINE")}})},
 		Host: func(ctx context.Context, o local.Options) (Host, error) {
 			h, err := local.New(ctx, o)
 			return countingHost{h, &started}, err
@@ -110,7 +110,7 @@ func TestOpen_Seams(t *testing.T) {
 	}
 	source, problems := i.check([]byte(`{"metadata": {"id": "w", "name": "w"}, "nodes": [
 		{"id": "start", "name": "start", "description": "Begins.", "type": "TRIGGER", "subtype": "MANUAL"},
-		{"id": "own", "name": "own", "description": "Hands on.", "type": "EXTERNAL_ACTION", "subtype": "JIRA_ACTION"}],
+		{"id": "own", "name": "own", "description": "Hands on.", "type": "EXTERNAL_ACTION", "subtype": "MINE"}],
 		"connections": [{"id": "c", "from_node": "start", "to_node": "own"}]}`))
 	if len(problems) > 0 {
 		t.Fatal(problems)

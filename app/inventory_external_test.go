@@ -10,6 +10,10 @@ func externalProofs() []map[string]map[string]proof {
 	return []map[string]map[string]proof{
 		slackProofs(),
 		messageProofs(),
+		gitHubProofs(),
+		gitLabProofs(),
+		jiraProofs(),
+		trelloProofs(),
 	}
 }
 

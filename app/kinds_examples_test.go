@@ -164,7 +164,10 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"web_search": {"search", map[string]any{"provider": "searxng", "base_url": at}},
 
 		"invoice_mailbox": {"imap", map[string]any{"host": "127.0.0.1", "username": "u", "password": "p"}},
-		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB"}},
+		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB", "token": "canary-token", "base_url": at}},
+		"jira_acme":       {"jira", map[string]any{"token": "canary-token", "email": "a@example.com", "base_url": at}},
+		"trello_acme":     {"trello", map[string]any{"key": "canary-key", "token": "canary-token", "base_url": at}},
+		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself
 		if strings.Contains(example.Config, `"`+name+`"`) {

@@ -13,14 +13,6 @@ const OAuthCredential = "mcp_oauth"
 func Credentials() []credential.Type {
 	return []credential.Type{
 		oauthCredential(),
-		{Name: "gitlab_token", Label: text.Beside("GitLab token", "GitLab 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}, Check: checkGitLab},
-		// With an e-mail address the token is that of a cloud account, without one that of an own server.
-		{Name: "jira", Label: text.Beside("Jira", "Jira"), Fields: []credential.Field{
-			credential.Token(), credential.Text("email", "E-mail address", "邮箱"), credential.Address("base_url", "Site URL", "站点地址").Needed(),
-		}, Check: checkJira},
-		{Name: "trello", Label: text.Beside("Trello", "Trello"), Fields: []credential.Field{
-			credential.Secret("key", "API key", "API 密钥").Needed(), credential.Token(),
-		}, Check: checkTrello},
 		{Name: "notion", Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
 			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
 		}, Check: checkNotion},

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"tandem/credential"
@@ -16,8 +15,6 @@ import (
 // accountFields are what the credentials of services with a token consist of, all types together.
 type accountFields struct {
 	Token    string `json:"token"`
-	Key      string `json:"key"`
-	Email    string `json:"email"`
 	Version  string `json:"notion_version"`
 	URL      string `json:"url"`
 	Username string `json:"username"`
@@ -32,50 +29,7 @@ func readAccount(c credential.Opened) (f accountFields, err error) {
 	return f, nil
 }
 
-// checkGitLab and those that follow ask whose account it is.
-func checkGitLab(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	f, err := readAccount(c)
-	if err != nil {
-		return "", err
-	}
-	var who struct {
-		Username string `json:"username"`
-	}
-	base := strings.TrimSuffix(strings.TrimRight(f.BaseURL, "/"), "/api/v4")
-	err = credential.AskGet(ctx, out.HTTP, "GitLab", "token", base, "https://gitlab.com", "/api/v4/user", &who, "Private-Token", f.Token)
-	return "GitLab knows the token as " + who.Username, err
-}
-
-func checkJira(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	f, err := readAccount(c)
-	if err != nil {
-		return "", err
-	}
-	login := "Bearer " + f.Token
-	if f.Email != "" {
-		login = basic(f.Email, f.Token)
-	}
-	var who struct {
-		Name string `json:"displayName"`
-	}
-	err = credential.AskGet(ctx, out.HTTP, "Jira", "token", f.BaseURL, "", "/rest/api/2/myself", &who, "Authorization", login)
-	return "Jira knows the token as " + who.Name, err
-}
-
-func checkTrello(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	f, err := readAccount(c)
-	if err != nil {
-		return "", err
-	}
-	var who struct {
-		Username string `json:"username"`
-	}
-	// In a header, so that no address holds them.
-	login := `OAuth oauth_consumer_key="` + url.QueryEscape(f.Key) + `", oauth_token="` + url.QueryEscape(f.Token) + `"`
-	err = credential.AskGet(ctx, out.HTTP, "Trello", "key or token", f.BaseURL, "https://api.trello.com", "/1/members/me", &who, "Authorization", login)
-	return "Trello knows the token as " + who.Username, err
-}
-
+// checkNotion and those that follow ask whose account it is.
 func checkNotion(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
 	f, err := readAccount(c)
 	if err != nil {

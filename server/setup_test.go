@@ -82,7 +82,7 @@ func testCredentials() credential.Types {
 	bot := func(name string) credential.Type {
 		return credential.Type{Name: name, Label: text.Beside("Bot", "机器人"), Fields: []credential.Field{credential.Token()}}
 	}
-	return credential.NewTypes(append(mcp.Credentials(), bot("slack_bot"), bot("telegram_bot"))...)
+	return credential.NewTypes(append(mcp.Credentials(), bot("slack_bot"), bot("telegram_bot"), bot("gitlab_token"))...)
 }
 
 func testKinds() []node.Kind {

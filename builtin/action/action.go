@@ -38,7 +38,8 @@ type Operation[C, O any] struct {
 	// Also are further names of it, for files of older versions.
 	Also   []string
 	Effect workflow.Effect
-	// EffectOf, when it is set, takes the place of Effect where the configuration decides. What only the input brings is not known yet when a node is planned.
+	// EffectOf, when it is set, takes the place of Effect where the configuration decides. What only the input brings is not known yet when
+	// a node is planned.
 	EffectOf func(cfg C) workflow.Effect
 	// Lists says that it reads limit and cursor, see [Paging].
 	Lists bool
@@ -49,8 +50,8 @@ type Operation[C, O any] struct {
 	Inquire func(ctx context.Context, call *node.Call, cfg C) (out O, found bool, err error)
 }
 
-// Define makes a kind of its operations. C is a struct that embeds [Fields]; what a field is for is told by its tags, and which operations read it
-// by the tag with.
+// Define makes a kind of its operations. C is a struct that embeds [Fields]; what a field is for is told by its tags, and which operations
+// read it by the tag with.
 func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O], plan ...func(p *node.Planning, cfg *C)) node.Kind {
 	s := newSet(operations)
 	about.Values, about.Legacy = map[string][]string{actionType: s.names}, map[string][]string{actionType: s.older}
@@ -170,13 +171,15 @@ func (s *set[C, O]) read(call *node.Call) (*Operation[C, O], C, error) {
 	}
 	o := s.byName[cfg.Operation()]
 	if o == nil {
-		return nil, cfg, fault.Newf(fault.Unsupported, "%s has no action_type %q; it has %s", call.Kind, cfg.Operation(), strings.Join(s.names, ", ")).With("path", "configurations."+actionType)
+		return nil, cfg, fault.Newf(fault.Unsupported, "%s has no action_type %q; it has %s", call.Kind, cfg.Operation(), strings.Join(s.names, ", ")).
+			With("path", "configurations."+actionType)
 	}
 	given := gjson.ParseBytes(filled)
 	for _, need := range o.Needs {
 		fields := strings.Split(need, "|")
 		if !slices.ContainsFunc(fields, func(name string) bool { return present(given.Get(escaped(name))) }) {
-			return nil, cfg, fault.Newf(fault.InvalidInput, "%s needs %s: set it in the configurations, or let the input bring it", o.Name, strings.Join(fields, " or ")).With("path", fields[0])
+			return nil, cfg, fault.Newf(fault.InvalidInput, "%s needs %s: set it in the configurations, or let the input bring it", o.Name, strings.Join(fields, " or ")).
+				With("path", fields[0])
 		}
 	}
 	return o, cfg, nil

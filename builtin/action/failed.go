@@ -10,8 +10,8 @@ import (
 	"tandem/outbound"
 )
 
-// Failed tells the runtime what the failure of a call means for a repeat. Once is that of an operation that must not be repeated: one that the service has
-// not taken may be tried again, one whose outcome is not known needs a decision, and any other answer is final.
+// Failed tells the runtime what the failure of a call means for a repeat. Once is that of an operation that must not be repeated: one that
+// the service has not taken may be tried again, one whose outcome is not known needs a decision, and any other answer is final.
 func Failed(err error, once bool) error {
 	if told, ok := errors.AsType[*node.Failure](err); ok {
 		return told
@@ -31,7 +31,8 @@ func Failed(err error, once bool) error {
 	return &node.Failure{Err: f, RetryAfter: wished(f)}
 }
 
-// NotTaken says of what went wrong before the call itself was made that the call has not been: looking something up before it is sent, for instance.
+// NotTaken says of what went wrong before the call itself was made that the call has not been: looking something up before it is sent, for
+// instance.
 func NotTaken(err error) error {
 	if err == nil {
 		return nil

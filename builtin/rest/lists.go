@@ -18,8 +18,9 @@ import (
 	"tandem/payload"
 )
 
-// Pages reads a list page by page until it has as many items as are wanted, and returns where to go on; empty: there is no more. A cursor is empty for the
-// first page, or one that Pages or page has returned. When the wanted items end inside of a page, the cursor says how many of it were read.
+// Pages reads a list page by page until it has as many items as are wanted, and returns where to go on; empty: there is no more. A cursor
+// is empty for the first page, or one that Pages or page has returned. When the wanted items end inside of a page, the cursor says how many
+// of it were read.
 func Pages(limit int, cursor string, page func(cursor string) (items []json.RawMessage, next string, err error)) (list []json.RawMessage, next string, err error) {
 	list = []json.RawMessage{}
 	skip := 0
@@ -55,8 +56,8 @@ const readMark = "@"
 // Items are the items of a list.
 func Items(list gjson.Result) []json.RawMessage { return payload.Items([]byte(list.Raw)) }
 
-// NextQuery is the query of the page that follows by the Link header, empty: there is none. It is a cursor that leads nowhere but to the service, since whoever
-// gives it back changes the query alone.
+// NextQuery is the query of the page that follows by the Link header, empty: there is none. It is a cursor that leads nowhere but to the
+// service, since whoever gives it back changes the query alone.
 func NextQuery(header http.Header) string {
 	link, err := url.Parse(outbound.NextLink(header))
 	if err != nil {
@@ -114,14 +115,19 @@ type Raw struct {
 func (a *API) Request(ctx context.Context, raw Raw) (Answer, error) {
 	method := strings.ToUpper(raw.Method)
 	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, method) {
-		return Answer{}, fault.Newf(fault.InvalidInput, "%q is not a method; write GET, HEAD, POST, PUT, PATCH or DELETE", raw.Method).With("path", "method")
+		return Answer{}, fault.Newf(fault.InvalidInput, "%q is not a method; write GET, HEAD, POST, PUT, PATCH or DELETE", raw.Method).
+			With("path", "method")
 	}
 	path, query, _ := strings.Cut(raw.Path, "?")
 	if !strings.HasPrefix(path, "/") && !strings.Contains(path, "://") {
 		path = "/" + path
 	}
 	if strings.Contains(path, "://") || strings.HasPrefix(path, "//") {
-		return Answer{}, fault.Newf(fault.InvalidInput, "path %q must be one below the address of %s, without a host", raw.Path, a.service.Name).With("path", "path")
+		return Answer{}, fault.Newf(fault.InvalidInput, "path %q must be one below the address of %s, without a host", raw.Path, a.service.Name).
+			With("path", "path")
+	}
+	if below, ok := strings.CutPrefix(path, a.service.Below+"/"); ok && a.service.Below != "" {
+		path = "/" + below
 	}
 	parameters, err := url.ParseQuery(query)
 	if err != nil {
@@ -149,4 +155,67 @@ func (a *API) Request(ctx context.Context, raw Raw) (Answer, error) {
 		c.Body = raw.Body
 	}
 	return a.Do(ctx, c)
+}
+
+// Listed reads a list whose cursors are queries, see [Pages]. Next finds that of the page after an answer; wanted, when it is set, leaves
+// entries out.
+func (a *API) Listed(ctx context.Context, c Call, limit int, cursor string, next func(query url.Values, answer Answer) string, wanted func(item gjson.Result) bool) (
+	items []json.RawMessage, following string, last Answer, err error,
+) {
+	c.Wants = List
+	items, following, err = Pages(limit, cursor, func(cursor string) (page []json.RawMessage, after string, err error) {
+		one := c
+		if one.Query, err = CursorQuery(cursor, c.Query); err != nil {
+			return nil, "", err
+		}
+		if last, err = a.Do(ctx, one); err != nil {
+			return nil, "", err
+		}
+		for _, item := range gjson.ParseBytes(last.Body).Array() {
+			if wanted == nil || wanted(item) {
+				page = append(page, json.RawMessage(item.Raw))
+			}
+		}
+		return page, next(one.Query, last), nil
+	})
+	return items, following, last, err
+}
+
+// Fields are what is sent as an object: those that are said.
+type Fields map[string]any
+
+// Text adds a text that is not empty.
+func (f Fields) Text(name, value string) Fields {
+	if value != "" {
+		f[name] = value
+	}
+	return f
+}
+
+// Texts adds a list that is not empty.
+func (f Fields) Texts(name string, list []string) Fields {
+	if len(list) > 0 {
+		f[name] = list
+	}
+	return f
+}
+
+// JSON adds a value that is not null.
+func (f Fields) JSON(name string, value json.RawMessage) Fields {
+	if !payload.IsNull(value) {
+		f[name] = value
+	}
+	return f
+}
+
+// Text is a field that may be anything as a text: empty when it is not there.
+func Text(name string, raw json.RawMessage) (string, error) {
+	if payload.IsNull(raw) {
+		return "", nil
+	}
+	text, ok := values.Scalar(raw)
+	if !ok {
+		return "", fault.Newf(fault.InvalidInput, "%s must be a text", name).With("path", name)
+	}
+	return text, nil
 }

@@ -1,9 +1,9 @@
 // Package rest calls services that speak JSON over HTTP: what is the same for all of them, on the guarded client.
 //
-// A [Service] says how one differs from the others: where it is, how a credential goes along, what its refusals mean. An [API] is the service with
-// an opened credential; [API.Do] makes one call and never makes it again, except that a token that has expired is renewed once. [Pages] reads
-// lists. It is a thin client on purpose: nodes hand on the whole answer of a service and need to know of each call whether the service can have
-// taken it, and the clients of vendors hide both behind types and retries of their own.
+// A [Service] says how one differs from the others: where it is, how a credential goes along, what its refusals mean. An [API] is the
+// service with an opened credential; [API.Do] makes one call and never makes it again, except that a token that has expired is renewed
+// once. [Pages] reads lists. It is a thin client on purpose: nodes hand on the whole answer of a service and need to know of each call
+// whether the service can have taken it, and the clients of vendors hide both behind types and retries of their own.
 //
 // The packages of vendors import it. It knows nothing of any vendor.
 package rest
@@ -35,6 +35,8 @@ type Service struct {
 	Name string
 	// Base is its address; the base_url of a credential takes its place, also one with a path. Empty: the credential must name one.
 	Base string
+	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call begin.
+	Below string
 	// Credentials are the types of credentials that it takes.
 	Credentials []string
 	// Header goes along with every call.
@@ -116,7 +118,9 @@ func (a *API) take(c credential.Opened) error {
 	if err != nil || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return fault.Newf(fault.CredentialInvalid, "credential %q has a base_url that cannot be used; write it like https://host/path", c.ID)
 	}
-	a.Base = base
+	if a.Base = base; !strings.HasSuffix(base.Path, a.service.Below) {
+		a.Base = base.JoinPath(a.service.Below)
+	}
 	return nil
 }
 
@@ -125,10 +129,11 @@ type Shape uint8
 
 // The shapes. An answer of another one says that it does not come from the service, so that nobody knows what became of the call.
 const (
-	Object   Shape = iota // an object
-	List                  // a list
-	Value                 // anything in JSON, or nothing
-	Anything              // also a text that is not JSON
+	Object    Shape = iota // an object
+	List                   // a list
+	Structure              // an object or a list
+	Value                  // anything in JSON, or nothing
+	Anything               // also a text that is not JSON
 )
 
 // Call is one call of a service.
@@ -298,8 +303,11 @@ const maxSaid = 500
 // refused says what a refusal means.
 func (a *API) refused(answer Answer, problem *outbound.Error) *outbound.Error {
 	r := Refusal{Status: answer.Status, Header: answer.Header, Problem: problem}
-	if gjson.ValidBytes(answer.Body) {
+	switch mediaType := answer.Header.Get("Content-Type"); {
+	case gjson.ValidBytes(answer.Body):
 		r.Body = gjson.ParseBytes(answer.Body)
+	case strings.HasPrefix(mediaType, "text/plain"): // what is not JSON may still be words; a page is not
+		r.Body = gjson.Result{Type: gjson.String, Str: strings.ToValidUTF8(string(answer.Body), "\uFFFD")}
 	}
 	if a.service.Said != nil {
 		if said := strings.Join(strings.Fields(a.service.Said(r.Body)), " "); said != "" {
@@ -330,6 +338,8 @@ func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer
 		fits = valid && value.IsObject()
 	case List:
 		fits = valid && value.IsArray()
+	case Structure:
+		fits = valid && (value.IsObject() || value.IsArray())
 	case Value, Anything:
 		fits = valid || len(answer.Body) == 0
 	}
@@ -353,4 +363,22 @@ func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer
 func IsCode(err error, code fault.Code) bool {
 	refused, ok := errors.AsType[*outbound.Error](err)
 	return ok && refused.Fate != outbound.Unknown && refused.Fault.Code == code
+}
+
+// Status is that of the answer with which a call was refused, 0 for anything else.
+func Status(err error) int {
+	if refused, ok := errors.AsType[*outbound.Error](err); ok && refused.Fate != outbound.Unknown {
+		status, _ := refused.Fault.Details["status_code"].(int)
+		return status
+	}
+	return 0
+}
+
+// Bearer is the secret of services that take a token in the header Authorization.
+func Bearer(fields gjson.Result) *outbound.Secret {
+	token := fields.Get("token").Str
+	if token == "" {
+		return nil
+	}
+	return &outbound.Secret{Header: http.Header{"Authorization": {"Bearer " + token}}}
 }

@@ -1,7 +1,8 @@
-// Package github is what Tandem knows of GitHub: its credential, and the trigger that the events of a repository start workflows by.
+// Package github is what Tandem knows of GitHub: its credential, the trigger that the events of a repository start workflows by, and the kind that works on one.
 //
-// GitHub calls the address of the trigger and signs each call with the webhook_secret of the credential. The program that puts extensions together imports the
-// package; nothing else does.
+// GitHub calls the address of the trigger and signs each call with the webhook_secret of the credential. The kind calls the REST API through package
+// rest and not through a library: it needs a dozen calls, hands on the answers as they come, and must know of each call whether GitHub can have taken it, which a library
+// with retries and types of its own hides. The program that puts extensions together imports the package; nothing else does.
 package github
 
 import (
@@ -30,7 +31,7 @@ func Extension(d plug.Deps) plug.Extension {
 			Alternatives: []credential.Alternative{{Requires: []string{"token"}}, {Requires: []string{"webhook_secret"}}},
 			Check:        checkCredential,
 		}},
-		Kinds:   []node.Kind{triggerGitHub()},
+		Kinds:   []node.Kind{triggerGitHub(), act(d.HTTP)},
 		Sources: []trigger.Source{&source{http: d.HTTP, log: d.Log}},
 	}
 }

@@ -1,8 +1,8 @@
 // Package actiontest is what every kind must do that acts in a service: one conformance suite, on a fake of the service that a test brings.
 //
-// The fake is an [http.Handler] that speaks the real protocol of the service and refuses what the real one refuses. A [Service] runs it, writes down
-// what it was sent, and breaks its answers when a test says so. A [Vendor] names a kind, its fake and sample operations; [Vendor.Operations] runs a table of them, and
-// [Vendor.Failures] everything that can go wrong with any service. Only tests import it.
+// The fake is an [http.Handler] that speaks the real protocol of the service and refuses what the real one refuses. A [Service] runs it,
+// writes down what it was sent, and breaks its answers when a test says so. A [Vendor] names a kind, its fake and sample operations;
+// [Vendor.Operations] runs a table of them, and [Vendor.Failures] everything that can go wrong with any service. Only tests import it.
 package actiontest
 
 import (

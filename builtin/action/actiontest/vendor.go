@@ -39,6 +39,8 @@ type Vendor struct {
 	Once, Read Sample
 	// Settled are those of the class once of which the service can be asked whether they arrived.
 	Settled []Sample
+	// Unsure are those of which the service finds what arrived, and cannot say that nothing has: its search may be behind.
+	Unsure []Sample
 	// Pages is a list that the fake has on three pages when its limit is 1000; Total is how many entries it has.
 	Pages Sample
 	Total int
@@ -71,8 +73,8 @@ type Operation struct {
 	Name, Config, Input string
 	// Call is the call that does it.
 	Call string
-	// Query are parameters that it has, Body the fields of its body: objects and lists as [nodetest.Differences] compares them; Text is a part of a body
-	// that is not JSON. Header are headers that it has.
+	// Query are parameters that it has, Body the fields of its body: objects and lists as [nodetest.Differences] compares them; Text is a
+	// part of a body that is not JSON. Header are headers that it has.
 	Query, Header map[string]string
 	Body, Text    string
 	// Result are fields that the result has.

@@ -47,13 +47,8 @@ type shelfResult struct {
 func library() *rest.Service {
 	return &rest.Service{
 		Name: "the library", Base: "https://library.example.com", Credentials: []string{"library"}, Header: http.Header{"X-Version": {"1"}},
-		Secret: func(f gjson.Result) *outbound.Secret {
-			if f.Get("token").Str == "" {
-				return nil
-			}
-			return &outbound.Secret{Header: http.Header{"Authorization": {"Bearer " + f.Get("token").Str}}}
-		},
-		Said: func(body gjson.Result) string { return body.Get("message").Str },
+		Secret: rest.Bearer,
+		Said:   func(body gjson.Result) string { return body.Get("message").Str },
 		Refine: func(r *rest.Refusal) {
 			switch {
 			case r.Status == 418:
