@@ -205,25 +205,34 @@ func (f *flow) comparison(c importer.Value) (string, bool) {
 		}
 		return not + map[bool]string{true: "("}[not != ""] + a + " " + sign + " " + b + map[bool]string{true: ")"}[not != ""], true
 	}
+	written, known := asked(op, a, b)
+	if !known {
+		return "false", false
+	}
+	return not + "(" + written + ")", true
+}
+
+// asked writes a comparison that is no sign; false: it is not known.
+func asked(op, a, b string) (string, bool) {
 	switch op {
 	case "contain", "contains", "include", "includes":
-		return not + "contains(" + a + ", " + b + ")", true
+		return "contains(" + a + ", " + b + ")", true
 	case "starts_with", "start_with", "startswith":
-		return not + "starts_with(" + a + ", " + b + ")", true
+		return "starts_with(" + a + ", " + b + ")", true
 	case "ends_with", "end_with", "endswith":
-		return not + "ends_with(" + a + ", " + b + ")", true
+		return "ends_with(" + a + ", " + b + ")", true
 	case "regex_match", "regex", "matches", "match":
-		return not + "matches(" + a + ", " + b + ")", true
+		return "matches(" + a + ", " + b + ")", true
 	case "contains_key", "has_key":
-		return not + "has(" + a + ", " + b + ")", true
+		return "has(" + a + ", " + b + ")", true
 	case "in":
-		return not + "(" + a + " in " + b + ")", true
+		return "(" + a + " in " + b + ")", true
 	case "empty", "null", "none":
-		return not + "(" + a + " == null || " + a + ` == "" || ` + a + " == [] || " + a + " == {})", true
+		return "(" + a + " == null || " + a + ` == "" || ` + a + " == [] || " + a + " == {})", true
 	case "true", "false":
-		return not + "(" + a + " == " + op + ")", true
+		return "(" + a + " == " + op + ")", true
 	case "exists", "not_null":
-		return not + "(" + a + " != null)", true
+		return "(" + a + " != null)", true
 	}
 	return "false", false
 }
