@@ -201,7 +201,7 @@ const cancelSignal = "cancel"
 // Signal makes the request of a signal to a node that waits for one, now or later: a signal that comes early is kept.
 func (r *Reading) Signal(request *host.Request, data json.RawMessage) error {
 	i, ok := r.Graph.Node(request.Node)
-	if !ok || !r.Graph.Nodes[i].Plan.Traits.Signals {
+	if !ok || r.Graph.Nodes[i].Plan.Traits.Signals == "" {
 		return fault.Newf(fault.Conflict, "node %q asks nothing and waits for no signal", request.Node)
 	}
 	if last := r.View.Nodes[request.Node]; last != nil && last.Ended != 0 && r.Graph.Nodes[i].Body == 0 {
@@ -220,7 +220,7 @@ func (r *Reading) Signal(request *host.Request, data json.RawMessage) error {
 		}
 		return nil
 	}
-	request.Signal, request.Value = signalOf(config), data
+	request.Signal, request.Value = signalOf(r.Graph.Nodes[i].Plan.Traits.Signals, config), data
 	switch {
 	case request.Signal == "":
 		return api.WrongField("input_data.signal", "the node's signal_name is only known when it runs; send {\"signal\", \"payload\"}")
@@ -231,9 +231,9 @@ func (r *Reading) Signal(request *host.Request, data json.RawMessage) error {
 }
 
 // signalOf is the name of the signal that a node waits for, as its configuration says; empty when that has placeholders.
-func signalOf(config json.RawMessage) string {
+func signalOf(signals workflow.Signals, config json.RawMessage) string {
 	wait := gjson.GetBytes(config, "wait_type").Str
-	if wait != "signal" && wait != "event" {
+	if signals != workflow.SignalsNamed || wait != "signal" && wait != "event" {
 		return cancelSignal
 	}
 	name := gjson.GetBytes(config, "signal_name").String()

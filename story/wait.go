@@ -23,7 +23,7 @@ func mayEndWaits(p identity.Principal) bool {
 
 // AwaitedCall is the call that an activation waits for; not ok when it waits for none.
 func AwaitedCall(graph *workflow.Graph, a *host.ActivationView) (call api.WaitedCall, ok bool) {
-	if i, known := graph.Node(a.Node); !known || !graph.Nodes[i].Plan.Traits.Signals || a.Status != engine.NodeRunning {
+	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Plan.Traits.Signals != workflow.SignalsNamed || a.Status != engine.NodeRunning {
 		return api.WaitedCall{}, false
 	}
 	return readWaitedCall(a.Detail)

@@ -72,8 +72,8 @@ const (
 type Traits struct {
 	// ByHand says that the kind is a trigger that people start.
 	ByHand bool
-	// Signals says that its nodes wait for signals, which may also end them early.
-	Signals bool
+	// Signals says which signals its nodes take.
+	Signals Signals
 	// Chooses says what the key means that one of its nodes has produced.
 	Chooses Choice
 	// GivesTasks says that its nodes give tasks to agents.
@@ -83,6 +83,15 @@ type Traits struct {
 	// AsksIn is the channel in which its nodes ask people, unless their configuration names another one; empty: they ask nobody.
 	AsksIn string
 }
+
+// Signals are those that a node takes; the zero value: none.
+type Signals string
+
+// Which signals nodes take.
+const (
+	SignalsCancel Signals = "cancel" // one that ends it early
+	SignalsNamed  Signals = "named"  // that, and the one that its configuration names
+)
 
 // Choice is what the key means that a node has produced.
 type Choice string

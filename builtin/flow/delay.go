@@ -28,7 +28,7 @@ func flowDelay() node.Kind {
 	k := node.Raw(
 		node.About{
 			Name: "FLOW.DELAY", Title: node.Says("Delay", "延迟"),
-			Traits:      workflow.Traits{Signals: true},
+			Traits:      workflow.Traits{Signals: workflow.SignalsCancel},
 			Description: node.Says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{

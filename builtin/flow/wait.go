@@ -77,7 +77,7 @@ func flowWait(d Deps) node.Kind {
 	kind := node.Raw(
 		node.About{
 			Name: "FLOW.WAIT", Title: node.Says("Wait", "等待"),
-			Traits:      workflow.Traits{Signals: true},
+			Traits:      workflow.Traits{Signals: workflow.SignalsNamed},
 			Description: node.Says("Waits for a time, a call, a signal, a condition, a file, or what a service or a database answers.", "等待某个时间、外部调用、信号、条件、文件，或服务与数据库给出的内容。"),
 			Effect:      workflow.Pure, // as wait_type says
 			Keys: []node.Key{

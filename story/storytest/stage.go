@@ -64,7 +64,7 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 				return workflow.Plan{}, []workflow.Problem{{Severity: workflow.SeverityError, Code: "invalid_config", Message: err.Error()}}
 			}
 		}
-		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5, Whole: name == agent.TaskKind}, nil
+		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5, Whole: name == agent.TaskKind, Traits: workflow.Traits{GivesTasks: workflow.TypeOf(name) == workflow.TypeAgent}}, nil
 	}}
 	if name == "TEST.LOOP" {
 		k.Scope = &workflow.ScopeKeys{Entry: "iteration", Exits: []string{"completed"}}
