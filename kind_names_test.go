@@ -25,6 +25,12 @@ var knowKinds = map[string]string{
 	"validation/condition.go": "which names the conditions of a kind read, before anything runs",
 	"host/hosttest/kinds.go":  "the kinds that a host is tested with",
 	"store/storetest":         "records of triggers, as tests write them",
+	"importer":                "writes workflows of other systems in kinds",
+	"importer/importertest":   "kinds that importers are tested with",
+	"cmd/import-report":       "what stands for services while imported workflows run",
+	"importer/dify":           "writes workflows of other systems in kinds",
+	"importer/n8n":            "writes workflows of other systems in kinds",
+	"importer/seed":           "writes workflows of other systems in kinds",
 }
 
 // TestKindNames: what a part of the program has to know of a kind, the kind says (About.Traits and its other fields). No part knows kinds by their names, except

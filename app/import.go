@@ -29,21 +29,19 @@ func (i *Importer) Close() { i.code.Close() }
 
 // Import makes workflows of the content of a file.
 func (i *Importer) Import(name string, content []byte, language string) (*importer.Imported, error) {
-	return importer.Import(name, content, importOptions(i.kinds, i.code, language))
+	return importFile(name, content, language, i.kinds, func(definition []byte) (*workflow.Source, []workflow.Problem) {
+		return check(definition, i.kinds, i.code)
+	})
 }
 
 // Import makes workflows of the content of a file, with the kinds of the instance. Nothing is kept.
 func (i *Instance) Import(name string, content []byte, language string) (*importer.Imported, error) {
-	return importer.Import(name, content, importer.Options{Systems: importSystems(), Kinds: &i.registry, Language: language, Check: func(definition []byte) []workflow.Problem {
-		_, problems := i.check(definition)
-		return problems
-	}})
+	return importFile(name, content, language, &i.registry, i.check)
 }
 
-// importOptions are those of an import with these kinds.
-func importOptions(kinds *node.Registry, code *validation.Syntax, language string) importer.Options {
-	return importer.Options{Systems: importSystems(), Kinds: kinds, Language: language, Check: func(definition []byte) []workflow.Problem {
-		_, problems := check(definition, kinds, code)
+func importFile(name string, content []byte, language string, kinds *node.Registry, check func([]byte) (*workflow.Source, []workflow.Problem)) (*importer.Imported, error) {
+	return importer.Import(name, content, importer.Options{Systems: importSystems(), Kinds: kinds, Language: language, Check: func(definition []byte) []workflow.Problem {
+		_, problems := check(definition)
 		return problems
-	}}
+	}})
 }

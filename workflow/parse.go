@@ -66,29 +66,9 @@ type Source struct {
 // source holds the rest, so that [Source.Validate] can report everything at once.
 func Parse(data []byte, opts Options) (*Source, []Problem) {
 	opts = opts.withDefaults()
-	if len(data) > opts.MaxBytes {
-		return nil, []Problem{errorAt(ProblemTooLarge, "",
-			"the definition has %d bytes, %d are allowed; split the workflow and use FLOW.SUB_WORKFLOW, or keep large data outside of it",
-			len(data), opts.MaxBytes)}
-	}
-	text, fault := plainText(data)
-	if fault != nil {
-		return nil, []Problem{fault.problem()}
-	}
-	s := &Source{Format: FormatOf(text)}
-	limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
-	var repeated []flaw
-	if s.Format == JSON {
-		s.root, repeated, fault = readJSON(text, limits)
-	} else {
-		if len(text) > opts.MaxYAMLBytes {
-			return nil, []Problem{errorAt(ProblemTooLarge, "",
-				"the definition has %d bytes, %d are allowed in YAML; write it as JSON, which may have %d", len(text), opts.MaxYAMLBytes, opts.MaxBytes)}
-		}
-		s.root, repeated, fault = readYAML(text, limits, 2*int64(opts.MaxYAMLBytes))
-	}
-	if fault != nil {
-		return nil, []Problem{fault.problem()}
+	s, repeated, problem := readDocument(data, opts)
+	if problem != nil {
+		return nil, []Problem{*problem}
 	}
 	d := &decoder{kinds: opts.Kinds, pinned: opts.Pinned, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections, repeated: make(map[string]bool, len(repeated))}
 	for i := range repeated {
@@ -102,6 +82,36 @@ func Parse(data []byte, opts Options) (*Source, []Problem) {
 	s.problems = d.ordered()
 	s.Locate(s.problems)
 	return s, slices.Clone(s.problems)
+}
+
+// readDocument reads a document within the limits, whatever it describes, and tells which names stand in it twice.
+func readDocument(data []byte, opts Options) (s *Source, repeated []flaw, wrong *Problem) {
+	if len(data) > opts.MaxBytes {
+		p := errorAt(ProblemTooLarge, "",
+			"the definition has %d bytes, %d are allowed; split the workflow and use FLOW.SUB_WORKFLOW, or keep large data outside of it",
+			len(data), opts.MaxBytes)
+		return nil, nil, &p
+	}
+	text, fault := plainText(data)
+	if fault == nil {
+		s = &Source{Format: FormatOf(text)}
+		limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
+		switch {
+		case s.Format == JSON:
+			s.root, repeated, fault = readJSON(text, limits)
+		case len(text) > opts.MaxYAMLBytes:
+			p := errorAt(ProblemTooLarge, "",
+				"the definition has %d bytes, %d are allowed in YAML; write it as JSON, which may have %d", len(text), opts.MaxYAMLBytes, opts.MaxBytes)
+			return nil, nil, &p
+		default:
+			s.root, repeated, fault = readYAML(text, limits, 2*int64(opts.MaxYAMLBytes))
+		}
+	}
+	if fault != nil {
+		p := fault.problem()
+		return nil, nil, &p
+	}
+	return s, repeated, nil
 }
 
 // plainText refuses what is not UTF-8 text. A byte order mark of UTF-8 is passed over.

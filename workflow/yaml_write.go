@@ -65,28 +65,11 @@ func yamlNode(raw []byte) *yaml.Node {
 }
 
 // ToJSON reads a document of any content, in JSON or YAML, as JSON: with names in the same order, numbers with the same digits, and within the limits of
-// a definition. What is wrong with it is told as of a definition; a name that stands twice is no obstacle, the last one counts.
+// a definition. What is wrong with it is told as of a definition; of names that stand twice the last one counts.
 func ToJSON(data []byte, opts Options) (json.RawMessage, []Problem) {
-	opts = opts.withDefaults()
-	if len(data) > opts.MaxBytes {
-		return nil, []Problem{errorAt(ProblemTooLarge, "", "the document has %d bytes, %d are allowed", len(data), opts.MaxBytes)}
+	s, _, problem := readDocument(data, opts.withDefaults())
+	if problem != nil {
+		return nil, []Problem{*problem}
 	}
-	text, fault := plainText(data)
-	if fault != nil {
-		return nil, []Problem{fault.problem()}
-	}
-	var root value
-	limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
-	if FormatOf(text) == JSON {
-		root, _, fault = readJSON(text, limits)
-	} else {
-		if len(text) > opts.MaxYAMLBytes {
-			return nil, []Problem{errorAt(ProblemTooLarge, "", "the document has %d bytes, %d are allowed", len(data), opts.MaxYAMLBytes)}
-		}
-		root, _, fault = readYAML(text, limits, 2*int64(opts.MaxYAMLBytes))
-	}
-	if fault != nil {
-		return nil, []Problem{fault.problem()}
-	}
-	return root.raw(), nil
+	return s.root.raw(), nil
 }

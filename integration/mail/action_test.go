@@ -26,7 +26,7 @@ import (
 type desk struct {
 	t      *testing.T
 	office *postOffice
-	box    *mailbox
+	box    *imapBox
 	safe   *safe
 	files  *nodetest.Files
 	kind   node.Kind

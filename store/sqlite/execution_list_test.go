@@ -18,7 +18,7 @@ func keepExecutions(t testing.TB, db *sqlite.DB, n int) {
 	statement := fmt.Sprintf(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, final, priority, parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
 		WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d)
 		SELECT 'w', 'e' || i, 'f', 'f', '1.0', 1, 'h', CASE i %% 20 WHEN 0 THEN 'CANCELED' WHEN 1 THEN 'TIMEOUT' ELSE CASE i %% 2 WHEN 0 THEN 'SUCCESS' ELSE 'ERROR' END END, 1, 0, '', '', 'API', 'ann', i, i, 0, 0, '', i, i FROM c`, n)
-	if err := db.Exec(t.Context(), nil, "INSERT INTO workspaces VALUES ('w', 'w', 1)", statement, "INSERT INTO execution_counts SELECT workspace_id, workflow_id, status, count(*) FROM executions GROUP BY 1, 2, 3"); err != nil {
+	if err := db.Exec(t.Context(), nil, "INSERT INTO workspaces (workspace_id, name, created) VALUES ('w', 'w', 1)", statement, "INSERT INTO execution_counts SELECT workspace_id, workflow_id, status, count(*) FROM executions GROUP BY 1, 2, 3"); err != nil {
 		t.Fatal(err)
 	}
 }
