@@ -43,6 +43,7 @@ func floors() map[string]floor {
 		"examples": {level: 0}, // embedded data
 
 		"expr":               {level: 1, pure: true},
+		"workflow/mermaid":   {level: 3, pure: true},
 		"workflow/dominance": {level: 1, pure: true}, // graphs alone, below the graphs of workflows
 		"shortage":           {level: 1},             // below all that opens files, connects or starts processes
 

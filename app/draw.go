@@ -5,6 +5,7 @@ import (
 
 	"tandem/validation"
 	"tandem/workflow"
+	"tandem/workflow/mermaid"
 )
 
 // Draw makes a Mermaid diagram of a workflow file's content. A workflow with errors is drawn as far as it goes, without
@@ -21,7 +22,7 @@ func Draw(file string, data []byte) (drawing string, r Report) {
 	}
 	// What stands in the way of compiling is among the problems already.
 	graph, _ := workflow.Compile(source.Definition, kinds)
-	return workflow.Mermaid(source.Definition, graph), r
+	return mermaid.Draw(source.Definition, graph), r
 }
 
 // DrawFile is Draw for a file by name, or for stdin when the name is "-".

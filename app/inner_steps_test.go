@@ -39,7 +39,7 @@ func TestInnerSteps_AreToldWithTheirNode(t *testing.T) {
 	for _, r := range history.History {
 		if s := r.Step; s != nil && s.InnerStep == "complete_1" {
 			told = true
-			if s.NodeID != "agent" || s.StepType != "AI_AGENT.LLM" || gjson.GetBytes(s.InputData, "input.city").Str != "Bern" {
+			if s.NodeID != "agent" || s.StepType != "AI_AGENT.LLM" || gjson.GetBytes(s.InputData, "messages.0.content").Str != "hi Bern" {
 				t.Errorf("the step is %+v with %s", s, s.InputData)
 			}
 		}

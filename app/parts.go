@@ -1,8 +1,6 @@
 package app
 
-import (
-	"tandem/store"
-)
+import "tandem/store"
 
 // Stores are the stores of the instance, for programs that look at or prepare what is kept: a benchmark, for example. They are closed
 // with the instance.

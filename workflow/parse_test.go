@@ -466,7 +466,6 @@ func FuzzParse(f *testing.F) {
 		}
 		s.Validate(rules)
 		Compile(s.Definition, rules.Kinds)
-		Mermaid(s.Definition, nil)
 		if HasErrors(problems) {
 			return
 		}

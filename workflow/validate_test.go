@@ -299,31 +299,3 @@ func TestLanguageOf(t *testing.T) {
 		}
 	}
 }
-
-func TestMermaid(t *testing.T) {
-	t.Parallel()
-	def := graphOf("start: TRIGGER.MANUAL", "loop: FLOW.LOOP", "ai: AI_AGENT.LLM", "mem: MEMORY.KEY_VALUE_STORE",
-		"start --> loop", "loop -iteration-> ai", "ai --> loop", "loop -completed-> end")
-	def.Nodes[2].AttachedNodes = []string{"mem"}
-	def.Nodes[2].Name = "a\"]<b>\n`end`;#%%{x}|(y)\\"
-	want := `flowchart TD
-  n0(["start<br/>TRIGGER.MANUAL"])
-  n1{{"loop<br/>FLOW.LOOP"}}
-  subgraph b1["body of loop"]
-    n2["a#34;#93;#60;b#62; #96;end#96;#59;#35;#37;#37;#123;x#125;#124;#40;y#41;#92;<br/>AI_AGENT.LLM"]
-  end
-  n4["end<br/>CALL.EMPTY"]
-  n3[("mem<br/>MEMORY.KEY_VALUE_STORE")]
-  n0 --> n1
-  n1 -->|"iteration"| n2
-  n2 -.-> n1
-  n1 -->|"completed"| n4
-  n2 -.- n3
-`
-	if diff := cmp.Diff(want, Mermaid(def, mustCompile(t, def))); diff != "" {
-		t.Error(diff)
-	}
-	if flat := Mermaid(def, nil); strings.Contains(flat, "subgraph") || !strings.Contains(flat, "n2 --> n1") || !strings.Contains(flat, "n2 -.- n3") {
-		t.Errorf("without a graph: %s", flat)
-	}
-}

@@ -1,18 +1,21 @@
-package workflow
+// Package mermaid draws workflows as Mermaid flowcharts.
+package mermaid
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"tandem/workflow"
 )
 
-// Mermaid draws a definition as a Mermaid flowchart: nodes with name and kind, bodies as subgraphs, back edges dashed,
+// Draw draws a definition as a Mermaid flowchart: nodes with name and kind, bodies as subgraphs, back edges dashed,
 // attached nodes on dotted lines, output keys other than result as labels. The graph is that of the definition; without
 // one (it may be nil, when the definition has errors) nodes are drawn without bodies. Whatever names contain, it stays
 // text.
-func Mermaid(def *Definition, g *Graph) string {
-	m := &mermaid{def: def, g: g}
+func Draw(def *workflow.Definition, g *workflow.Graph) string {
+	m := &drawing{def: def, g: g}
 	m.out.WriteString("flowchart TD\n")
 	if g == nil {
 		for i := range def.Nodes {
@@ -39,13 +42,13 @@ func Mermaid(def *Definition, g *Graph) string {
 	return m.out.String()
 }
 
-type mermaid struct {
-	def *Definition
-	g   *Graph
+type drawing struct {
+	def *workflow.Definition
+	g   *workflow.Graph
 	out strings.Builder
 }
 
-func (m *mermaid) line(indent int, format string, args ...any) {
+func (m *drawing) line(indent int, format string, args ...any) {
 	for range indent {
 		m.out.WriteString("  ")
 	}
@@ -54,7 +57,7 @@ func (m *mermaid) line(indent int, format string, args ...any) {
 }
 
 // body draws the members of a body; bodies nest no deeper than compilation allows.
-func (m *mermaid) body(body, indent int) {
+func (m *drawing) body(body, indent int) {
 	for _, i := range m.g.Bodies[body].Nodes {
 		m.node(i, indent)
 		if open := m.g.Nodes[i].Opens; open > 0 {
@@ -65,15 +68,15 @@ func (m *mermaid) body(body, indent int) {
 	}
 }
 
-func (m *mermaid) node(i, indent int) {
+func (m *drawing) node(i, indent int) {
 	node := &m.def.Nodes[i]
 	left, right := "[", "]"
 	switch {
-	case node.Type == TypeTrigger:
+	case node.Type == workflow.TypeTrigger:
 		left, right = "([", "])"
 	case m.g != nil && m.g.Nodes[i].Opens > 0:
 		left, right = "{{", "}}"
-	case node.Type == TypeMemory:
+	case node.Type == workflow.TypeMemory:
 		left, right = "[(", ")]"
 	}
 	title := node.Name
@@ -83,19 +86,19 @@ func (m *mermaid) node(i, indent int) {
 	m.line(indent, "n%d%s\"%s<br/>%s\"%s", i, left, label(title), label(node.Kind()), right)
 }
 
-func (m *mermaid) edge(from, to int, key string, back bool) {
+func (m *drawing) edge(from, to int, key string, back bool) {
 	arrow := "-->"
 	if back {
 		arrow = "-.->"
 	}
-	if key != "" && key != DefaultKey {
+	if key != "" && key != workflow.DefaultKey {
 		arrow += "|\"" + label(key) + "\"|"
 	}
 	m.line(1, "n%d %s n%d", from, arrow, to)
 }
 
 // connections draws the edges of a definition that has no graph, as far as they have ends.
-func (m *mermaid) connections() {
+func (m *drawing) connections() {
 	byID := make(map[string]int, len(m.def.Nodes))
 	for i := len(m.def.Nodes) - 1; i >= 0; i-- {
 		byID[m.def.Nodes[i].ID] = i
