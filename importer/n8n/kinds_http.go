@@ -220,13 +220,13 @@ func (m *making) options() {
 // auth names the credential of the node, if it has one. The type is that of credentials of the kind.
 func (m *making) auth(typ string) {
 	name := ""
-	for _, kind := range m.n.doc.At("credentials").Names() {
+	if kinds := m.n.doc.At("credentials").Names(); len(kinds) > 0 { // a node uses the first
+		kind := kinds[0]
 		c := m.n.doc.At("credentials", kind)
 		name = cmp.Or(c.At("name").Text(), c.Text(), kind)
 		if typ == "http_auth" && strings.Contains(strings.ToLower(kind), "oauth2") {
 			typ = "oauth2"
 		}
-		break
 	}
 	chosen := cmp.Or(m.n.text("authentication"), m.n.text("nodeCredentialType"))
 	if name == "" && (chosen == "" || chosen == "none") && typ == "http_auth" {

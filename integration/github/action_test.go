@@ -23,7 +23,6 @@ import (
 type fake struct {
 	t        testing.TB
 	mu       sync.Mutex
-	id       int
 	issues   []map[string]any // also pull requests, newest first
 	comments []map[string]any
 	releases map[string]map[string]any

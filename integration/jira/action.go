@@ -17,7 +17,7 @@ type actionConfig struct {
 	action.Fields
 	action.Paging
 	ProjectKey  string          `json:"project_key" with:"action_type=create_issue" doc:"The project, by its key." zh:"项目：项目的键。"`
-	APIVersion  node.Scalar     `json:"api_version" enum:"2|3" doc:"The version of the API: 3 for the cloud, 2 for own servers." zh:"API 版本：云端为 3，自建服务器为 2。"`
+	APIVersion  int             `json:"api_version" range:"2..3" doc:"The version of the API: 3 for the cloud, 2 for own servers." zh:"API 版本：云端为 3，自建服务器为 2。"`
 	Summary     string          `json:"summary" with:"action_type=create_issue" doc:"What the issue is about, in a line." zh:"概要：一行文字说明议题。"`
 	IssueType   string          `json:"issue_type" with:"action_type=create_issue" doc:"The type of the issue." zh:"类型：议题的类型。"`
 	Description json.RawMessage `json:"description" with:"action_type=create_issue" doc:"The text of the issue, or a document as version 3 defines it." zh:"描述：议题的内容，或版本 3 定义的文档。"`
@@ -36,7 +36,7 @@ type actionConfig struct {
 
 // Defaults are what holds when nothing is said.
 func (c *actionConfig) Defaults() {
-	c.ActionType, c.APIVersion, c.IssueType, c.Limit = "create_issue", "3", "Task", action.DefaultLimit
+	c.ActionType, c.APIVersion, c.IssueType, c.Limit = "create_issue", 3, "Task", action.DefaultLimit
 }
 
 type actionResult struct {
@@ -49,7 +49,7 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 	steps := action.Steps[actionConfig, *acting, actionResult]{
 		Begin: func(ctx context.Context, call *node.Call, cfg actionConfig) (*acting, error) {
 			api, err := jira().Open(ctx, client, call)
-			return &acting{ctx: ctx, call: call, cfg: cfg, api: api, version: string(cfg.APIVersion), rest: rest.Path("rest", "api", cfg.APIVersion)}, err
+			return &acting{ctx: ctx, call: call, cfg: cfg, api: api, version: cfg.APIVersion, rest: rest.Path("rest", "api", cfg.APIVersion)}, err
 		},
 		End: func(out *actionResult, cfg actionConfig) { out.Done(cfg.ActionType) },
 	}

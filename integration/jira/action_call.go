@@ -29,7 +29,7 @@ type acting struct {
 	call    *node.Call
 	cfg     actionConfig
 	api     *rest.API
-	version string
+	version int
 	// rest is where the API is, as a path.
 	rest string
 }
@@ -167,7 +167,7 @@ func (a *acting) update() (actionResult, error) {
 // assign names somebody. Own servers know people by their names, the cloud by ids.
 func (a *acting) assign() (actionResult, error) {
 	who := "name"
-	if a.version == "3" || a.api.Fields.Get("email").Str != "" {
+	if a.version == 3 || a.api.Fields.Get("email").Str != "" {
 		who = "accountId"
 	}
 	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: a.issue() + "/assignee", Body: rest.Fields{who: a.cfg.AccountID}, Wants: rest.Value})
@@ -210,7 +210,7 @@ func (a *acting) search() (out actionResult, err error) {
 // found is a page of a search. The cloud names the next page by a token, own servers count.
 func (a *acting) found(body rest.Fields, cursor string) (answer rest.Answer, next string, err error) {
 	c := rest.Call{Method: "POST", Path: a.rest + "/search/jql", Body: body, Repeatable: true, Fields: []string{"issues"}}
-	if a.version == "3" {
+	if a.version == 3 {
 		delete(body, "nextPageToken")
 		answer, err = a.api.Do(a.ctx, rest.Call{Method: c.Method, Path: c.Path, Body: body.Text("nextPageToken", cursor), Repeatable: true, Fields: c.Fields})
 		return answer, answer.Get("nextPageToken").Str, err

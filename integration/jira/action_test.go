@@ -252,7 +252,7 @@ func TestAction_OwnServer(t *testing.T) {
 	b := vendor("2").New(t)
 	for config, want := range map[string]string{
 		`{"api_version":2,"action_type":"create_issue","project_key":"SHOP","summary":"t","description":"d"}`:    `"description":"d"`,
-		`{"api_version":"2","action_type":"add_comment","issue_key":"SHOP-5","body":"c"}`:                        `"body":"c"`,
+		`{"api_version":2,"action_type":"add_comment","issue_key":"SHOP-5","body":"c"}`:                          `"body":"c"`,
 		`{"api_version":2,"action_type":"assign_issue","issue_key":"SHOP-5","account_id":"ann"}`:                 `{"name":"ann"}`,
 		`{"api_version":2,"action_type":"update_issue","issue_key":"SHOP-5","fields":{"description":"changed"}}`: `"description":"changed"`,
 	} {

@@ -14,7 +14,7 @@ import (
 )
 
 // prose is a text as the version of the API takes it: version 3 wants its document format. What is a document already stays as it is.
-func prose(version, name string, raw json.RawMessage) (json.RawMessage, error) {
+func prose(version int, name string, raw json.RawMessage) (json.RawMessage, error) {
 	if values.IsObject(raw) {
 		return raw, nil
 	}
@@ -22,7 +22,7 @@ func prose(version, name string, raw json.RawMessage) (json.RawMessage, error) {
 	if !ok {
 		return nil, fault.Newf(fault.InvalidInput, "%s must be a text, or a document as Jira defines it", name).With("path", name)
 	}
-	if version != "3" {
+	if version != 3 {
 		return values.Encode(text), nil
 	}
 	return values.Encode(document(text)), nil
@@ -115,7 +115,7 @@ func quoted(name string, v gjson.Result) (string, error) {
 }
 
 // proseFields are the fields of an issue with those texts as the version takes them that Jira always has.
-func proseFields(version string, raw json.RawMessage) (map[string]json.RawMessage, error) {
+func proseFields(version int, raw json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if payload.IsNull(raw) {
 		return out, nil

@@ -99,7 +99,7 @@ func act(network Network, store *files.Store) node.Kind {
 		Examples: []node.Example{
 			{
 				Shows:  node.Says("Tells a customer that an order has come in.", "通知客户已收到订单。"),
-				Config: `{"credential_id": "team_mailbox", "action_type": "send", "from": "Shop <bot@tandem.example>", "to": ["ann@example.org"], "subject": "Order {{order}}", "body_text": "We have your order."}`,
+				Config: `{"credential_id": "team_mailbox", "action_type": "send", "from": "Shop <bot@tandem.example>", "to": "ann@example.org", "subject": "Order {{order}}", "body_text": "We have your order."}`,
 				Input:  `{"order": 7}`,
 				Output: `{"result": {"success": true, "action": "send", "message_id": "…", "accepted": ["ann@example.org"], "rejected_recipients": [], "emails": [], "email": null, "next_cursor": "", "truncated": false}}`,
 			},
