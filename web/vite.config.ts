@@ -59,7 +59,7 @@ export default defineConfig({
       {
         extends: true,
         resolve: { alias: { "react/jsx-dev-runtime": join(here, "e2e", "jsx.ts") } },
-        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], setupFiles: ["e2e/production.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 2 },
+        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], setupFiles: ["e2e/production.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 3 },
       },
     ],
   },

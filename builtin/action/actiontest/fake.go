@@ -2,6 +2,8 @@ package actiontest
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"testing"
@@ -11,17 +13,20 @@ import (
 
 // Write answers with a value.
 func Write(t testing.TB, w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
+	body, err := json.Marshal(v)
+	if err != nil {
 		t.Errorf("the answer cannot be written: %v", err)
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // whoever has asked may have left
 }
 
 // Read reads the object that was sent.
 func Read(t testing.TB, r *http.Request) map[string]any {
 	var v map[string]any
-	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err = errors.Join(err, json.Unmarshal(body, &v)); err != nil {
 		t.Errorf("what is sent to %s is not an object: %v", r.URL.Path, err)
 	}
 	return v
