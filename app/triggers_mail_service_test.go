@@ -42,11 +42,14 @@ func TestMail_Services(t *testing.T) {
 			inbox.Deliver(letter("0")) // it was there before
 			flow := mailFlow("letters", `,"email_provider":"`+provider+`"`)
 			x.deploys(t, "letters", flow)
+			marked := map[string]bool{} // one that two deployments have read is marked twice
 			for n := range 3 {
 				inbox.Deliver(letter(fmt.Sprint(n + 1)))
 				// A deployment goes on where the one before it was, and looks at once.
 				want[api.WorkflowMetadata](t, x.call(t, "editor", "POST", "/workflows/letters/deploy", nil), http.StatusOK)
-				await(t, "the mark of a mail", inbox.Marked())
+				for len(marked) <= n {
+					marked[await(t, "the mark of a mail", inbox.Marked())] = true
+				}
 			}
 			history := want[api.Deliveries](t, x.call(t, "viewer", "GET", "/deliveries?workflow_id=letters", nil), http.StatusOK).Deliveries
 			same(t, len(history), 3)
