@@ -135,7 +135,7 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 		Keys:        []node.Key{{Name: "result", Meaning: node.Says("What Telegram has answered.", "Telegram 的响应。")}},
 		Examples: []node.Example{{
 			Shows:  node.Says("Tells a group that an order has come in.", "在群组中通知有新订单。"),
-			Config: `{"credential_id": "telegram_bot", "action_type": "send_message", "chat_id": "42", "message_text": "Order *{{order}}* has come in."}`,
+			Config: `{"credential_id": "telegram_bot", "action_type": "send_message", "chat_id": 42, "message_text": "Order *{{order}}* has come in."}`,
 			Input:  `{"order": 7}`,
 			Output: `{"result": {"success": true, "action": "send_message", "resource_id": "…", "resource_url": "", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "message_id": "…", "chat_id": "42", "telegram_response": "…"}}`,
 		}},
