@@ -52,7 +52,7 @@ func ImportFiles(ctx context.Context, tty *Terminal, c *app.Connection, files []
 func printImported(tty *Terminal, f api.ImportedFile) error {
 	var b strings.Builder
 	if f.Error != "" {
-		fmt.Fprintf(&b, "%s: not imported: %s\n", f.Name, f.Error)
+		fmt.Fprintf(&b, "%s: not imported: %s\n", f.Name, table.OneLine(f.Error))
 	}
 	for _, w := range f.Workflows {
 		what := "not kept"
@@ -64,16 +64,16 @@ func printImported(tty *Terminal, f api.ImportedFile) error {
 			if n.Fidelity == "kept" && len(n.Secrets) == 0 {
 				continue
 			}
-			fmt.Fprintf(&b, "  %-12s %s (%s)\n", n.Fidelity, n.Name, n.Type)
+			fmt.Fprintf(&b, "  %-12s %s (%s)\n", n.Fidelity, table.OneLine(n.Name), table.OneLine(n.Type))
 			for _, note := range n.Notes {
-				fmt.Fprintf(&b, "    %s\n", note)
+				fmt.Fprintf(&b, "    %s\n", table.OneLine(note))
 			}
 			for _, secret := range n.Secrets {
 				fmt.Fprintf(&b, "    a secret was moved to the credential %q\n", secret)
 			}
 		}
 		for _, note := range w.Notes {
-			fmt.Fprintf(&b, "  %s\n", note)
+			fmt.Fprintf(&b, "  %s\n", table.OneLine(note))
 		}
 		for _, one := range w.Credentials {
 			if !one.Created && !one.Known {
@@ -85,7 +85,7 @@ func printImported(tty *Terminal, f api.ImportedFile) error {
 		}
 		for _, p := range w.Problems {
 			if p.Severity == "error" {
-				fmt.Fprintf(&b, "  error: %s: %s\n", p.Path, p.Message)
+				fmt.Fprintf(&b, "  error: %s: %s\n", table.OneLine(p.Path), table.OneLine(p.Message))
 			}
 		}
 	}
