@@ -75,16 +75,17 @@ func floors() map[string]floor {
 		"files":        {level: 4},
 
 		// The rooms of the store in SQLite are below what it stores.
-		"store/sqlite/migrations":  {level: 0}, // embedded data
-		"store/sqlite/sqlconn":     {level: 1},
-		"store/sqlite/blobnames":   {level: 1},
-		"store/sqlite/datadir":     {level: 5},
-		"store/sqlite/blobdir":     {level: 5},
-		"store/sqlite/memories":    {level: 5},
-		"store/sqlite/toolservers": {level: 5},
-		"store/sqlite/triggers":    {level: 5},
-		"store/sqlite/upkeep":      {level: 5},
-		"store/sqlite/overview":    {level: 5},
+		"store/sqlite/migrations":      {level: 0}, // embedded data
+		"store/relational":             {level: 1}, // the seam alone
+		"store/sqlite/sqlconn":         {level: 2},
+		"store/sqlite/blobnames":       {level: 1},
+		"store/sqlite/datadir":         {level: 5},
+		"store/sqlite/blobdir":         {level: 5},
+		"store/relational/memories":    {level: 5},
+		"store/relational/toolservers": {level: 5},
+		"store/relational/triggers":    {level: 5},
+		"store/sqlite/upkeep":          {level: 5},
+		"store/relational/overview":    {level: 5},
 
 		"agent":           {level: 5, pure: true},
 		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of

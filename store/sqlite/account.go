@@ -9,7 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 type workspaces struct{ db *DB }
@@ -130,7 +130,7 @@ func (w *writer) mayCreateUser(workspace, id string) error {
 
 func (w *writer) createUser(workspace string, u identity.User, roles string) error {
 	_, err := w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, u.ID, u.Name, u.Email, roles, u.Settings, sqlconn.Flag(u.AutoExecute), sqlconn.Flag(u.Disabled), u.Created, u.Updated)
+		workspace, u.ID, u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute), relational.Flag(u.Disabled), u.Created, u.Updated)
 	return err
 }
 
@@ -153,7 +153,7 @@ func (x users) Update(ctx context.Context, p identity.Principal, u identity.User
 			return store.NotFound("user", u.ID)
 		}
 		if _, err := w.c.exec(`UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-			u.Name, u.Email, roles, u.Settings, sqlconn.Flag(u.AutoExecute), sqlconn.Flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
+			u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute), relational.Flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
 			return err
 		}
 		_, err = w.c.exec(`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`, workspace, u.ID)

@@ -13,7 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 type executions struct{ db *DB }
@@ -126,7 +126,7 @@ func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id st
 		return store.Execution{}, nil, false, err
 	}
 	found := false
-	err = x.db.read.Use(ctx, func(c *sqlconn.Conn) error {
+	err = x.db.read.Use(ctx, func(c relational.Reader) error {
 		return c.Each(ctx, executionWithRows, []any{workspace, id, firstRows + 2}, func(s scanner) (bool, error) {
 			if !found {
 				found = true
@@ -255,9 +255,9 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 	from := " FROM " + table + where
 	count := cmp.Or(strings.Join(counted, ""), "SELECT count(*) FROM "+table) + where
 	limit, offset := p.Limits()
-	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
+	err = db.read.Use(ctx, func(c relational.Reader) error {
 		return c.Transaction(ctx, func() error {
-			counts, err := sqlconn.All(ctx, c, count, scanInt, f.args)
+			counts, err := relational.All(ctx, c, count, scanInt, f.args)
 			if err != nil {
 				return err
 			}
@@ -265,7 +265,7 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 			if room := min(limit, total-offset); room > 0 {
 				page = make([]T, 0, room)
 			}
-			page, err = sqlconn.Into(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
+			page, err = relational.Into(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
 			return err
 		})
 	})

@@ -9,7 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // question is what the committer has to know of an interaction to change it.
@@ -109,7 +109,7 @@ func (w *writer) enterQuestion(key executionKey, i *store.Interaction) (added bo
 		next_at, created_at, updated_at, version, arguments_hash, approvers, request_data, response_data, progress, requesters)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		key.workspace, i.ID, i.WorkflowID, key.id, i.Root, i.Node, i.Activation, i.Ask, i.User,
-		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), sqlconn.Flag(i.ExcludeRequester), int64(i.Attempt), i.Credential, i.TimeoutAt, sqlconn.Flag(i.WarningSent),
+		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), relational.Flag(i.ExcludeRequester), int64(i.Attempt), i.Credential, i.TimeoutAt, relational.Flag(i.WarningSent),
 		i.NextAt, i.Created, i.Updated, i.ArgumentsHash, approvers, []byte(i.Request), []byte(i.Response), []byte(i.Progress), requesters)
 	if err != nil {
 		return false, err
@@ -150,7 +150,7 @@ func (x interactions) Tell(ctx context.Context, p identity.Principal, i store.In
 // seat enters who may answer a question, unseat takes them out.
 func (w *writer) seat(workspace string, n int64, approvers []string, ended bool) error {
 	for _, a := range approvers {
-		if _, err := w.c.exec(`INSERT OR IGNORE INTO hil_approvers (workspace_id, approver, ended, interaction) VALUES (?, ?, ?, ?)`, workspace, a, sqlconn.Flag(ended), n); err != nil {
+		if _, err := w.c.exec(`INSERT OR IGNORE INTO hil_approvers (workspace_id, approver, ended, interaction) VALUES (?, ?, ?, ?)`, workspace, a, relational.Flag(ended), n); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (w *writer) seat(workspace string, n int64, approvers []string, ended bool)
 
 func (w *writer) unseat(workspace string, n int64, approvers []string, ended bool) error {
 	for _, a := range approvers {
-		if _, err := w.c.exec(`DELETE FROM hil_approvers WHERE workspace_id = ? AND approver = ? AND ended = ? AND interaction = ?`, workspace, a, sqlconn.Flag(ended), n); err != nil {
+		if _, err := w.c.exec(`DELETE FROM hil_approvers WHERE workspace_id = ? AND approver = ? AND ended = ? AND interaction = ?`, workspace, a, relational.Flag(ended), n); err != nil {
 			return err
 		}
 	}
@@ -358,7 +358,7 @@ func (w *writer) changeInteraction(workspace string, q *question, c *store.Inter
 	w.logged += len(i.Response) + len(i.Progress)
 	if _, err := w.c.exec(`UPDATE hil_interactions SET status = ?, priority = ?, min_approvals = ?, timeout_at = ?, warning_sent = ?, next_at = ?,
 		updated_at = ?, approvers = ?, response_data = ?, progress = ?, version = version + 1 WHERE n = ?`,
-		string(i.Status), int64(i.Priority), int64(i.MinApprovals), i.TimeoutAt, sqlconn.Flag(i.WarningSent), i.NextAt,
+		string(i.Status), int64(i.Priority), int64(i.MinApprovals), i.TimeoutAt, relational.Flag(i.WarningSent), i.NextAt,
 		i.Updated, approvers, []byte(i.Response), []byte(i.Progress), q.n); err != nil {
 		return err
 	}
@@ -417,7 +417,7 @@ func (w *writer) respond(workspace, interaction string, r *store.Response) error
 	_, err = w.c.exec(`INSERT INTO hil_responses (workspace_id, id, interaction_id, user_id, address, channel_type, dedup, raw, response_data, received_at,
 		relevance, score, factors, classification, reasoning, accepted, overruled_by, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, r.ID, interaction, r.User, r.Address, r.Channel, r.Dedup, r.Raw, []byte(r.Data), r.ReceivedAt,
-		r.Relevance, r.Score, []byte(r.Factors), r.Classification, r.Reasoning, sqlconn.Flag(r.Accepted), r.OverruledBy, origin)
+		r.Relevance, r.Score, []byte(r.Factors), r.Classification, r.Reasoning, relational.Flag(r.Accepted), r.OverruledBy, origin)
 	return err
 }
 
@@ -430,7 +430,7 @@ func (w *writer) link(workspace, interaction string, links []store.Link) error {
 		}
 		if _, err := w.c.exec(`INSERT INTO hil_links (hash, workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created, origin)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
-			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, sqlconn.Flag(l.Reusable), l.Expires, l.Used, l.Created, origin); err != nil {
+			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, relational.Flag(l.Reusable), l.Expires, l.Used, l.Created, origin); err != nil {
 			return err
 		}
 	}

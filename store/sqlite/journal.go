@@ -12,8 +12,8 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
-	"tandem/store/sqlite/triggers"
+	"tandem/store/relational"
+	"tandem/store/relational/triggers"
 )
 
 type journal struct{ db *DB }
@@ -279,7 +279,7 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		w.same.text(0, key.workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
-		w.same.text(5, string(now.Status)), sqlconn.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
+		w.same.text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
 	if err != nil {
 		return nil, err
@@ -365,7 +365,7 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 }
 
 func scanRow(s scanner) (store.Row, error) {
-	if v, ok := s.(sqlconn.Record); ok && len(v) == 3 { // without a place on the heap for each
+	if v, ok := s.(relational.Record); ok && len(v) == 3 { // without a place on the heap for each
 		place, ok1 := v[0].(int64)
 		time, ok2 := v[1].(int64)
 		body, ok3 := v[2].([]byte)

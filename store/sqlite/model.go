@@ -8,7 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 type profiles struct{ db *DB }
@@ -164,7 +164,7 @@ func (x budgets) Wait(ctx context.Context, p identity.Principal, b store.BudgetW
 			kept.Asks = kept.Asks && !other.Asks
 		}
 		_, err = w.c.exec(`INSERT INTO budget_waits (workspace_id, `+waitColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			workspace, kept.Budget, kept.Execution, kept.Activation, kept.Node, kept.Since, sqlconn.Flag(kept.Asks))
+			workspace, kept.Budget, kept.Execution, kept.Activation, kept.Node, kept.Since, relational.Flag(kept.Asks))
 		return err
 	})
 	return kept, err

@@ -30,13 +30,14 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/relational"
+	"tandem/store/relational/memories"
+	"tandem/store/relational/overview"
+	"tandem/store/relational/toolservers"
+	"tandem/store/relational/triggers"
 	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
-	"tandem/store/sqlite/memories"
-	"tandem/store/sqlite/overview"
 	"tandem/store/sqlite/sqlconn"
-	"tandem/store/sqlite/toolservers"
-	"tandem/store/sqlite/triggers"
 	"tandem/store/sqlite/upkeep"
 )
 
@@ -296,18 +297,18 @@ func (db *DB) usable() error {
 var errClosed = errors.New("the store is closed")
 
 // scanner is a row.
-type scanner = sqlconn.Scanner
+type scanner = relational.Scanner
 
-// query is [sqlconn.Query] of this database.
+// query is [relational.Query] of this database.
 func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) ([]T, error) {
-	return sqlconn.Query(ctx, tables{db}, text, scan, args...)
+	return relational.Query(ctx, tables{db}, text, scan, args...)
 }
 
 func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
 
-// queryOne is [sqlconn.QueryOne] of this database.
+// queryOne is [relational.QueryOne] of this database.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
-	return sqlconn.QueryOne(ctx, tables{db}, missing, text, scan, args...)
+	return relational.QueryOne(ctx, tables{db}, missing, text, scan, args...)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

@@ -4,23 +4,23 @@ import (
 	"context"
 	"database/sql/driver"
 
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 	"tandem/store/sqlite/upkeep"
 )
 
 // tables is the database as its rooms see it.
 type tables struct{ db *DB }
 
-// Read implements [sqlconn.Database].
-func (m tables) Read(ctx context.Context, f func(*sqlconn.Conn) error) error {
+// Read implements [relational.Database].
+func (m tables) Read(ctx context.Context, f func(relational.Reader) error) error {
 	if err := m.db.usable(); err != nil {
 		return err
 	}
 	return m.db.read.Use(ctx, f)
 }
 
-// Write implements [sqlconn.Database].
-func (m tables) Write(ctx context.Context, f func(sqlconn.Transaction) error) error {
+// Write implements [relational.Database].
+func (m tables) Write(ctx context.Context, f func(relational.Transaction) error) error {
 	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
 }
 
@@ -32,32 +32,32 @@ func (m tables) remove(ctx context.Context, f func(upkeep.Transaction) error) er
 // transaction is one of the committer, as the rooms of the store see it.
 type transaction struct{ w *writer }
 
-// Exec implements [sqlconn.Transaction].
+// Exec implements [relational.Transaction].
 func (t transaction) Exec(text string, args ...driver.Value) (driver.Result, error) {
 	return t.w.c.exec(text, args...)
 }
 
-// Change implements [sqlconn.Transaction].
+// Change implements [relational.Transaction].
 func (t transaction) Change(text string, args ...driver.Value) (int64, error) {
 	return t.w.c.change(text, args...)
 }
 
-// Insert implements [sqlconn.Transaction].
+// Insert implements [relational.Transaction].
 func (t transaction) Insert(text string, args ...driver.Value) (int64, error) {
 	return t.w.c.insert(text, args...)
 }
 
-// Row implements [sqlconn.Transaction].
+// Row implements [relational.Transaction].
 func (t transaction) Row(dest []driver.Value, text string, args ...driver.Value) (bool, error) {
 	return t.w.c.row(dest, text, args...)
 }
 
-// Rows implements [sqlconn.Transaction].
+// Rows implements [relational.Transaction].
 func (t transaction) Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error {
 	return t.w.c.rows(columns, each, text, args...)
 }
 
-// Grow implements [sqlconn.Transaction].
+// Grow implements [relational.Transaction].
 func (t transaction) Grow(bytes int) { t.w.logged += bytes }
 
 // Forget implements [upkeep.Transaction].

@@ -12,7 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/triggers"
+	"tandem/store/relational/triggers"
 	"tandem/workflow"
 )
 

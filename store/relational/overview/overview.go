@@ -12,14 +12,14 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Overviews implements [store.Overviews].
-type Overviews struct{ db sqlconn.Database }
+type Overviews struct{ db relational.Database }
 
 // New reads the executions of a database.
-func New(db sqlconn.Database) *Overviews { return &Overviews{db} }
+func New(db relational.Database) *Overviews { return &Overviews{db} }
 
 // ofWorkflow narrows a statement to one workflow, or to none when the argument is empty.
 const ofWorkflow = ` AND (?4 = '' OR workflow_id = ?4)`
@@ -50,9 +50,9 @@ func (x *Overviews) Overview(ctx context.Context, p identity.Principal, q store.
 			out.Buckets = append(out.Buckets, store.OverviewBucket{Start: start})
 		}
 	}
-	err = x.db.Read(ctx, func(c *sqlconn.Conn) error {
+	err = x.db.Read(ctx, func(c relational.Reader) error {
 		return c.Transaction(ctx, func() error {
-			err := c.Each(ctx, countsText, []any{workspace, q.WorkflowID}, func(s sqlconn.Scanner) (bool, error) {
+			err := c.Each(ctx, countsText, []any{workspace, q.WorkflowID}, func(s relational.Scanner) (bool, error) {
 				var status engine.Status
 				var count int64
 				err := s.Scan(&status, &count)
@@ -75,7 +75,7 @@ func (x *Overviews) Overview(ctx context.Context, p identity.Principal, q store.
 }
 
 // fill counts what began and ended in each part of the time.
-func fill(ctx context.Context, c *sqlconn.Conn, workspace string, q store.OverviewQuery, buckets []store.OverviewBucket) error {
+func fill(ctx context.Context, c relational.Reader, workspace string, q store.OverviewQuery, buckets []store.OverviewBucket) error {
 	if len(buckets) == 0 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func fill(ctx context.Context, c *sqlconn.Conn, workspace string, q store.Overvi
 		}
 		return int((time - q.Since) / q.Bucket)
 	}
-	err := c.Each(ctx, endedText, []any{workspace, q.Since, q.Until, q.WorkflowID}, func(s sqlconn.Scanner) (bool, error) {
+	err := c.Each(ctx, endedText, []any{workspace, q.Since, q.Until, q.WorkflowID}, func(s relational.Scanner) (bool, error) {
 		var text string
 		if err := s.Scan(&text); err != nil {
 			return false, err
@@ -112,7 +112,7 @@ func fill(ctx context.Context, c *sqlconn.Conn, workspace string, q store.Overvi
 	if err != nil {
 		return err
 	}
-	err = c.Each(ctx, openText, []any{workspace, q.Since, q.Until, q.WorkflowID}, func(s sqlconn.Scanner) (bool, error) {
+	err = c.Each(ctx, openText, []any{workspace, q.Since, q.Until, q.WorkflowID}, func(s relational.Scanner) (bool, error) {
 		var created int64
 		err := s.Scan(&created)
 		if b := at(created); b >= 0 {
@@ -147,12 +147,12 @@ func percentile(list []int64, of int) int64 {
 	return list[(len(list)*of+99)/100-1]
 }
 
-func failures(ctx context.Context, c *sqlconn.Conn, workspace string, q store.OverviewQuery) (list []store.FailureGroup, err error) {
+func failures(ctx context.Context, c relational.Reader, workspace string, q store.OverviewQuery) (list []store.FailureGroup, err error) {
 	if q.MaxFailures <= 0 {
 		return nil, nil
 	}
 	var newest []int64
-	err = c.Each(ctx, failuresText, []any{workspace, q.Since, q.Until, q.WorkflowID, int64(q.MaxFailures)}, func(s sqlconn.Scanner) (bool, error) {
+	err = c.Each(ctx, failuresText, []any{workspace, q.Since, q.Until, q.WorkflowID, int64(q.MaxFailures)}, func(s relational.Scanner) (bool, error) {
 		var f store.FailureGroup
 		var n int64
 		err := s.Scan(&f.WorkflowID, &f.Node, &f.Code, &f.Count, &n)
@@ -164,7 +164,7 @@ func failures(ctx context.Context, c *sqlconn.Conn, workspace string, q store.Ov
 	}
 	for i := range list {
 		f := &list[i]
-		err := c.Each(ctx, failureText, []any{newest[i], workspace}, func(s sqlconn.Scanner) (bool, error) {
+		err := c.Each(ctx, failureText, []any{newest[i], workspace}, func(s relational.Scanner) (bool, error) {
 			return false, s.Scan(&f.Execution, &f.WorkflowName, &f.Message, &f.Time)
 		})
 		if err != nil {
@@ -181,9 +181,9 @@ func (x *Overviews) LastRuns(ctx context.Context, p identity.Principal, workflow
 		return nil, err
 	}
 	runs := make(map[string][]store.Execution, len(workflows))
-	err = x.db.Read(ctx, func(c *sqlconn.Conn) error {
+	err = x.db.Read(ctx, func(c relational.Reader) error {
 		for _, id := range workflows {
-			list, err := sqlconn.All(ctx, c, runsText, func(s sqlconn.Scanner) (e store.Execution, err error) {
+			list, err := relational.All(ctx, c, runsText, func(s relational.Scanner) (e store.Execution, err error) {
 				e.WorkflowID = id
 				return e, s.Scan(&e.ID, &e.Status, &e.DurationMS, &e.Created)
 			}, []any{workspace, id, int64(n)})

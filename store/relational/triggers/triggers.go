@@ -12,18 +12,18 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Triggers implements [store.Triggers].
-type Triggers struct{ db sqlconn.Database }
+type Triggers struct{ db relational.Database }
 
 // New keeps triggers in a database.
-func New(db sqlconn.Database) *Triggers { return &Triggers{db} }
+func New(db relational.Database) *Triggers { return &Triggers{db} }
 
 const triggerColumns = `workspace_id, workflow_id, in_force, node_id, kind, revision, state, reason, next_due, created_at, updated_at, cursor, config`
 
-func scanTrigger(s sqlconn.Scanner) (t store.Trigger, err error) {
+func scanTrigger(s relational.Scanner) (t store.Trigger, err error) {
 	var cursor, config []byte
 	err = s.Scan(&t.Workspace, &t.WorkflowID, &t.InForce, &t.Node, &t.Kind, &t.Revision, &t.State, &t.Reason, &t.NextDue, &t.Created, &t.Updated, &cursor, &config)
 	t.Config = rawOf(config)
@@ -39,7 +39,7 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 }
 
 // pendingRevision is the revision of a workflow that is being deployed; zero: none.
-func pendingRevision(w sqlconn.Transaction, workspace, workflow string) (int64, error) {
+func pendingRevision(w relational.Transaction, workspace, workflow string) (int64, error) {
 	var row [1]driver.Value
 	found, err := w.Row(row[:], `SELECT pending_revision FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, workflow)
 	if err != nil {
@@ -83,10 +83,10 @@ func pendingRevision(w sqlconn.Transaction, workspace, workflow string) (int64, 
 	return row[0].(int64), nil
 }
 
-func putTrigger(w sqlconn.Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
+func putTrigger(w relational.Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
 	w.Grow(len(t.Config) + len(t.Cursor))
 	_, err := w.Exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, d.WorkflowID, sqlconn.Flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
+		workspace, d.WorkflowID, relational.Flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
 	return err
 }
 
@@ -103,7 +103,7 @@ func (x *Triggers) PutInForce(ctx context.Context, p identity.Principal, d store
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		pending, err := pendingRevision(w, workspace, d.WorkflowID)
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func (x *Triggers) PutInForce(ctx context.Context, p identity.Principal, d store
 }
 
 // cursors are those of the triggers in force, by kind and node.
-func cursors(w sqlconn.Transaction, workspace, workflow string) (map[string][]byte, error) {
+func cursors(w relational.Transaction, workspace, workflow string) (map[string][]byte, error) {
 	known := map[string][]byte{}
 	err := w.Rows(3, func(row []driver.Value) {
 		if cursor, ok := row[2].([]byte); ok && len(cursor) > 0 {
@@ -151,7 +151,7 @@ func (x *Triggers) Fail(ctx context.Context, p identity.Principal, workflow, rea
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		if _, err := pendingRevision(w, workspace, workflow); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow 
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		pending, err := pendingRevision(w, workspace, workflow)
 		if err != nil {
 			return err
@@ -188,13 +188,13 @@ func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow 
 }
 
 // Remove takes all triggers of a workflow away.
-func Remove(w sqlconn.Transaction, workspace, workflow string) error {
+func Remove(w relational.Transaction, workspace, workflow string) error {
 	_, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
 	return err
 }
 
 // Forget takes the senders' ids off the deliveries of a workflow that is deleted. The deliveries stay.
-func Forget(w sqlconn.Transaction, workspace, workflow string) error {
+func Forget(w relational.Transaction, workspace, workflow string) error {
 	_, err := w.Exec(`UPDATE trigger_deliveries SET dedup = '' WHERE workspace_id = ? AND workflow_id = ? AND dedup <> ''`, workspace, workflow)
 	return err
 }
@@ -205,10 +205,10 @@ func (x *Triggers) Preparing(ctx context.Context, p identity.Principal) ([]store
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT w.workspace_id, w.id, w.pending_revision, r.hash FROM workflows w CROSS JOIN revisions r
+	return relational.Query(ctx, x.db, `SELECT w.workspace_id, w.id, w.pending_revision, r.hash FROM workflows w CROSS JOIN revisions r
 		ON r.workspace_id = w.workspace_id AND r.workflow_id = w.id AND r.number = w.pending_revision
 		WHERE w.pending_revision <> 0 AND (? OR w.workspace_id = ?) ORDER BY w.workspace_id, w.id`,
-		func(s sqlconn.Scanner) (d store.Deployment, err error) {
+		func(s relational.Scanner) (d store.Deployment, err error) {
 			return d, s.Scan(&d.Workspace, &d.WorkflowID, &d.Revision, &d.Hash)
 		}, all, workspace)
 }
@@ -241,8 +241,8 @@ func (x *Triggers) DeployedBy(ctx context.Context, p identity.Principal, workflo
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
-		func(s sqlconn.Scanner) (user string, err error) { return user, s.Scan(&user) }, workspace, workflow, revision)
+	return relational.Query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
+		func(s relational.Scanner) (user string, err error) { return user, s.Scan(&user) }, workspace, workflow, revision)
 }
 
 // InForce implements [store.Triggers].
@@ -251,7 +251,7 @@ func (x *Triggers) InForce(ctx context.Context, p identity.Principal, workflow s
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workspace, workflow)
+	return relational.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workspace, workflow)
 }
 
 // OfKind implements [store.Triggers].
@@ -260,7 +260,7 @@ func (x *Triggers) OfKind(ctx context.Context, p identity.Principal, kind string
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_kind WHERE in_force = 1 AND kind = ? AND (? OR workspace_id = ?) ORDER BY workspace_id, workflow_id, node_id`,
+	return relational.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_kind WHERE in_force = 1 AND kind = ? AND (? OR workspace_id = ?) ORDER BY workspace_id, workflow_id, node_id`,
 		scanTrigger, kind, all, workspace)
 }
 
@@ -271,12 +271,12 @@ func (x *Triggers) Due(ctx context.Context, p identity.Principal, now int64, lim
 		return nil, 0, err
 	}
 	// One more than is wanted says when the next is due, whether its time has come or not.
-	found, err := sqlconn.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_due
+	found, err := relational.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers INDEXED BY triggers_due
 		WHERE next_due <> 0 AND in_force = 1 AND next_due <= ? AND (? OR workspace_id = ?) ORDER BY next_due, workspace_id LIMIT ?`, scanTrigger, now, all, workspace, limit)
 	if err != nil || len(found) == limit {
 		return found, now, err
 	}
-	next, err := sqlconn.Query(ctx, x.db, `SELECT next_due FROM triggers INDEXED BY triggers_due WHERE next_due <> 0 AND in_force = 1 AND next_due > ? AND (? OR workspace_id = ?)
+	next, err := relational.Query(ctx, x.db, `SELECT next_due FROM triggers INDEXED BY triggers_due WHERE next_due <> 0 AND in_force = 1 AND next_due > ? AND (? OR workspace_id = ?)
 		ORDER BY next_due LIMIT 1`, scanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err
@@ -290,7 +290,7 @@ func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigg
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		_, err := w.Exec(`UPDATE triggers SET cursor = ?, next_due = ?, updated_at = ? WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 AND node_id = ? AND revision = ?`,
 			t.Cursor, t.NextDue, t.Updated, workspace, t.WorkflowID, t.Node, t.Revision)
 		return err
@@ -299,12 +299,12 @@ func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigg
 
 const deliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size, conversation`
 
-func scanDeliveryLine(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
+func scanDeliveryLine(s relational.Scanner) (d store.TriggerDelivery, err error) {
 	return d, s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation)
 }
 
-func scanDelivery(s sqlconn.Scanner) (d store.TriggerDelivery, err error) {
+func scanDelivery(s relational.Scanner) (d store.TriggerDelivery, err error) {
 	var answer, payload []byte
 	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation, &answer, &payload)
@@ -322,7 +322,7 @@ func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.Tri
 		return fault.New(fault.Invalid, "a delivery that starts nothing needs an id and a decision")
 	}
 	var known error // what the transaction has to say and still be kept
-	err = x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	err = x.db.Write(ctx, func(w relational.Transaction) error {
 		if err := checkInForce(w, workspace, &d, cursor); err != nil {
 			return err
 		}
@@ -345,15 +345,15 @@ func (x *Triggers) Record(ctx context.Context, p identity.Principal, d store.Tri
 }
 
 // knownDelivery is the delivery that a trigger has taken with the key of another; nil: none.
-func knownDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
+func knownDelivery(w relational.Transaction, workspace string, d *store.TriggerDelivery) (*store.TriggerDelivery, error) {
 	if d.Key == "" {
 		return nil, nil
 	}
 	return deliveryWhere(w, `workflow_id = ? AND node_id = ? AND dedup = ? AND dedup <> '' AND workspace_id = ?`, d.WorkflowID, d.Node, d.Key, workspace)
 }
 
-func deliveryWhere(w sqlconn.Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
-	row := make(sqlconn.Record, 18)
+func deliveryWhere(w relational.Transaction, condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
+	row := make(relational.Record, 18)
 	found, err := w.Row(row, `SELECT `+deliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
 	if err != nil || !found {
 		return nil, err
@@ -362,7 +362,7 @@ func deliveryWhere(w sqlconn.Transaction, condition string, args ...driver.Value
 	return &d, err
 }
 
-func insertDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery) error {
+func insertDelivery(w relational.Transaction, workspace string, d *store.TriggerDelivery) error {
 	w.Grow(len(d.Payload) + 512)
 	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason, d.Execution, int64(d.Attempts), d.NextAt,
@@ -371,7 +371,7 @@ func insertDelivery(w sqlconn.Transaction, workspace string, d *store.TriggerDel
 }
 
 // checkInForce refuses a delivery with a cursor if its trigger is not in force with the same revision any more.
-func checkInForce(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
+func checkInForce(w relational.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
 	if cursor == nil {
 		return nil
 	}
@@ -386,7 +386,7 @@ func checkInForce(w sqlconn.Transaction, workspace string, d *store.TriggerDeliv
 	return nil
 }
 
-func moveCursor(w sqlconn.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
+func moveCursor(w relational.Transaction, workspace string, d *store.TriggerDelivery, cursor []byte) error {
 	if cursor == nil {
 		return nil
 	}
@@ -396,7 +396,7 @@ func moveCursor(w sqlconn.Transaction, workspace string, d *store.TriggerDeliver
 }
 
 // Admit refuses the start for a delivery that has started something before, or whose trigger is no longer in force.
-func Admit(w sqlconn.Transaction, workspace string, a *store.Arrival) error {
+func Admit(w relational.Transaction, workspace string, a *store.Arrival) error {
 	d := &a.Delivery
 	if err := checkInForce(w, workspace, d, a.Cursor); err != nil {
 		return err
@@ -421,7 +421,7 @@ func Admit(w sqlconn.Transaction, workspace string, a *store.Arrival) error {
 }
 
 // Arrive records the delivery that an execution is started for.
-func Arrive(w sqlconn.Transaction, workspace, execution string, a *store.Arrival) error {
+func Arrive(w relational.Transaction, workspace, execution string, a *store.Arrival) error {
 	d := a.Delivery
 	d.Decision, d.Reason, d.Execution, d.NextAt = store.DeliveryStarted, "", execution, 0
 	if a.Stored {
@@ -441,7 +441,7 @@ func (x *Triggers) Settle(ctx context.Context, p identity.Principal, d store.Tri
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		stored, err := deliveryWhere(w, `id = ? AND workspace_id = ?`, d.ID, workspace)
 		switch {
 		case err != nil:
@@ -463,7 +463,7 @@ func (x *Triggers) Delivery(ctx context.Context, p identity.Principal, id string
 	if err != nil {
 		return store.TriggerDelivery{}, err
 	}
-	return sqlconn.QueryOne(ctx, x.db, store.NotFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
+	return relational.QueryOne(ctx, x.db, store.NotFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
 }
 
 // DeliveryOf implements [store.Triggers].
@@ -473,7 +473,7 @@ func (x *Triggers) DeliveryOf(ctx context.Context, p identity.Principal, executi
 		return store.TriggerDelivery{}, err
 	}
 	missing := fault.Newf(fault.NotFound, "no delivery of this workspace has started execution %q", execution)
-	return sqlconn.QueryOne(ctx, x.db, missing, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
+	return relational.QueryOne(ctx, x.db, missing, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`,
 		scanDelivery, workspace, execution)
 }
 
@@ -514,12 +514,12 @@ func (x *Triggers) DueDeliveries(ctx context.Context, p identity.Principal, now 
 	if err != nil {
 		return nil, 0, err
 	}
-	found, err := sqlconn.Query(ctx, x.db, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
+	found, err := relational.Query(ctx, x.db, `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries INDEXED BY trigger_deliveries_open
 		WHERE decision = 'accepted' AND next_at <= ? AND (? OR workspace_id = ?) ORDER BY next_at, n LIMIT ?`, scanDelivery, now, all, workspace, limit)
 	if err != nil || len(found) == limit {
 		return found, now, err
 	}
-	next, err := sqlconn.Query(ctx, x.db, `SELECT next_at FROM trigger_deliveries INDEXED BY trigger_deliveries_open WHERE decision = 'accepted' AND next_at > ? AND (? OR workspace_id = ?)
+	next, err := relational.Query(ctx, x.db, `SELECT next_at FROM trigger_deliveries INDEXED BY trigger_deliveries_open WHERE decision = 'accepted' AND next_at > ? AND (? OR workspace_id = ?)
 		ORDER BY next_at LIMIT 1`, scanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err
@@ -536,7 +536,7 @@ func (x *Triggers) Answer(ctx context.Context, p identity.Principal, execution, 
 	if by == "" || len(answer) == 0 {
 		return fault.New(fault.Invalid, "an answer needs the activation that gives it, and a body")
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		d, err := deliveryWhere(w, `execution_id = ? AND execution_id <> '' AND workspace_id = ?`, execution, workspace)
 		switch {
 		case err != nil:

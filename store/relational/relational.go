@@ -1,4 +1,9 @@
-package sqlconn
+// Package relational is the seam between what Tandem keeps in tables and the relational database that has them: connections that
+// are read from, transactions, rows. Rooms below it have the tables of one concern each, in SQL that every database understands.
+//
+// Statements have question marks for their arguments (? or ?1), as SQLite does. A driver for another database translates them, and
+// makes up for what that database lacks. Flags are integers, times are milliseconds.
+package relational
 
 import (
 	"context"
@@ -8,9 +13,19 @@ import (
 // Database is what a room of the store keeps its tables in. How a transaction comes about is not the room's concern.
 type Database interface {
 	// Read hands a connection over that is only read from.
-	Read(ctx context.Context, f func(*Conn) error) error
+	Read(ctx context.Context, f func(Reader) error) error
 	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
 	Write(ctx context.Context, f func(Transaction) error) error
+}
+
+// Reader is a connection that is only read from, used by one goroutine at a time.
+type Reader interface {
+	// Each reads the rows of a statement, one after the other, until there are none, the function returns false or the context has
+	// ended. What a row holds is valid during the call; texts and bytes that were taken out of it stay as they are. The text must be
+	// one of a bounded number: it stays prepared.
+	Each(ctx context.Context, text string, args []any, row func(Scanner) (bool, error)) error
+	// Transaction lets a function read one state of the database.
+	Transaction(ctx context.Context, read func() error) error
 }
 
 // Transaction is one that goes on. An error of its methods ends it.

@@ -9,7 +9,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/memories"
+	"tandem/store/relational/memories"
 	"tandem/store/sqlite/sqlitetest"
 )
 

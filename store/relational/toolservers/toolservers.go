@@ -14,19 +14,19 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Servers are the tool servers of all workspaces.
-type Servers struct{ db sqlconn.Database }
+type Servers struct{ db relational.Database }
 
 // New keeps tool servers in a database.
-func New(db sqlconn.Database) *Servers { return &Servers{db} }
+func New(db relational.Database) *Servers { return &Servers{db} }
 
 const mcpServerColumns = `workspace_id, id, name, description, transport, command, args, dir, env, url, headers, credential_id,
 	timeout_seconds, idle_seconds, enabled, created, updated`
 
-func scanMCPServer(row sqlconn.Scanner) (s store.MCPServer, err error) {
+func scanMCPServer(row relational.Scanner) (s store.MCPServer, err error) {
 	var args, env, headers []byte
 	if err := row.Scan(&s.Workspace, &s.ID, &s.Name, &s.Description, &s.Transport, &s.Command, &args, &s.Dir, &env, &s.URL, &headers, &s.Credential,
 		&s.TimeoutSeconds, &s.IdleSeconds, &s.Enabled, &s.Created, &s.Updated); err != nil {
@@ -54,14 +54,14 @@ func (x *Servers) Put(ctx context.Context, p identity.Principal, s store.MCPServ
 	if err := errors.Join(aerr, eerr, herr); err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		_, err := w.Exec(`INSERT INTO mcp_servers (`+mcpServerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (workspace_id, id) DO UPDATE SET name = excluded.name, description = excluded.description, transport = excluded.transport,
 			command = excluded.command, args = excluded.args, dir = excluded.dir, env = excluded.env, url = excluded.url, headers = excluded.headers,
 			credential_id = excluded.credential_id, timeout_seconds = excluded.timeout_seconds, idle_seconds = excluded.idle_seconds,
 			enabled = excluded.enabled, updated = excluded.updated`,
 			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, string(args), s.Dir, string(env), s.URL, string(headers), s.Credential,
-			int64(s.TimeoutSeconds), int64(s.IdleSeconds), sqlconn.Flag(s.Enabled), s.Created, s.Updated)
+			int64(s.TimeoutSeconds), int64(s.IdleSeconds), relational.Flag(s.Enabled), s.Created, s.Updated)
 		return err
 	})
 }
@@ -72,7 +72,7 @@ func (x *Servers) Get(ctx context.Context, p identity.Principal, id string) (sto
 	if err != nil {
 		return store.MCPServer{}, err
 	}
-	return sqlconn.QueryOne(ctx, x.db, store.NotFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
+	return relational.QueryOne(ctx, x.db, store.NotFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
 		scanMCPServer, workspace, id)
 }
 
@@ -82,7 +82,7 @@ func (x *Servers) List(ctx context.Context, p identity.Principal) ([]store.MCPSe
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
+	return relational.Query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
 }
 
 // Delete implements [store.MCPServers].
@@ -91,7 +91,7 @@ func (x *Servers) Delete(ctx context.Context, p identity.Principal, id string) e
 	if err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		n, err := w.Change(`DELETE FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, id)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (x *Servers) Delete(ctx context.Context, p identity.Principal, id string) e
 
 const mcpActivationColumns = `workspace_id, server_id, user_id, activated, accepted_by, token_made_by, accepted, tools`
 
-func scanMCPActivation(row sqlconn.Scanner) (a store.MCPActivation, err error) {
+func scanMCPActivation(row relational.Scanner) (a store.MCPActivation, err error) {
 	var tools []byte
 	if err := row.Scan(&a.Workspace, &a.Server, &a.User, &a.Activated, &a.AcceptedBy, &a.TokenMadeBy, &a.Accepted, &tools); err != nil {
 		return a, err
@@ -154,7 +154,7 @@ func (x *Servers) Activate(ctx context.Context, p identity.Principal, a store.MC
 	if err := checkDecided(d); err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		known, err := w.Row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ func (x *Servers) Deactivate(ctx context.Context, p identity.Principal, server, 
 	if err != nil {
 		return err
 	}
-	return sqlconn.ChangeOne(ctx, x.db, noActivation(server, user), `DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, server, user)
+	return relational.ChangeOne(ctx, x.db, noActivation(server, user), `DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, server, user)
 }
 
 // Activation implements [store.MCPServers].
@@ -191,7 +191,7 @@ func (x *Servers) Activation(ctx context.Context, p identity.Principal, server, 
 	if err != nil {
 		return store.MCPActivation{}, err
 	}
-	return sqlconn.QueryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
+	return relational.QueryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
 		WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, scanMCPActivation, workspace, server, user)
 }
 
@@ -201,7 +201,7 @@ func (x *Servers) Activations(ctx context.Context, p identity.Principal, server,
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
+	return relational.Query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
 		WHERE workspace_id = ?1 AND (?2 = '' OR server_id = ?2) AND (?3 = '' OR user_id = ?3) ORDER BY server_id, user_id`,
 		scanMCPActivation, workspace, server, user)
 }
@@ -223,7 +223,7 @@ func (x *Servers) Repin(ctx context.Context, p identity.Principal, r store.MCPRe
 	if err := checkDecided(r.Decided); err != nil {
 		return a, err
 	}
-	err = x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	err = x.db.Write(ctx, func(w relational.Transaction) error {
 		users := []string{r.User}
 		if r.Everyone {
 			err := w.Rows(1, func(row []driver.Value) {
@@ -256,7 +256,7 @@ func (x *Servers) Repin(ctx context.Context, p identity.Principal, r store.MCPRe
 }
 
 // repin changes the pins of one user, and notes which tools have other pins then.
-func repin(w sqlconn.Transaction, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
+func repin(w relational.Transaction, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
 	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, TokenMadeBy: r.TokenMadeBy, Accepted: r.Accepted}
 	row := make([]driver.Value, 2)
 	known, err := w.Row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)

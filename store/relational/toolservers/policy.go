@@ -8,12 +8,12 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 const mcpPolicyColumns = `workspace_id, server_id, tool, user_id, policy, rules, hash, set_by, token_made_by, set_at`
 
-func scanMCPPolicy(row sqlconn.Scanner) (p store.MCPPolicy, err error) {
+func scanMCPPolicy(row relational.Scanner) (p store.MCPPolicy, err error) {
 	var rules []byte
 	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy, &p.TokenMadeBy, &p.Set); err != nil {
 		return p, err
@@ -23,7 +23,7 @@ func scanMCPPolicy(row sqlconn.Scanner) (p store.MCPPolicy, err error) {
 
 const mcpAcceptanceColumns = `workspace_id, server_id, tool, user_id, kind, summary, before, before_hash, after, after_hash, accepted_by, token_made_by, execution_id, accepted`
 
-func scanMCPAcceptance(row sqlconn.Scanner) (a store.MCPAcceptance, err error) {
+func scanMCPAcceptance(row relational.Scanner) (a store.MCPAcceptance, err error) {
 	var before, after []byte
 	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By, &a.TokenMadeBy, &a.Execution, &a.Accepted)
 	if len(before) > 0 {
@@ -56,7 +56,7 @@ func checkDecided(d store.MCPDecided) error {
 }
 
 // keepDecided keeps what was decided with an acceptance.
-func keepDecided(w sqlconn.Transaction, workspace string, d store.MCPDecided) error {
+func keepDecided(w relational.Transaction, workspace string, d store.MCPDecided) error {
 	raw := func(definition json.RawMessage) []byte { return append([]byte{}, definition...) }
 	for _, r := range d.Records {
 		_, err := w.Exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -76,7 +76,7 @@ func keepDecided(w sqlconn.Transaction, workspace string, d store.MCPDecided) er
 	return setPolicies(w, workspace, d.Policies)
 }
 
-func setPolicies(w sqlconn.Transaction, workspace string, policies []store.MCPPolicy) error {
+func setPolicies(w relational.Transaction, workspace string, policies []store.MCPPolicy) error {
 	for _, one := range policies {
 		if removes(one) {
 			if _, err := w.Exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND server_id = ? AND tool = ? AND user_id = ?`, workspace, one.Server, one.Tool, one.User); err != nil {
@@ -106,7 +106,7 @@ func (x *Servers) SetPolicies(ctx context.Context, p identity.Principal, policie
 	if err := checkDecided(store.MCPDecided{Policies: policies}); err != nil {
 		return err
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error { return setPolicies(w, workspace, policies) })
+	return x.db.Write(ctx, func(w relational.Transaction) error { return setPolicies(w, workspace, policies) })
 }
 
 // Policies implements [store.MCPServers].
@@ -115,7 +115,7 @@ func (x *Servers) Policies(ctx context.Context, p identity.Principal, server, to
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
+	return relational.Query(ctx, x.db, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR tool = ?3) AND (user_id = '' OR user_id = ?4) ORDER BY tool, user_id`,
 		scanMCPPolicy, workspace, server, tool, user)
 }
@@ -129,7 +129,7 @@ func (x *Servers) ForgetPolicies(ctx context.Context, p identity.Principal, user
 	if user == "" {
 		return fault.New(fault.Invalid, "the policies of a user are forgotten by the user's id")
 	}
-	return x.db.Write(ctx, func(w sqlconn.Transaction) error {
+	return x.db.Write(ctx, func(w relational.Transaction) error {
 		_, err := w.Exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND user_id = ?`, workspace, user)
 		return err
 	})
@@ -141,7 +141,7 @@ func (x *Servers) Acceptances(ctx context.Context, p identity.Principal, server,
 	if err != nil {
 		return nil, err
 	}
-	return sqlconn.Query(ctx, x.db, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
+	return relational.Query(ctx, x.db, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR user_id = '' OR user_id = ?3) ORDER BY id DESC LIMIT ?4`,
 		scanMCPAcceptance, workspace, server, user, limit)
 }

@@ -12,22 +12,22 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Memories implements [store.Memories]. Reads begin with the scope, whose row says whose it is.
 type Memories struct {
-	db sqlconn.Database
+	db relational.Database
 	// vectors keeps those that were searched lately at hand.
 	vectors vectorCache
 }
 
 // New keeps memories in a database.
-func New(db sqlconn.Database) *Memories { return &Memories{db: db} }
+func New(db relational.Database) *Memories { return &Memories{db: db} }
 
 // count reads the number that a statement counts.
-func count(ctx context.Context, db sqlconn.Database, text string, args ...any) (int, error) {
-	all, err := sqlconn.Query(ctx, db, text, func(s sqlconn.Scanner) (n int, err error) { return n, s.Scan(&n) }, args...)
+func count(ctx context.Context, db relational.Database, text string, args ...any) (int, error) {
+	all, err := relational.Query(ctx, db, text, func(s relational.Scanner) (n int, err error) { return n, s.Scan(&n) }, args...)
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
@@ -43,7 +43,7 @@ type memoryScope struct {
 const scopeColumns = `n, workspace_id, id, user_id, kind, workflow_id, node_id, session_id, execution_id, part,
 	version, next, removed, records, searched, bytes, created, updated`
 
-func (m *memoryScope) scan(s sqlconn.Scanner) error {
+func (m *memoryScope) scan(s relational.Scanner) error {
 	return s.Scan(&m.n, &m.Workspace, &m.ID, &m.User, &m.Kind, &m.Workflow, &m.Node, &m.Session, &m.Execution, &m.Part,
 		&m.Version, &m.next, &m.removed, &m.Records, &m.searched, &m.Bytes, &m.Created, &m.Updated)
 }
@@ -58,8 +58,8 @@ func (x *Memories) find(ctx context.Context, p identity.Principal, id string) (*
 	if err != nil {
 		return nil, err
 	}
-	all, err := sqlconn.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE workspace_id = ? AND id = ?`,
-		func(s sqlconn.Scanner) (*memoryScope, error) {
+	all, err := relational.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE workspace_id = ? AND id = ?`,
+		func(s relational.Scanner) (*memoryScope, error) {
 			m := &memoryScope{}
 			return m, m.scan(s)
 		}, workspace, id)
@@ -107,8 +107,8 @@ func (x *Memories) Scopes(ctx context.Context, p identity.Principal, q store.Mem
 	narrow("node_id", q.Node, false)
 	narrow("session_id", q.Session, false)
 	limit, offset := q.Page.Limits()
-	scopes, err := sqlconn.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE `+where+` ORDER BY updated DESC, id LIMIT ? OFFSET ?`,
-		func(s sqlconn.Scanner) (store.MemoryScope, error) {
+	scopes, err := relational.Query(ctx, x.db, `SELECT `+scopeColumns+` FROM memory_scopes WHERE `+where+` ORDER BY updated DESC, id LIMIT ? OFFSET ?`,
+		func(s relational.Scanner) (store.MemoryScope, error) {
 			var m memoryScope
 			err := m.scan(s)
 			return m.MemoryScope, err
@@ -123,7 +123,7 @@ func (x *Memories) Scopes(ctx context.Context, p identity.Principal, q store.Mem
 const recordColumns = `r.sort, r.id, r.place, r.source, r.target, r.weight, r.at, r.used, r.expires, r.version, r.created, r.updated, r.space, r.body`
 
 // scanMemory reads a record, and the columns before it into more.
-func scanMemory(s sqlconn.Scanner, more ...any) (r store.MemoryRecord, err error) {
+func scanMemory(s relational.Scanner, more ...any) (r store.MemoryRecord, err error) {
 	var body []byte
 	err = s.Scan(append(more, &r.Sort, &r.ID, &r.Seq, &r.Source, &r.Target, &r.Weight, &r.At, &r.Used, &r.Expires, &r.Version, &r.Created, &r.Updated, &r.Space, &body)...)
 	r.Body = body
@@ -131,7 +131,7 @@ func scanMemory(s sqlconn.Scanner, more ...any) (r store.MemoryRecord, err error
 	return r, err
 }
 
-func scanMemoryRow(s sqlconn.Scanner) (store.MemoryRecord, error) { return scanMemory(s) }
+func scanMemoryRow(s relational.Scanner) (store.MemoryRecord, error) { return scanMemory(s) }
 
 // Records implements [store.Memories].
 func (x *Memories) Records(ctx context.Context, p identity.Principal, q store.MemoryQuery) (store.MemoryPage, error) {
@@ -158,7 +158,7 @@ func (x *Memories) Records(ctx context.Context, p identity.Principal, q store.Me
 		limit = -1
 	}
 	var page store.MemoryPage
-	page.Records, err = sqlconn.Query(ctx, x.db, `SELECT `+recordColumns+` FROM memory_records r WHERE `+where+` ORDER BY `+order+` LIMIT ? OFFSET ?`,
+	page.Records, err = relational.Query(ctx, x.db, `SELECT `+recordColumns+` FROM memory_records r WHERE `+where+` ORDER BY `+order+` LIMIT ? OFFSET ?`,
 		scanMemoryRow, append(args, limit, max(q.Offset, 0))...)
 	if err == nil && q.Count {
 		page.Total, err = count(ctx, x.db, `SELECT count(*) FROM memory_records r WHERE `+where, args...)
@@ -286,7 +286,7 @@ func (x *Memories) Search(ctx context.Context, p identity.Principal, q store.Mem
 			return store.MemoryFound{}, err
 		}
 	}
-	found.Records, err = sqlconn.Query(ctx, x.db, `SELECT `+recordColumns+` FROM (SELECT `+text+` LIMIT ?2) f
+	found.Records, err = relational.Query(ctx, x.db, `SELECT `+recordColumns+` FROM (SELECT `+text+` LIMIT ?2) f
 		JOIN memory_records r ON r.place = f.place
 		WHERE (r.sort = ?3 OR ?3 = '') AND (?4 = 0 OR r.expires = 0 OR r.expires > ?4) ORDER BY f.rank, r.place`,
 		scanMemoryRow, match, q.Limit, q.Sort, q.Now)

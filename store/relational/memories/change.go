@@ -9,7 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Change implements [store.Memories].
@@ -31,7 +31,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 	}
 	c.Scope.Workspace = workspace
 	var receipt store.MemoryReceipt
-	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
+	err = x.db.Write(ctx, func(tx relational.Transaction) error {
 		receipt = store.MemoryReceipt{}
 		return writing{tx}.changeMemory(&c, &receipt)
 	})
@@ -42,7 +42,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 }
 
 // writing is a transaction that changes memories.
-type writing struct{ sqlconn.Transaction }
+type writing struct{ relational.Transaction }
 
 // changeMemory makes a change. It refuses before it writes.
 func (w writing) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceipt) error {
@@ -266,7 +266,7 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 		return err
 	}
 	var n int64
-	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
+	err = x.db.Write(ctx, func(tx relational.Transaction) error {
 		w := writing{tx}
 		m, err := w.memoryScope(workspace, scope)
 		if err != nil {
@@ -286,7 +286,7 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 
 // RemoveOf removes the memories that belong to one execution, and, if marks says so, what is noted of the changes that it has made in others. It returns the
 // numbers of those that have gone, for [Memories.Gone] once that is on disk.
-func RemoveOf(tx sqlconn.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
+func RemoveOf(tx relational.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
 	w := writing{tx}
 	var ids []string
 	if err := tx.Rows(1, func(row []driver.Value) { ids = append(ids, row[0].(string)) },
@@ -343,7 +343,7 @@ func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBe
 		text, args = text+` AND r.workspace_id = ?`, append(args, workspace)
 	}
 	due := map[[2]string][]store.MemoryKey{}
-	rows, err := sqlconn.Query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s sqlconn.Scanner) (k [4]string, err error) {
+	rows, err := relational.Query(ctx, x.db, text+` ORDER BY r.expires LIMIT `+strconv.Itoa(maxPurge), func(s relational.Scanner) (k [4]string, err error) {
 		return k, s.Scan(&k[0], &k[1], &k[2], &k[3])
 	}, args...)
 	if err != nil {
@@ -354,7 +354,7 @@ func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBe
 		due[at] = append(due[at], store.MemoryKey{Sort: k[1], ID: k[2]})
 	}
 	gone := 0
-	err = x.db.Write(ctx, func(tx sqlconn.Transaction) error {
+	err = x.db.Write(ctx, func(tx relational.Transaction) error {
 		gone = 0
 		for at, keys := range due { // order does not matter: each is a scope of its own
 			n, err := writing{tx}.expireMemory(at[0], at[1], keys, now)

@@ -12,7 +12,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // Vectors are searched by looking at all of a scope's: exact, and fast as long as they are in memory. A hundred thousand
@@ -191,9 +191,9 @@ func (x *Memories) lookUp(ctx context.Context, near []scored, q store.MemoryNear
 		store.MemoryRecord
 		vector int64
 	}
-	records, err := sqlconn.Query(ctx, x.db, `SELECT r.vector, `+recordColumns+` FROM memory_vectors v JOIN memory_records r ON r.place = v.record AND r.vector = v.place
+	records, err := relational.Query(ctx, x.db, `SELECT r.vector, `+recordColumns+` FROM memory_vectors v JOIN memory_records r ON r.place = v.record AND r.vector = v.place
 		WHERE v.place IN (SELECT value FROM json_each(?1)) AND (r.sort = ?2 OR ?2 = '') AND (?3 = 0 OR r.expires = 0 OR r.expires > ?3)`,
-		func(s sqlconn.Scanner) (o owned, err error) {
+		func(s relational.Scanner) (o owned, err error) {
 			o.MemoryRecord, err = scanMemory(s, &o.vector)
 			return o, err
 		}, string(list), q.Sort, q.Now)
@@ -210,7 +210,7 @@ func (x *Memories) lookUp(ctx context.Context, near []scored, q store.MemoryNear
 }
 
 // load brings a set up to date and returns it as it is now; all is false when it is too large to be kept.
-func (s *vectorSet) load(ctx context.Context, db sqlconn.Database, m *memoryScope, dims int, limit int64) (places []int64, data []float32, all bool, err error) {
+func (s *vectorSet) load(ctx context.Context, db relational.Database, m *memoryScope, dims int, limit int64) (places []int64, data []float32, all bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Records*int64(dims)*4 > limit {
@@ -239,14 +239,14 @@ func (s *vectorSet) load(ctx context.Context, db sqlconn.Database, m *memoryScop
 }
 
 // eachVector reads the vectors after a place, up to and with another. The slice is valid during the call; false ends it.
-func eachVector(ctx context.Context, db sqlconn.Database, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
+func eachVector(ctx context.Context, db relational.Database, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
 	v := make([]float32, dims)
-	return db.Read(ctx, func(c *sqlconn.Conn) error {
-		return c.Each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s sqlconn.Scanner) (bool, error) {
+	return db.Read(ctx, func(c relational.Reader) error {
+		return c.Each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s relational.Scanner) (bool, error) {
 			var place int64
 			var raw []byte
 			if err := s.Scan(&place, &raw); err != nil {
-				return false, sqlconn.ReadError(ctx, err)
+				return false, relational.ReadError(ctx, err)
 			}
 			if len(raw) != 4*dims {
 				return true, nil // of another length than is asked for

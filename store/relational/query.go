@@ -1,4 +1,4 @@
-package sqlconn
+package relational
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 // Query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
 func Query[T any](ctx context.Context, db Database, text string, scan func(Scanner) (T, error), args ...any) (all []T, err error) {
-	err = db.Read(ctx, func(c *Conn) error {
+	err = db.Read(ctx, func(c Reader) error {
 		all, err = All(ctx, c, text, scan, args)
 		return err
 	})
@@ -37,6 +37,27 @@ func ChangeOne(ctx context.Context, db Database, missing error, text string, arg
 		err = missing
 	}
 	return err
+}
+
+// All reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
+func All[T any](ctx context.Context, c Reader, text string, scan func(Scanner) (T, error), args []any) ([]T, error) {
+	return Into(ctx, c, text, scan, args, nil)
+}
+
+// Into is [All] into a list that may have room already.
+func Into[T any](ctx context.Context, c Reader, text string, scan func(Scanner) (T, error), args []any, all []T) ([]T, error) {
+	err := c.Each(ctx, text, args, func(s Scanner) (bool, error) {
+		one, err := scan(s)
+		if err != nil {
+			return false, ReadError(ctx, err)
+		}
+		all = append(all, one)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // Flag is a truth value as a column has it.
