@@ -1,8 +1,10 @@
 package relational
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
+	"strings"
 )
 
 // Query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
@@ -30,7 +32,9 @@ func QueryOne[T any](ctx context.Context, db Database, missing error, text strin
 func ChangeOne(ctx context.Context, db Database, missing error, text string, args ...driver.Value) error {
 	var changed int64
 	err := db.Write(ctx, func(w Transaction) (err error) {
-		changed, err = w.Change(text, args...)
+		if changed, err = w.Change(text, args...); changed == 0 {
+			w.Unchanged()
+		}
 		return err
 	})
 	if err == nil && changed == 0 {
@@ -66,4 +70,62 @@ func Flag(b bool) int64 {
 		return 1
 	}
 	return 0
+}
+
+// Filter is the WHERE of a listing.
+type Filter struct {
+	Conditions []string
+	Args       []any
+}
+
+// Add adds a condition, with its arguments.
+func (f *Filter) Add(condition string, args ...any) {
+	f.Conditions = append(f.Conditions, condition)
+	f.Args = append(f.Args, args...)
+}
+
+// In adds the condition that a column has one of some values.
+func (f *Filter) In(column string, values []any) {
+	f.Add(column+" IN ("+Marks(len(values))+")", values...)
+}
+
+// Marks are the marks of so many arguments.
+func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
+
+// ScanInt reads a row that is one number.
+func ScanInt(s Scanner) (n int, err error) { return n, s.Scan(&n) }
+
+// Listing is where a page is read from.
+type Listing struct {
+	// Table and Columns are what is read, in the given order.
+	Table, Columns, Order string
+	// Counted is the beginning of a statement that counts the whole another way than by reading the table; empty: there is none.
+	Counted string
+	Filter
+}
+
+// Page is the statement of a page. Behind the arguments of the filter it takes how many are wanted and how many are passed over.
+func (l *Listing) Page() string {
+	return "SELECT " + l.Columns + " FROM " + l.Table + l.where() + " ORDER BY " + l.Order + " LIMIT ? OFFSET ?"
+}
+
+func (l *Listing) where() string { return " WHERE " + strings.Join(l.Conditions, " AND ") }
+
+// List reads a page and counts the whole. The two are read in one transaction, so that they agree.
+func List[T any](ctx context.Context, db Database, l Listing, limit, offset int, scan func(Scanner) (T, error)) (page []T, total int, err error) {
+	err = db.Read(ctx, func(c Reader) error {
+		return c.Transaction(ctx, func() error {
+			counts, err := All(ctx, c, cmp.Or(l.Counted, "SELECT count(*) FROM "+l.Table)+l.where(), ScanInt, l.Args)
+			if err != nil {
+				return err
+			}
+			total = counts[0]
+			if room := min(limit, total-offset); room > 0 {
+				page = make([]T, 0, room)
+			}
+			page, err = Into(ctx, c, l.Page(), scan, append(l.Args, limit, offset), page)
+			return err
+		})
+	})
+	return page, total, err
 }

@@ -176,3 +176,20 @@ func scanOther(d reflect.Value, value driver.Value) error {
 	}
 	return fmt.Errorf("%T is not what %s takes", value, d.Type())
 }
+
+// Texts writes a list as JSON; an empty one is [].
+func Texts[T ~string](list []T) (string, error) {
+	if list == nil {
+		list = []T{}
+	}
+	out, err := json.Marshal(list)
+	return string(out), err
+}
+
+// Raw reads JSON that may be absent.
+func Raw(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}

@@ -16,7 +16,12 @@ type Database interface {
 	Read(ctx context.Context, f func(Reader) error) error
 	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
 	Write(ctx context.Context, f func(Transaction) error) error
+	// WriteQuietly is Write without the entries for the audit log that wait in the context.
+	WriteQuietly(ctx context.Context, f func(Transaction) error) error
 }
+
+// Key is an execution as callers name it.
+type Key struct{ Workspace, ID string }
 
 // Reader is a connection that is only read from, used by one goroutine at a time.
 type Reader interface {
@@ -30,13 +35,20 @@ type Reader interface {
 
 // Transaction is one that goes on. An error of its methods ends it.
 type Transaction interface {
-	// Exec runs a statement, Change says how many rows it has changed, and Insert which id the new row has.
+	// Exec runs a statement, and Change says how many rows it has changed. Insert is for a statement that ends with RETURNING and the
+	// column that numbers the rows: it says which number the new row has, and whether there is one.
 	Exec(text string, args ...driver.Value) (driver.Result, error)
 	Change(text string, args ...driver.Value) (int64, error)
-	Insert(text string, args ...driver.Value) (int64, error)
+	Insert(text string, args ...driver.Value) (number int64, added bool, err error)
 	// Row reads the first row of a statement, and says whether there was one; Rows hands over each of them for the time of the call.
 	Row(dest []driver.Value, text string, args ...driver.Value) (bool, error)
 	Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error
+	// Tables are the names of the tables that have a column, in order.
+	Tables(column string) ([]string, error)
 	// Grow says that the transaction writes about so many bytes besides its rows.
 	Grow(bytes int)
+	// Unchanged says that nothing was changed, so that nothing is entered in the audit log.
+	Unchanged()
+	// Execution is the number of an execution in the database, and whether there is such an execution.
+	Execution(key Key) (number int64, known bool, err error)
 }

@@ -245,33 +245,6 @@ func (f *filter) in(column string, values []any) {
 	f.addCondition(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// list reads a page of a table and counts the whole, which a statement with the same conditions may do another way. The two are
-// read in one transaction, so that they agree.
-func list[T any](ctx context.Context, db *DB, table, columns string, f filter, order string, p store.Page, scan func(scanner) (T, error), counted ...string) (page []T, total int, err error) {
-	if err := db.usable(); err != nil {
-		return nil, 0, err
-	}
-	where := " WHERE " + strings.Join(f.conditions, " AND ")
-	from := " FROM " + table + where
-	count := cmp.Or(strings.Join(counted, ""), "SELECT count(*) FROM "+table) + where
-	limit, offset := p.Limits()
-	err = db.read.Use(ctx, func(c relational.Reader) error {
-		return c.Transaction(ctx, func() error {
-			counts, err := relational.All(ctx, c, count, scanInt, f.args)
-			if err != nil {
-				return err
-			}
-			total = counts[0]
-			if room := min(limit, total-offset); room > 0 {
-				page = make([]T, 0, room)
-			}
-			page, err = relational.Into(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
-			return err
-		})
-	})
-	return page, total, err
-}
-
 // Unfinished implements [store.Executions].
 func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
 	return func(yield func(store.Unfinished, error) bool) {
@@ -359,7 +332,7 @@ func (l logs) Write(ctx context.Context, p identity.Principal, execution string,
 	if err != nil {
 		return err
 	}
-	key := executionKey{workspace, execution}
+	key := executionKey{Workspace: workspace, ID: execution}
 	return l.db.writer.inTransaction(ctx, func(w *writer) error {
 		h, err := w.heads.find(w.c, key)
 		if err != nil {

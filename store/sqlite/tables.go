@@ -24,6 +24,11 @@ func (m tables) Write(ctx context.Context, f func(relational.Transaction) error)
 	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
 }
 
+// WriteQuietly implements [relational.Database].
+func (m tables) WriteQuietly(ctx context.Context, f func(relational.Transaction) error) error {
+	return m.db.writer.commitNext(ctx, func(w *writer) error { return f(transaction{w}) })
+}
+
 // remove is Write for what removes executions.
 func (m tables) remove(ctx context.Context, f func(upkeep.Transaction) error) error {
 	return m.db.writer.inTransaction(ctx, func(w *writer) error { return f(transaction{w}) })
@@ -43,7 +48,7 @@ func (t transaction) Change(text string, args ...driver.Value) (int64, error) {
 }
 
 // Insert implements [relational.Transaction].
-func (t transaction) Insert(text string, args ...driver.Value) (int64, error) {
+func (t transaction) Insert(text string, args ...driver.Value) (number int64, added bool, err error) {
 	return t.w.c.insert(text, args...)
 }
 
@@ -57,12 +62,19 @@ func (t transaction) Rows(columns int, each func([]driver.Value), text string, a
 	return t.w.c.rows(columns, each, text, args...)
 }
 
+// Tables implements [relational.Transaction].
+func (t transaction) Tables(column string) (list []string, err error) {
+	err = t.w.c.rows(1, func(row []driver.Value) { list = append(list, row[0].(string)) },
+		`SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = ? WHERE m.type = 'table' ORDER BY m.name`, column)
+	return list, err
+}
+
 // Grow implements [relational.Transaction].
 func (t transaction) Grow(bytes int) { t.w.logged += bytes }
 
 // Forget implements [upkeep.Transaction].
 func (t transaction) Forget(workspace, execution string) {
-	t.w.heads.forget(executionKey{workspace, execution})
+	t.w.heads.forget(executionKey{Workspace: workspace, ID: execution})
 }
 
 // Removed implements [upkeep.Transaction].
@@ -70,5 +82,14 @@ func (t transaction) Removed(rows, executions int64) {
 	t.w.removedRows, t.w.removedExecutions = t.w.removedRows+rows, t.w.removedExecutions+executions
 }
 
-// Unchanged implements [upkeep.Transaction].
+// Execution implements [relational.Transaction].
+func (t transaction) Execution(key executionKey) (int64, bool, error) {
+	h, err := t.w.heads.find(t.w.c, key)
+	if err != nil || h == nil {
+		return 0, false, err
+	}
+	return h.n, true, nil
+}
+
+// Unchanged implements [relational.Transaction].
 func (t transaction) Unchanged() { t.w.unchanged = true }

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/shortage"
 	"tandem/store"
+	"tandem/store/relational/auditlog"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -79,7 +80,7 @@ type writer struct {
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 	// means is how the one came whom the last entry of the audit log is about.
-	means meansText
+	means auditlog.Means
 	// unchanged is set by a part of a transaction that has changed nothing, so that nothing is entered in the audit log.
 	unchanged bool
 

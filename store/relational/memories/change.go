@@ -111,8 +111,8 @@ func (w writing) memoryScope(workspace, id string) (*memoryScope, error) {
 
 func (w writing) makeMemoryScope(c *store.MemoryChange) (*memoryScope, error) {
 	s := c.Scope
-	n, err := w.Insert(`INSERT INTO memory_scopes (workspace_id, id, user_id, kind, workflow_id, node_id, session_id, execution_id, part,
-		version, next, removed, records, searched, bytes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0, 0, 0, 0, ?, ?)`,
+	n, _, err := w.Insert(`INSERT INTO memory_scopes (workspace_id, id, user_id, kind, workflow_id, node_id, session_id, execution_id, part,
+		version, next, removed, records, searched, bytes, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 0, 0, 0, 0, ?, ?) RETURNING n`,
 		s.Workspace, s.ID, s.User, s.Kind, s.Workflow, s.Node, s.Session, s.Execution, s.Part, c.Time, c.Time)
 	if err != nil {
 		return nil, err

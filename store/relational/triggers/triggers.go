@@ -26,7 +26,7 @@ const triggerColumns = `workspace_id, workflow_id, in_force, node_id, kind, revi
 func scanTrigger(s relational.Scanner) (t store.Trigger, err error) {
 	var cursor, config []byte
 	err = s.Scan(&t.Workspace, &t.WorkflowID, &t.InForce, &t.Node, &t.Kind, &t.Revision, &t.State, &t.Reason, &t.NextDue, &t.Created, &t.Updated, &cursor, &config)
-	t.Config = rawOf(config)
+	t.Config = relational.Raw(config)
 	if len(cursor) > 0 {
 		t.Cursor = cursor
 	}
@@ -55,7 +55,7 @@ func (x *Triggers) Prepare(ctx context.Context, p identity.Principal, d store.De
 			return err
 		}
 		if d.By != "" {
-			if _, err := w.Exec(`INSERT OR IGNORE INTO deployers (workspace_id, workflow_id, revision, user_id) VALUES (?, ?, ?, ?)`, workspace, d.WorkflowID, d.Revision, d.By); err != nil {
+			if _, err := w.Exec(`INSERT INTO deployers (workspace_id, workflow_id, revision, user_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, workspace, d.WorkflowID, d.Revision, d.By); err != nil {
 				return err
 			}
 		}
@@ -219,19 +219,20 @@ func (x *Triggers) List(ctx context.Context, p identity.Principal, q store.Trigg
 	if err != nil {
 		return store.TriggerPage{}, err
 	}
-	var f filter
-	f.addCondition("workspace_id = ?", workspace)
+	var f relational.Filter
+	f.Add("workspace_id = ?", workspace)
 	if q.WorkflowID != "" {
-		f.addCondition("workflow_id = ?", q.WorkflowID)
+		f.Add("workflow_id = ?", q.WorkflowID)
 	}
 	if q.Kind != "" {
-		f.addCondition("kind = ?", q.Kind)
+		f.Add("kind = ?", q.Kind)
 	}
 	if q.State != "" {
-		f.addCondition("state = ?", string(q.State))
+		f.Add("state = ?", string(q.State))
 	}
 	var page store.TriggerPage
-	page.Triggers, page.Total, err = list(ctx, x.db, "triggers", triggerColumns, f, "workflow_id, node_id, in_force DESC", q.Page, scanTrigger)
+	limit, offset := q.Page.Limits()
+	page.Triggers, page.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "triggers", Columns: triggerColumns, Order: "workflow_id, node_id, in_force DESC", Filter: f}, limit, offset, scanTrigger)
 	return page, err
 }
 
@@ -277,7 +278,7 @@ func (x *Triggers) Due(ctx context.Context, p identity.Principal, now int64, lim
 		return found, now, err
 	}
 	next, err := relational.Query(ctx, x.db, `SELECT next_due FROM triggers INDEXED BY triggers_due WHERE next_due <> 0 AND in_force = 1 AND next_due > ? AND (? OR workspace_id = ?)
-		ORDER BY next_due LIMIT 1`, scanInt, now, all, workspace)
+		ORDER BY next_due LIMIT 1`, relational.ScanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err
 	}
@@ -308,7 +309,7 @@ func scanDelivery(s relational.Scanner) (d store.TriggerDelivery, err error) {
 	var answer, payload []byte
 	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation, &answer, &payload)
-	d.Answer, d.Payload = rawOf(answer), rawOf(payload)
+	d.Answer, d.Payload = relational.Raw(answer), relational.Raw(payload)
 	return d, err
 }
 
@@ -483,11 +484,11 @@ func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store
 	if err != nil {
 		return store.DeliveryPage{}, err
 	}
-	var f filter
-	f.addCondition("workspace_id = ?", workspace)
+	var f relational.Filter
+	f.Add("workspace_id = ?", workspace)
 	for _, c := range []struct{ column, value string }{{"workflow_id", q.WorkflowID}, {"node_id", q.Node}, {"kind", q.Kind}, {"execution_id", q.Execution}, {"dedup", q.Key}, {"conversation", q.Conversation}} {
 		if c.value != "" {
-			f.addCondition(c.column+" = ? AND "+c.column+" <> ''", c.value)
+			f.Add(c.column+" = ? AND "+c.column+" <> ''", c.value)
 		}
 	}
 	if len(q.Decisions) > 0 {
@@ -495,16 +496,17 @@ func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store
 		for i, d := range q.Decisions {
 			values[i] = string(d)
 		}
-		f.addCondition("decision IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+		f.Add("decision IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 	}
 	if q.Since > 0 {
-		f.addCondition("received_at >= ?", q.Since)
+		f.Add("received_at >= ?", q.Since)
 	}
 	if q.Until > 0 {
-		f.addCondition("received_at < ?", q.Until)
+		f.Add("received_at < ?", q.Until)
 	}
 	var page store.DeliveryPage
-	page.Deliveries, page.Total, err = list(ctx, x.db, "trigger_deliveries", deliveryColumns, f, "n DESC", q.Page, scanDeliveryLine)
+	limit, offset := q.Page.Limits()
+	page.Deliveries, page.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "trigger_deliveries", Columns: deliveryColumns, Order: "n DESC", Filter: f}, limit, offset, scanDeliveryLine)
 	return page, err
 }
 
@@ -520,7 +522,7 @@ func (x *Triggers) DueDeliveries(ctx context.Context, p identity.Principal, now 
 		return found, now, err
 	}
 	next, err := relational.Query(ctx, x.db, `SELECT next_at FROM trigger_deliveries INDEXED BY trigger_deliveries_open WHERE decision = 'accepted' AND next_at > ? AND (? OR workspace_id = ?)
-		ORDER BY next_at LIMIT 1`, scanInt, now, all, workspace)
+		ORDER BY next_at LIMIT 1`, relational.ScanInt, now, all, workspace)
 	if err != nil || len(next) == 0 {
 		return found, 0, err
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package accounts
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 )
 
 // whole refuses whoever is not Tandem itself, for the whole installation.
@@ -23,12 +24,12 @@ func whole(p identity.Principal) error {
 }
 
 // Rename implements [store.Workspaces].
-func (x workspaces) Rename(ctx context.Context, p identity.Principal, id, name string) error {
+func (x Workspaces) Rename(ctx context.Context, p identity.Principal, id, name string) error {
 	if err := whole(p); err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		n, err := w.c.change(`UPDATE workspaces SET name = ? WHERE workspace_id = ? AND deleted = 0`, name, id)
+	return x.db.Write(ctx, func(w relational.Transaction) error {
+		n, err := w.Change(`UPDATE workspaces SET name = ? WHERE workspace_id = ? AND deleted = 0`, name, id)
 		if err == nil && n == 0 {
 			err = store.NotFound("workspace", id)
 		}
@@ -37,27 +38,27 @@ func (x workspaces) Rename(ctx context.Context, p identity.Principal, id, name s
 }
 
 // Delete implements [store.Workspaces].
-func (x workspaces) Delete(ctx context.Context, p identity.Principal, id string, now int64) error {
+func (x Workspaces) Delete(ctx context.Context, p identity.Principal, id string, now int64) error {
 	if err := whole(p); err != nil {
 		return err
 	}
-	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		n, err := w.c.change(`UPDATE workspaces SET deleted = ? WHERE workspace_id = ? AND deleted = 0`, now, id)
+	return x.db.Write(ctx, func(w relational.Transaction) error {
+		n, err := w.Change(`UPDATE workspaces SET deleted = ? WHERE workspace_id = ? AND deleted = 0`, now, id)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return store.NotFound("workspace", id)
 		}
-		if err := w.holdsNothing(id); err != nil {
+		if err := holdsNothing(w, id); err != nil {
 			return err
 		}
-		tables, err := w.tablesOfWorkspaces()
+		tables, err := tablesOfWorkspaces(w)
 		if err != nil {
 			return err
 		}
 		for _, table := range tables {
-			if _, err := w.c.exec(`DELETE FROM `+table+` WHERE workspace_id = ?`, id); err != nil {
+			if _, err := w.Exec(`DELETE FROM `+table+` WHERE workspace_id = ?`, id); err != nil {
 				return err
 			}
 		}
@@ -66,14 +67,14 @@ func (x workspaces) Delete(ctx context.Context, p identity.Principal, id string,
 }
 
 // holdsNothing refuses to remove a workspace that has something which somebody might miss, or that something might still come of.
-func (w *writer) holdsNothing(id string) error {
+func holdsNothing(w relational.Transaction, id string) error {
 	var held []string
 	for _, one := range []struct{ what, from string }{
 		{"workflows or agents", `workflows WHERE workspace_id = ? AND deleted = 0`}, {"executions", `executions WHERE workspace_id = ?`}, {"credentials", `credentials WHERE workspace_id = ?`},
 		{"tool servers", `mcp_servers WHERE workspace_id = ?`}, {"memories", `memory_scopes WHERE workspace_id = ?`},
 	} {
 		row := make([]driver.Value, 1)
-		if _, err := w.c.row(row, `SELECT count(*) FROM `+one.from, id); err != nil {
+		if _, err := w.Row(row, `SELECT count(*) FROM `+one.from, id); err != nil {
 			return err
 		}
 		if n, _ := row[0].(int64); n > 0 {
@@ -87,13 +88,14 @@ func (w *writer) holdsNothing(id string) error {
 }
 
 // tablesOfWorkspaces are the tables whose rows belong to workspaces, but for those that outlive one: its name, and its audit log.
-func (w *writer) tablesOfWorkspaces() (list []string, err error) {
-	err = w.c.rows(1, func(row []driver.Value) {
-		switch name, _ := row[0].(string); name {
+func tablesOfWorkspaces(w relational.Transaction) (list []string, err error) {
+	tables, err := w.Tables("workspace_id")
+	for _, name := range tables {
+		switch name {
 		case "workspaces", "audit", "audit_retained":
 		default:
 			list = append(list, name)
 		}
-	}, `SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'workspace_id' WHERE m.type = 'table' ORDER BY m.name`)
+	}
 	return list, err
 }

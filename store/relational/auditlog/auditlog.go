@@ -1,4 +1,5 @@
-package sqlite
+// Package auditlog has the tables of the audit log.
+package auditlog
 
 import (
 	"context"
@@ -10,66 +11,38 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 )
-
-// inTransaction runs a function in the next transaction and returns when that is on disk, see [writer.commitNext]. The entries for the
-// audit log that wait in the context are written in the same transaction, unless the function refuses or has changed nothing.
-func (w *writer) inTransaction(ctx context.Context, run func(*writer) error) error {
-	entries := store.PendingEntries(ctx)
-	if len(entries) == 0 {
-		return w.commitNext(ctx, run)
-	}
-	entered := false
-	err := w.commitNext(ctx, func(w *writer) error {
-		w.unchanged, entered = false, false
-		if err := run(w); err != nil || w.unchanged {
-			return err
-		}
-		for _, e := range entries {
-			if err := w.enter(e.AuditEntry); err != nil {
-				return err
-			}
-		}
-		entered = true
-		return nil
-	})
-	if err == nil && entered {
-		for _, e := range entries {
-			e.Written()
-		}
-	}
-	return err
-}
 
 const auditColumns = `workspace_id, time, user_id, means, address, agent, action, object, object_id, outcome, detail`
 
-// meansText is how somebody came, as the audit log has it. Its zero value says nothing.
-type meansText struct {
+// Means is how somebody came, as the audit log has it. Its zero value says nothing. Who enters much keeps one, since mostly the next
+// entry is about the same.
+type Means struct {
 	of   identity.Means
 	text string
 }
 
-// enter adds an entry to the audit log.
-func (w *writer) enter(e store.AuditEntry) error {
-	if e.Means != w.means.of { // mostly those of the entry before
+// Enter adds an entry to the audit log.
+func Enter(w relational.Transaction, e store.AuditEntry, last *Means) error {
+	if e.Means != last.of {
 		raw, err := json.Marshal(e.Means)
 		if err != nil {
 			return fault.Newf(fault.Internal, "how %q came cannot be entered in the audit log: %w", e.User, err)
 		}
-		if w.means = (meansText{e.Means, string(raw)}); e.Means == (identity.Means{}) {
-			w.means.text = ""
+		if *last = (Means{e.Means, string(raw)}); e.Means == (identity.Means{}) {
+			last.text = ""
 		}
 	}
-	means := w.means.text
 	if e.Time == 0 {
 		e.Time = time.Now().UnixMilli()
 	}
-	_, err := w.c.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Workspace, e.Time, e.User, means, e.Address, e.Agent, e.Action, e.Object, e.ObjectID, string(e.Outcome), string(e.Detail))
+	_, err := w.Exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.Workspace, e.Time, e.User, last.text, e.Address, e.Agent, e.Action, e.Object, e.ObjectID, string(e.Outcome), string(e.Detail))
 	return err
 }
 
-func scanAudit(s scanner) (e store.AuditEntry, err error) {
+func scanAudit(s relational.Scanner) (e store.AuditEntry, err error) {
 	var means, detail string
 	if err := s.Scan(&e.Seq, &e.Workspace, &e.Time, &e.User, &means, &e.Address, &e.Agent, &e.Action, &e.Object, &e.ObjectID, &e.Outcome, &detail); err != nil {
 		return e, err
@@ -83,10 +56,14 @@ func scanAudit(s scanner) (e store.AuditEntry, err error) {
 	return e, json.Unmarshal([]byte(means), &e.Means)
 }
 
-type audit struct{ db *DB }
+// Audit implements [store.Audit].
+type Audit struct{ db relational.Database }
+
+// New is that of a database.
+func New(db relational.Database) Audit { return Audit{db} }
 
 // Enter implements [store.Audit].
-func (x audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEntry) error {
+func (x Audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEntry) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -97,7 +74,7 @@ func (x audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEnt
 	if e.Workspace = workspace; e.Outcome == "" {
 		e.Outcome = store.AuditDone
 	}
-	return x.db.writer.commitNext(ctx, func(w *writer) error { return w.enter(e) })
+	return x.db.WriteQuietly(ctx, func(w relational.Transaction) error { return Enter(w, e, new(Means)) })
 }
 
 // The conditions of a query. That of an object has an index of its own.
@@ -109,16 +86,16 @@ const (
 )
 
 // read reads so many entries after and before sequence numbers.
-func (x audit) read(ctx context.Context, workspace string, q store.AuditQuery, after int64, order string, limit int) ([]store.AuditEntry, error) {
+func (x Audit) read(ctx context.Context, workspace string, q store.AuditQuery, after int64, order string, limit int) ([]store.AuditEntry, error) {
 	text, args := auditConditions, []any{workspace, after, q.Before, q.User, q.Object, q.Action, string(q.Outcome), q.Since, q.Until}
 	if q.ObjectID != "" {
 		text, args = text+auditOfObject, append(args, q.ObjectID)
 	}
-	return query(ctx, x.db, text+` ORDER BY seq `+order+` LIMIT ?`, scanAudit, append(args, limit)...)
+	return relational.Query(ctx, x.db, text+` ORDER BY seq `+order+` LIMIT ?`, scanAudit, append(args, limit)...)
 }
 
 // List implements [store.Audit].
-func (x audit) List(ctx context.Context, p identity.Principal, q store.AuditQuery) ([]store.AuditEntry, error) {
+func (x Audit) List(ctx context.Context, p identity.Principal, q store.AuditQuery) ([]store.AuditEntry, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
@@ -131,7 +108,7 @@ func (x audit) List(ctx context.Context, p identity.Principal, q store.AuditQuer
 const auditPage = 500
 
 // All implements [store.Audit].
-func (x audit) All(ctx context.Context, p identity.Principal, q store.AuditQuery) iter.Seq2[store.AuditEntry, error] {
+func (x Audit) All(ctx context.Context, p identity.Principal, q store.AuditQuery) iter.Seq2[store.AuditEntry, error] {
 	return func(yield func(store.AuditEntry, error) bool) {
 		workspace, err := store.Scope(p)
 		for after := int64(0); err == nil; {
@@ -157,27 +134,27 @@ func (x audit) All(ctx context.Context, p identity.Principal, q store.AuditQuery
 const auditRemoved = 2000
 
 // Retain implements [store.Audit]. It removes from the oldest on, as far as all of them have had their time.
-func (x audit) Retain(ctx context.Context, p identity.Principal, before int64, keep int, now int64) (removed int, err error) {
+func (x Audit) Retain(ctx context.Context, p identity.Principal, before int64, keep int, now int64) (removed int, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return 0, err
 	}
-	err = x.db.writer.commitNext(ctx, func(w *writer) error {
+	err = x.db.WriteQuietly(ctx, func(w relational.Transaction) error {
 		removed = 0
-		through, err := w.auditThrough(workspace, before, keep)
+		through, err := auditThrough(w, workspace, before, keep)
 		if err != nil || through == 0 {
 			return err
 		}
-		if _, err := w.c.exec(`INSERT INTO audit_retained (workspace_id, through) VALUES (?1, ?2) ON CONFLICT (workspace_id) DO UPDATE SET through = max(through, ?2)`, workspace, through); err != nil {
+		if _, err := w.Exec(`INSERT INTO audit_retained (workspace_id, through) VALUES (?1, ?2) ON CONFLICT (workspace_id) DO UPDATE SET through = max(through, ?2)`, workspace, through); err != nil {
 			return err
 		}
 		number := make([]driver.Value, 1)
-		if _, err := w.c.row(number, `SELECT count(*) FROM audit WHERE workspace_id = ? AND seq <= ?`, workspace, through); err != nil {
+		if _, err := w.Row(number, `SELECT count(*) FROM audit WHERE workspace_id = ? AND seq <= ?`, workspace, through); err != nil {
 			return err
 		}
 		n, _ := number[0].(int64)
 		// The entry comes first, so that its number is above all that there were.
-		if err := w.enter(store.AuditEntry{
+		if err := Enter(w, store.AuditEntry{
 			Workspace: workspace, Time: now, User: p.User, Action: "audit.retain", Object: "audit", Outcome: store.AuditDone,
 			Detail: store.AuditDetail(struct {
 				Removed int64 `json:"removed"`
@@ -185,21 +162,21 @@ func (x audit) Retain(ctx context.Context, p identity.Principal, before int64, k
 				Before  int64 `json:"before,omitempty"`
 				Keep    int   `json:"keep,omitempty"`
 			}{n, through, before, keep}),
-		}); err != nil {
+		}, new(Means)); err != nil {
 			return err
 		}
 		removed = int(n)
-		_, err = w.c.exec(`DELETE FROM audit WHERE workspace_id = ? AND seq <= ?`, workspace, through)
+		_, err = w.Exec(`DELETE FROM audit WHERE workspace_id = ? AND seq <= ?`, workspace, through)
 		return err
 	})
 	return removed, err
 }
 
 // auditThrough is the last entry of a workspace that is removed now; zero: none is.
-func (w *writer) auditThrough(workspace string, before int64, keep int) (through int64, err error) {
+func auditThrough(w relational.Transaction, workspace string, before int64, keep int) (through int64, err error) {
 	number := make([]driver.Value, 1)
 	first := func(text string, args ...driver.Value) (int64, error) {
-		found, err := w.c.row(number, text, args...)
+		found, err := w.Row(number, text, args...)
 		n, _ := number[0].(int64)
 		if err != nil || !found {
 			n = 0
