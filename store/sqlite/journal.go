@@ -14,6 +14,7 @@ import (
 	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/relational/inbox"
+	"tandem/store/relational/logs"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
 	"tandem/store/relational/triggers"
@@ -232,7 +233,7 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 		}
 	}
 	if len(a.Logs) > 0 {
-		if err := w.writeLogs(key.Workspace, h.n, a.Logs); err != nil {
+		if err := logs.Append(transaction{w}, key.Workspace, h.n, a.Logs); err != nil {
 			return err
 		}
 	}

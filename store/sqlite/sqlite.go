@@ -35,6 +35,7 @@ import (
 	"tandem/store/relational/auditlog"
 	"tandem/store/relational/definitions"
 	"tandem/store/relational/inbox"
+	"tandem/store/relational/logs"
 	"tandem/store/relational/memories"
 	"tandem/store/relational/overview"
 	"tandem/store/relational/questions"
@@ -224,9 +225,9 @@ func (db *DB) Stores() store.Stores {
 		Timers:       inbox.NewTimers(t),
 		Executions:   executions{db},
 		Overviews:    overview.New(t),
-		Logs:         logs{db},
+		Logs:         logs.New(t),
 		Ledger:       spending.NewLedger(t),
-		Keys:         keys{db},
+		Keys:         inbox.NewKeys(t),
 		Workflows:    workflows{definitions.NewWorkflows(t, forgetWorkflow), db},
 		Templates:    definitions.NewTemplates(t),
 		Blobs:        blobs{db},

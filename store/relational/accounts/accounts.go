@@ -353,7 +353,7 @@ func (x Tokens) Used(ctx context.Context, p identity.Principal, id string, at in
 		if err != nil || !known {
 			return err
 		}
-		_, err = w.Exec(`INSERT INTO token_uses (workspace_id, token_id, used) VALUES (?, ?, ?) ON CONFLICT (workspace_id, token_id) DO UPDATE SET used = max(used, excluded.used)`, workspace, id, at)
+		_, err = w.Exec(`INSERT INTO token_uses (workspace_id, token_id, used) VALUES (?, ?, ?) ON CONFLICT (workspace_id, token_id) DO UPDATE SET used = max(token_uses.used, excluded.used)`, workspace, id, at)
 		return err
 	})
 }

@@ -81,7 +81,7 @@ func (x Audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEnt
 const (
 	auditOfObject   = ` AND object_id = ?10`
 	auditConditions = `SELECT seq, ` + auditColumns + ` FROM audit WHERE workspace_id = ?1 AND seq > ?2 AND (?3 = 0 OR seq < ?3)
-		AND (?4 = '' OR user_id = ?4) AND (?5 = '' OR object = ?5) AND (?6 = '' OR action = ?6 OR substr(?6, -1) = '.' AND substr(action, 1, length(?6)) = ?6)
+		AND (?4 = '' OR user_id = ?4) AND (?5 = '' OR object = ?5) AND (?6 = '' OR action = ?6 OR ?6 LIKE '%.' AND substr(action, 1, length(?6)) = ?6)
 		AND (?7 = '' OR outcome = ?7) AND time >= ?8 AND (?9 = 0 OR time < ?9)`
 )
 
@@ -145,7 +145,7 @@ func (x Audit) Retain(ctx context.Context, p identity.Principal, before int64, k
 		if err != nil || through == 0 {
 			return err
 		}
-		if _, err := w.Exec(`INSERT INTO audit_retained (workspace_id, through) VALUES (?1, ?2) ON CONFLICT (workspace_id) DO UPDATE SET through = max(through, ?2)`, workspace, through); err != nil {
+		if _, err := w.Exec(`INSERT INTO audit_retained (workspace_id, through) VALUES (?1, ?2) ON CONFLICT (workspace_id) DO UPDATE SET through = max(audit_retained.through, ?2)`, workspace, through); err != nil {
 			return err
 		}
 		number := make([]driver.Value, 1)
@@ -207,6 +207,6 @@ func auditThrough(w relational.Transaction, workspace string, before int64, keep
 		through = max(through, over)
 	}
 	// What is removed at once is bounded, and something must be there to remove.
-	last, err := first(`SELECT max(seq) FROM (SELECT seq FROM audit WHERE workspace_id = ? AND seq <= ? ORDER BY seq LIMIT ?)`, workspace, through, int64(auditRemoved))
+	last, err := first(`SELECT max(seq) FROM (SELECT seq FROM audit WHERE workspace_id = ? AND seq <= ? ORDER BY seq LIMIT ?) AS d`, workspace, through, int64(auditRemoved))
 	return last, err
 }

@@ -1,4 +1,4 @@
-// Package inbox has the tables of what waits for executions: messages to them, and timers.
+// Package inbox has the tables of what comes to executions: messages, timers, and the keys of the requests that have started them.
 package inbox
 
 import (

@@ -110,10 +110,10 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		// another one what was started by it and by those it has started.
 		table = `(SELECT n FROM hil_interactions WHERE workspace_id = ? AND root_id = ? AND root_id <> execution_id
 			UNION SELECT n FROM hil_interactions WHERE workspace_id = ? AND execution_id IN (
-				WITH RECURSIVE family (id) AS (VALUES (?) UNION
+				WITH RECURSIVE family (id) AS (SELECT id FROM executions WHERE workspace_id = ? AND id = ? UNION
 					SELECT e.id FROM family CROSS JOIN executions e ON e.workspace_id = ? AND e.parent = family.id AND e.parent <> '')
 				SELECT id FROM family)) d CROSS JOIN hil_interactions i ON i.n = d.n`
-		f.Args = append(f.Args, workspace, q.Execution, workspace, q.Execution, workspace)
+		f.Args = append(f.Args, workspace, q.Execution, workspace, workspace, q.Execution, workspace)
 	case q.Execution != "":
 		table += " INDEXED BY hil_interactions_execution" // the order of listings is no help: few are of one execution
 		f.Add("i.execution_id = ?", q.Execution)
@@ -125,7 +125,7 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		}
 		if half {
 			table += " AND ended = ?"
-			f.Args = append(f.Args, ended)
+			f.Args = append(f.Args, relational.Flag(ended))
 		}
 		table += ") d CROSS JOIN hil_interactions i ON i.n = d.n"
 	}
@@ -138,7 +138,7 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		f.Add("EXISTS (SELECT 1 FROM hil_approvers a WHERE a.workspace_id = ? AND a.approver IN ("+relational.Marks(len(q.Approvers))+") AND a.ended = i.ended AND a.interaction = i.n)", args...)
 	}
 	if half {
-		f.Add("i.ended = ?", ended)
+		f.Add("i.ended = ?", relational.Flag(ended))
 	}
 	if ended && len(q.Statuses) > 0 {
 		statuses := make([]any, len(q.Statuses))
@@ -172,13 +172,13 @@ func quoted(text string) string {
 // DueQuestions and DueMessages read what is due and the first of the rest, in one statement, so that nothing comes between.
 const (
 	DueQuestions = `SELECT * FROM (SELECT ` + interactionColumns + ` FROM hil_interactions i
-			WHERE i.next_at <> 0 AND i.next_at <= ?1 AND (?3 OR i.workspace_id = ?4) ORDER BY i.next_at, i.workspace_id, i.n LIMIT ?2 + 1)
+			WHERE i.next_at <> 0 AND i.next_at <= ?1 AND (?3 OR i.workspace_id = ?4) ORDER BY i.next_at, i.workspace_id, i.n LIMIT ?2 + 1) AS d
 		UNION ALL SELECT * FROM (SELECT ` + interactionColumns + ` FROM hil_interactions i
-			WHERE i.next_at <> 0 AND i.next_at > ?1 AND (?3 OR i.workspace_id = ?4) ORDER BY i.next_at, i.workspace_id, i.n LIMIT 1)`
+			WHERE i.next_at <> 0 AND i.next_at > ?1 AND (?3 OR i.workspace_id = ?4) ORDER BY i.next_at, i.workspace_id, i.n LIMIT 1) AS d`
 	DueMessages = `SELECT * FROM (SELECT ` + deliveryColumns + ` FROM hil_deliveries
-			WHERE status = 'pending' AND next_at <= ?1 AND (?3 OR workspace_id = ?4) ORDER BY next_at, workspace_id, n LIMIT ?2 + 1)
+			WHERE status = 'pending' AND next_at <= ?1 AND (?3 OR workspace_id = ?4) ORDER BY next_at, workspace_id, n LIMIT ?2 + 1) AS d
 		UNION ALL SELECT * FROM (SELECT ` + deliveryColumns + ` FROM hil_deliveries
-			WHERE status = 'pending' AND next_at > ?1 AND (?3 OR workspace_id = ?4) ORDER BY next_at, workspace_id, n LIMIT 1)`
+			WHERE status = 'pending' AND next_at > ?1 AND (?3 OR workspace_id = ?4) ORDER BY next_at, workspace_id, n LIMIT 1) AS d`
 )
 
 // dueOf runs one of them.
@@ -324,12 +324,12 @@ func (x Questions) Unasked(ctx context.Context, p identity.Principal) ([]store.R
 
 // nextAccount finds the account that follows one, as the first of three: of its channel, of its workspace, of the others. One
 // comparison of all three columns would read through all rows of the account that it begins with.
-const nextAccount = `SELECT * FROM (` + accountWhere + accountSame + `)
-	UNION ALL SELECT * FROM (` + accountWhere + accountChannel + `)
-	UNION ALL SELECT * FROM (` + accountWhere + accountWorkspace + `)
-	UNION ALL SELECT * FROM (` + chosenWhere + accountSame + `)
-	UNION ALL SELECT * FROM (` + chosenWhere + accountChannel + `)
-	UNION ALL SELECT * FROM (` + chosenWhere + accountWorkspace + `)`
+const nextAccount = `SELECT * FROM (` + accountWhere + accountSame + `) AS d
+	UNION ALL SELECT * FROM (` + accountWhere + accountChannel + `) AS d
+	UNION ALL SELECT * FROM (` + accountWhere + accountWorkspace + `) AS d
+	UNION ALL SELECT * FROM (` + chosenWhere + accountSame + `) AS d
+	UNION ALL SELECT * FROM (` + chosenWhere + accountChannel + `) AS d
+	UNION ALL SELECT * FROM (` + chosenWhere + accountWorkspace + `) AS d`
 
 // The accounts of the questions themselves, and those that the people who are asked have chosen.
 const (

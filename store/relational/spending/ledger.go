@@ -97,8 +97,8 @@ func (l Ledger) Spenders(ctx context.Context, p identity.Principal, q store.Spen
 }
 
 // sums are the columns of a sum: what was used, what is open.
-const sums = `coalesce(sum(iif(open, 0, tokens)), 0), coalesce(sum(iif(open, 0, cost)), 0), coalesce(sum(iif(open, tokens, 0)), 0),
-	coalesce(sum(iif(open, cost, 0)), 0), coalesce(sum(open), 0)`
+const sums = `coalesce(sum(iif(open <> 0, 0, tokens)), 0), coalesce(sum(iif(open <> 0, 0, cost)), 0), coalesce(sum(iif(open <> 0, tokens, 0)), 0),
+	coalesce(sum(iif(open <> 0, cost, 0)), 0), coalesce(sum(open), 0)`
 
 // sumOf is the statement of a sum. Its text varies with what is asked for, so that each finds its index.
 func sumOf(workspace string, q store.LedgerQuery) (string, []driver.Value) {

@@ -88,7 +88,9 @@ func setPolicies(w relational.Transaction, workspace string, policies []store.MC
 		if err != nil {
 			return err
 		}
-		_, err = w.Exec(`INSERT OR REPLACE INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = w.Exec(`INSERT INTO mcp_policies (`+mcpPolicyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace_id, server_id, tool, user_id) DO UPDATE SET policy = excluded.policy, rules = excluded.rules, hash = excluded.hash,
+				set_by = excluded.set_by, token_made_by = excluded.token_made_by, set_at = excluded.set_at`,
 			workspace, one.Server, one.Tool, one.User, one.Policy, string(rules), one.Hash, one.SetBy, one.TokenMadeBy, one.Set)
 		if err != nil {
 			return err

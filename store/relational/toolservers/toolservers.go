@@ -162,7 +162,9 @@ func (x *Servers) Activate(ctx context.Context, p identity.Principal, a store.MC
 		if !known {
 			return store.NotFound("tool server", a.Server)
 		}
-		_, err = w.Exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = w.Exec(`INSERT INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace_id, server_id, user_id) DO UPDATE SET activated = excluded.activated, accepted_by = excluded.accepted_by,
+				token_made_by = excluded.token_made_by, accepted = excluded.accepted, tools = excluded.tools`,
 			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.TokenMadeBy, a.Accepted, tools)
 		if err != nil {
 			return err
