@@ -65,6 +65,7 @@ func floors() map[string]floor {
 
 		"node":         {level: 4},
 		"node/handed":  {level: 2}, // which fields of a payload a function reads and hands on
+		"node/shape":   {level: 3}, // what structs of configurations say, below the kinds that have them
 		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
@@ -172,6 +173,7 @@ func floors() map[string]floor {
 		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
 		"server": {level: 8},
+		"vault":  {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},
 

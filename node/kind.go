@@ -12,6 +12,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/payload"
 	"tandem/workflow"
 )
@@ -80,7 +81,7 @@ type Kind struct {
 	// skims are the fields of the input that a run reads; nil: it may be all of them.
 	skims *payload.Reads
 	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
-	config *shape
+	config *shape.Shape
 	plan   func(p *Planning)
 	// reserved says that it is only a name.
 	reserved bool
