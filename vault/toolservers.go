@@ -1,4 +1,4 @@
-package app
+package vault
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,17 +18,14 @@ import (
 	"sync"
 	"time"
 
-	"tandem/api"
 	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/outbound"
-	"tandem/payload"
 	"tandem/settings"
 	"tandem/store"
 	"tandem/text"
-	"tandem/validation"
 )
 
 const (
@@ -39,11 +35,11 @@ const (
 	authorizedPath = settings.AuthorizedPath
 )
 
-// toolServers is the tool servers of an instance: the pool of connections to them, and what that needs of the vault.
-type toolServers struct {
+// ToolServers is the tool servers of an instance: the pool of connections to them, and what that needs of the vault.
+type ToolServers struct {
 	*mcp.Pool
 	stores store.Stores
-	vault  *vault
+	vault  *Vault
 	client *outbound.Client
 	http   *http.Client
 	// public is where a browser reaches this instance; empty: it cannot.
@@ -57,24 +53,38 @@ type toolServers struct {
 // firstAnswer is how long a server may take to begin an answer: longer than any call may take, which has limits of its own.
 const firstAnswer = 2*time.Hour + time.Minute
 
-// openTools makes the pool. It starts and reaches nothing.
-func (i *Instance) openTools(o Options) (*toolServers, error) {
-	client := outbound.New(outbound.Options{Allow: o.HTTPAllow, FirstByte: firstAnswer})
-	t := &toolServers{
-		stores: i.stores, vault: &i.vault, client: client, http: &http.Client{Transport: client.RoundTripper(0)},
+// ToolOptions say what tool servers work with.
+type ToolOptions struct {
+	Stores store.Stores
+	// Allow are addresses that tool servers may have although they are not public.
+	Allow outbound.AllowList
+	// PublicURL is where a browser reaches this instance; empty: it cannot.
+	PublicURL string
+	// Version is what tool servers are told.
+	Version string
+}
+
+// OpenTools makes the pool. It starts and reaches nothing.
+func (v *Vault) OpenTools(o ToolOptions) (*ToolServers, error) {
+	client := outbound.New(outbound.Options{Allow: o.Allow, FirstByte: firstAnswer})
+	t := &ToolServers{
+		stores: o.Stores, vault: v, client: client, http: &http.Client{Transport: client.RoundTripper(0)},
 		public: strings.TrimSuffix(o.PublicURL, "/"), held: map[[2]string]func(){},
 	}
 	var err error
 	t.Pool, err = mcp.New(mcp.Options{
-		Servers: i.stores.MCPServers, Secrets: t, Grants: t, Admin: t.admin, HTTP: t.http, Log: i.log, Version: o.Version,
-		Redact: func(_, text string) string { return i.vault.redactor.Text(text) },
-		Clean:  func(_ string, document json.RawMessage) json.RawMessage { return i.vault.redactor.JSON(document) },
+		Servers: o.Stores.MCPServers, Secrets: t, Grants: t, Admin: t.admin, HTTP: t.http, Log: v.Log, Version: o.Version,
+		Redact: func(_, text string) string { return v.redactor.Text(text) },
+		Clean:  func(_ string, document json.RawMessage) json.RawMessage { return v.redactor.JSON(document) },
 	})
 	return t, err
 }
 
+// PublicURL is where a browser reaches this instance; empty: it cannot.
+func (t *ToolServers) PublicURL() string { return t.public }
+
 // admin says that a user of a workspace is an admin. Somebody who is not a user, or no longer, is not.
-func (t *toolServers) admin(ctx context.Context, workspace, user string) (bool, error) {
+func (t *ToolServers) admin(ctx context.Context, workspace, user string) (bool, error) {
 	u, err := t.stores.Users.Get(ctx, identity.System(workspace), user)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
@@ -83,7 +93,7 @@ func (t *toolServers) admin(ctx context.Context, workspace, user string) (bool, 
 }
 
 // Close ends all connections, with the processes.
-func (t *toolServers) Close() {
+func (t *ToolServers) Close() {
 	t.Pool.Close()
 	t.client.Close()
 	t.mu.Lock()
@@ -95,8 +105,8 @@ func (t *toolServers) Close() {
 }
 
 // Secret implements [mcp.Secrets].
-func (t *toolServers) Secret(ctx context.Context, p identity.Principal, credential, field string) (string, func(), error) {
-	opened, err := t.vault.opener(p)(ctx, credential)
+func (t *ToolServers) Secret(ctx context.Context, p identity.Principal, credential, field string) (string, func(), error) {
+	opened, err := t.vault.Opener(p)(ctx, credential)
 	if err != nil {
 		return "", nil, err
 	}
@@ -169,7 +179,7 @@ func tellMillis(at int64) string {
 }
 
 // Load implements [mcp.Grants]. What is handed out is kept from what leaves until the next is.
-func (t *toolServers) Load(ctx context.Context, p identity.Principal, credential string) (mcp.Grant, error) {
+func (t *ToolServers) Load(ctx context.Context, p identity.Principal, credential string) (mcp.Grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -177,7 +187,7 @@ func (t *toolServers) Load(ctx context.Context, p identity.Principal, credential
 }
 
 // Save implements [mcp.Grants].
-func (t *toolServers) Save(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
+func (t *ToolServers) Save(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -189,8 +199,8 @@ func (t *toolServers) Save(ctx context.Context, p identity.Principal, credential
 }
 
 // read opens the credential of a grant. The mutex is held.
-func (t *toolServers) read(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
-	opened, err := t.vault.opener(p)(ctx, credential, oauthCredential)
+func (t *ToolServers) read(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
+	opened, err := t.vault.Opener(p)(ctx, credential, oauthCredential)
 	if err != nil {
 		return grantData{}, err
 	}
@@ -208,7 +218,7 @@ func (t *toolServers) read(ctx context.Context, p identity.Principal, credential
 }
 
 // write seals the credential of a grant anew. The mutex is held.
-func (t *toolServers) write(ctx context.Context, p identity.Principal, credential string, data grantData) error {
+func (t *ToolServers) write(ctx context.Context, p identity.Principal, credential string, data grantData) error {
 	stored, err := t.stores.Credentials.Get(ctx, p, credential)
 	if err != nil {
 		return err
@@ -220,12 +230,12 @@ func (t *toolServers) write(ctx context.Context, p identity.Principal, credentia
 	return t.stores.Credentials.Update(ctx, p, stored)
 }
 
-func (t *toolServers) seal(workspace, credential string, data grantData) ([]byte, error) {
+func (t *ToolServers) seal(workspace, credential string, data grantData) ([]byte, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("write the tokens of credential %q: %w", credential, err)
 	}
-	ring, err := t.vault.keyring()
+	ring, err := t.vault.Keyring()
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +247,7 @@ func (t *toolServers) seal(workspace, credential string, data grantData) ([]byte
 }
 
 // Authorize begins an authorization of this program at a tool server, and returns where a person has to go.
-func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id string) (string, error) {
+func (t *ToolServers) Authorize(ctx context.Context, p identity.Principal, id string) (string, error) {
 	server, err := t.stores.MCPServers.Get(ctx, p, id)
 	if err != nil {
 		return "", err
@@ -281,7 +291,7 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 
 // document is where authorization servers read what this program is; empty: they cannot, or would not: they want an address that nobody on the way
 // can change.
-func (t *toolServers) document() string {
+func (t *ToolServers) document() string {
 	if !strings.HasPrefix(t.public, "https://") {
 		return ""
 	}
@@ -289,7 +299,7 @@ func (t *toolServers) document() string {
 }
 
 // ClientDocument is what this program says of itself at that address.
-func (t *toolServers) ClientDocument() (json.RawMessage, error) {
+func (t *ToolServers) ClientDocument() (json.RawMessage, error) {
 	if t.document() == "" {
 		return nil, fault.New(fault.NotFound, "this server is not known by an https address; start it with --public-url https://… where authorization servers reach it")
 	}
@@ -297,14 +307,14 @@ func (t *toolServers) ClientDocument() (json.RawMessage, error) {
 }
 
 // adopt makes a credential for a server that has none.
-func (t *toolServers) adopt(ctx context.Context, p identity.Principal, server store.MCPServer, data grantData) error {
+func (t *ToolServers) adopt(ctx context.Context, p identity.Principal, server store.MCPServer, data grantData) error {
 	now := time.Now().UnixMilli()
 	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID, Type: oauthCredential, CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	var err error
 	if c.Sealed, err = t.seal(p.Workspace, c.ID, data); err != nil {
 		return err
 	}
-	audited := auditedBy(ctx, p, "credential.create", c.ID, map[string]string{"name": c.Name, "type": c.Type, "mcp_server": server.ID})
+	audited := store.AuditedBy(ctx, p, "credential.create", c.ID, map[string]string{"name": c.Name, "type": c.Type, "mcp_server": server.ID})
 	err = t.stores.Credentials.Create(audited, p, c)
 	if errors.Is(err, store.ErrConflict) { // the name is taken
 		c.Name += " " + c.ID[len(c.ID)-6:]
@@ -324,7 +334,7 @@ func errNotBegun() error {
 
 // Authorized finishes an authorization with what a person came back with, and returns the server that can be used now. A state
 // is good for one answer, whatever that is.
-func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, error) {
+func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, error) {
 	state := back.Get("state")
 	place, _, ok := strings.Cut(state, ".")
 	plain, err := base64.RawURLEncoding.DecodeString(place)
@@ -370,7 +380,7 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 }
 
 // finish keeps what an authorization has brought.
-func (t *toolServers) finish(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
+func (t *ToolServers) finish(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -382,7 +392,7 @@ func (t *toolServers) finish(ctx context.Context, p identity.Principal, credenti
 }
 
 // retire notes that an authorization server does not know a client that was registered here, so that the next authorization registers another.
-func (t *toolServers) retire(ctx context.Context, p identity.Principal, credential, client string) error {
+func (t *ToolServers) retire(ctx context.Context, p identity.Principal, credential, client string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -394,7 +404,7 @@ func (t *toolServers) retire(ctx context.Context, p identity.Principal, credenti
 }
 
 // take takes the authorization that is under way out of its credential, if the state is that of it.
-func (t *toolServers) take(ctx context.Context, p identity.Principal, credential, state string) (pendingGrant, error) {
+func (t *ToolServers) take(ctx context.Context, p identity.Principal, credential, state string) (pendingGrant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -413,70 +423,4 @@ func (t *toolServers) take(ctx context.Context, p identity.Principal, credential
 		return pendingGrant{}, errNotBegun()
 	}
 	return *pending, nil
-}
-
-// SetMCPServer registers or replaces the tool server in a file, YAML or JSON. Without an id it is named after the file.
-func (c *Connection) SetMCPServer(ctx context.Context, file string, stdin io.Reader) (api.MCPServer, error) {
-	id, document, err := readNamed(file, stdin, "a tool server", `{id: files, transport: stdio, command: npx, args: [...]}`)
-	if err != nil {
-		return api.MCPServer{}, err
-	}
-	raw, err := json.Marshal(document)
-	if err != nil {
-		return api.MCPServer{}, fmt.Errorf("write the tool server %q: %w", id, err)
-	}
-	return c.PutMCPServerDocument(ctx, id, raw)
-}
-
-// MCPChanges are the changes of the named tools of a server that somebody has to accept, of all without a name.
-func (c *Connection) MCPChanges(ctx context.Context, server string, names []string) ([]api.MCPChange, error) {
-	list, err := c.MCPTools(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	if !list.Activated {
-		return nil, fault.Newf(fault.Conflict, "you do not use the tool server %q; activate it first", server)
-	}
-	if len(names) == 0 {
-		return list.Changes, nil
-	}
-	var found []api.MCPChange
-	for _, name := range names {
-		name = strings.TrimPrefix(name, server+"/")
-		at := slices.IndexFunc(list.Changes, func(c api.MCPChange) bool { return c.Tool == name })
-		if at < 0 {
-			return nil, fault.Newf(fault.NotFound, "the tool %q of server %q has not changed", name, server)
-		}
-		found = append(found, list.Changes[at])
-	}
-	return found, nil
-}
-
-// ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with policy and
-// rules.
-func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
-	data, problem := validation.ReadFile(file, stdin)
-	if problem != nil {
-		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
-	}
-	raw, err := yamlToJSON(data)
-	var document map[string]json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(raw, &document)
-	}
-	if err != nil || document == nil {
-		return nil, fault.Newf(fault.Invalid, "%s: policies are an object in YAML or JSON, such as {list_files: read_only}: %v", file, err)
-	}
-	list := make(map[string]api.MCPToolPolicy, len(document))
-	for name, one := range document { // order does not matter
-		p := api.MCPToolPolicy{}
-		if json.Unmarshal(one, &p.Policy) != nil {
-			if err := payload.ReadKnown(one, &p); err != nil {
-				return nil, fault.Newf(fault.Invalid, "%s: %s: a policy is read_only, ask or never, or an object with policy and rules: %v", file, name, err)
-			}
-		}
-		p.SetBy, p.TokenMadeBy, p.SetTime, p.Lapsed = "", "", 0, false // a file may be what "policy --json" printed
-		list[name] = p
-	}
-	return list, nil
 }
