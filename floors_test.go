@@ -146,6 +146,7 @@ func floors() map[string]floor {
 		"builtin/lists":    {level: 6},
 		"builtin/models":   {level: 6},
 		"builtin/toolset":  {level: 6},
+		"builtin/turn":     {level: 6}, // below the extensions of providers, which bring kinds with turns
 
 		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 8}, // one vendor each

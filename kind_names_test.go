@@ -39,7 +39,7 @@ func TestKindNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	for _, dir := range packageDirs(t, ".") {
-		if strings.HasPrefix(dir, "builtin/") || strings.HasPrefix(dir, "integration/") || dir == "examples" || dir == "bench" {
+		if strings.HasPrefix(dir, "builtin/") || strings.HasPrefix(dir, "integration/") || strings.HasPrefix(dir, "llm/") || dir == "examples" || dir == "bench" {
 			continue // the kinds themselves, and what is not part of the program
 		}
 		fset := token.NewFileSet()
