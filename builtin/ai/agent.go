@@ -259,7 +259,7 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turn.Config, 
 	case "schema":
 		r.Schema = &llm.Schema{Name: "answer", JSON: json.RawMessage(cfg.OutputSchema)}
 		if _, err := r.Schema.Compile(); err != nil {
-			return fault.Newf(fault.InvalidConfig, `"output_schema" is no usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
+			return fault.Newf(fault.InvalidConfig, `"output_schema" is not a usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
 		}
 	}
 	if !values.IsNull(in.Variables) && !values.IsObject(in.Variables) {
@@ -363,7 +363,7 @@ func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMess
 		}
 		images[i] = llm.Image{MediaType: http.DetectContentType(content), Data: content}
 		if !strings.HasPrefix(images[i].MediaType, "image/") {
-			return nil, fault.Newf(fault.InvalidInput, "%q is no picture but %s", at, images[i].MediaType).With("path", at)
+			return nil, fault.Newf(fault.InvalidInput, "%q is not a picture but %s", at, images[i].MediaType).With("path", at)
 		}
 	}
 	return images, nil

@@ -129,7 +129,7 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 	}
 	check, err := payload.CompileSchema(json.RawMessage(schema))
 	if err != nil {
-		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
+		return fault.Newf(fault.InvalidConfig, `"parameters" is not a usable JSON Schema: %w`, err).With("path", "configurations.parameters")
 	}
 	if problems := check.Problems("", values.Decode(args)); len(problems) > 0 {
 		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")

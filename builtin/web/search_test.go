@@ -76,7 +76,7 @@ func (r *serviceRig) result(t *testing.T, config, input string) string {
 	}
 	done, ok := out.(node.Done)
 	if !ok {
-		t.Fatalf("%#v is no end", out)
+		t.Fatalf("%#v is not an end", out)
 	}
 	return string(done["result"])
 }
