@@ -49,7 +49,7 @@ func TestFindJSON(t *testing.T) {
 			}
 			var a, b any
 			if err := json.Unmarshal(got, &a); err != nil {
-				t.Fatalf("%q is no JSON: %v", got, err)
+				t.Fatalf("%q is not JSON: %v", got, err)
 			}
 			if err := json.Unmarshal([]byte(c.want), &b); err != nil {
 				t.Fatal(err)

@@ -280,7 +280,7 @@ func QuestionOf(input json.RawMessage, c dataflow.Context) string {
 	for _, fields := range []map[string]json.RawMessage{own, c.InitialMetadata, c.RuntimeMetadata} {
 		for _, name := range names {
 			var text string
-			if json.Unmarshal(fields[name], &text) == nil && strings.TrimSpace(text) != "" { // others are no question
+			if json.Unmarshal(fields[name], &text) == nil && strings.TrimSpace(text) != "" { // others are not questions
 				return text
 			}
 		}

@@ -245,7 +245,7 @@ type Call struct {
 	// look is what [Call.Look] tells.
 	look func(at, name string, found bool, missing func() string)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
-	// with. They are no output.
+	// with. They are not output.
 	Detail func(fields map[string]any)
 	// Declare tells which fields of its result a tool has declared as its outputs. None: whatever it returns.
 	Declare func(names []string)

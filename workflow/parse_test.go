@@ -140,7 +140,7 @@ func TestParse(t *testing.T) {
 		}
 		before := Hash(s.Definition)
 		if s.Definition.Notes[0].Text = "other"; Hash(s.Definition) == before {
-			t.Error("a note is no part of the revision")
+			t.Error("a note is not part of the revision")
 		}
 	})
 	t.Run("Tests", func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestParse(t *testing.T) {
 		}
 		before := Hash(s.Definition)
 		if s.Definition.Tests[1].Name = "other"; Hash(s.Definition) == before {
-			t.Error("a test is no part of the revision")
+			t.Error("a test is not part of the revision")
 		}
 	})
 	t.Run("NodeThatMayNotRun", func(t *testing.T) {

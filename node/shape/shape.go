@@ -58,7 +58,7 @@ type Field struct {
 // New reads the tags of a struct. A type that no configuration can have is a defect of its kind and panics.
 func New(t reflect.Type) *Shape {
 	if t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("node: configuration type %s is no struct", t))
+		panic(fmt.Sprintf("node: configuration type %s is not a struct", t))
 	}
 	s := &Shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
 	for _, f := range reflect.VisibleFields(t) {
@@ -170,7 +170,7 @@ func (s *Shape) together(t reflect.Type) {
 	}
 }
 
-// Index finds a field that a tag names; a name that there is not is a defect and panics.
+// Index finds a field that a tag names; a name that does not exist is a defect and panics.
 func (s *Shape) Index(t reflect.Type, name string) int {
 	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
@@ -271,7 +271,7 @@ func (s *Shape) read(path string, object gjson.Result, v reflect.Value, passed f
 		case i < 0 && (s.Open || slices.Contains(s.Dropped, key.Str)):
 			return true
 		case i < 0:
-			err = invalidConfig(at, "is no configuration of this kind%s", s.nearest(key.Str))
+			err = invalidConfig(at, "is not a configuration of this kind%s", s.nearest(key.Str))
 		case value.Type == gjson.Null:
 			return true
 		case set[i]:
