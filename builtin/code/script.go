@@ -93,6 +93,7 @@ func executeScript(s *Scripts) node.Kind {
 	return node.Define(
 		node.About{
 			Name: "ACTION.EXECUTE_SCRIPT", Title: node.Says("Execute script", "执行脚本"),
+			Traits:      workflow.Traits{Code: workflow.CodeOfHost},
 			Description: node.Says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
 			Effect:      workflow.Once,
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The exit code and what was printed.", "退出码和打印内容。")}},

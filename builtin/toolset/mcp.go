@@ -567,6 +567,7 @@ func summaries(changes []mcp.Change) []string {
 
 // planMCPTool: a server is registered by an administrator; a workflow can only name it.
 func planMCPTool(p *node.Planning, _ *ServerConfig) {
+	p.Drops = p.Value("function_args").IsObject() && !p.Templated()
 	if p.Has("mcp_server_url") {
 		p.Warn(node.ProblemDropped, p.At("mcp_server_url"), "a workflow starts no server; have an administrator register it, set server_id and remove %q", "mcp_server_url")
 	}
