@@ -382,15 +382,9 @@ func sqliteHandle(conn any) (uintptr, error) {
 }
 
 func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error) {
-	types, err := rows.ColumnTypes()
+	columns, values, targets, err := columnsOf(rows)
 	if err != nil {
 		return outcome{}, err
-	}
-	columns := make([]Column, len(types))
-	values, targets := make([]any, len(types)), make([]any, len(types))
-	for i, t := range types {
-		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
-		targets[i] = &values[i]
 	}
 	to.beginRows(columns)
 	before := to.count

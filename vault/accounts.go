@@ -44,7 +44,7 @@ func (x *Accounts) Authorize(ctx context.Context, p identity.Principal, id strin
 	if x.Public == "" {
 		return "", fault.New(fault.Unsupported, "nobody could come back with the answer; authorize it through a server: tandem serve, and --public-url where a browser cannot reach the address it listens on")
 	}
-	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+	place := placeFor(p, id)
 	address := ""
 	err := x.change(ctx, p, id, func(a *account) (map[string]any, error) {
 		from := a.known.OAuth
@@ -116,11 +116,8 @@ func (x *Accounts) Authorized(ctx context.Context, back url.Values, browser stri
 	if err := x.stillMay(ctx, p, begun.User); err != nil {
 		return "", err
 	}
-	if problem := back.Get("error"); problem != "" {
-		if more := back.Get("error_description"); more != "" {
-			return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", text.Clip(problem, 100), text.Clip(more, 300))
-		}
-		return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q", text.Clip(problem, 100))
+	if back.Get("error") != "" {
+		return "", refusedBy(back)
 	}
 	g, err := begun.Finish(ctx, x.HTTP, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
@@ -181,7 +178,21 @@ func (x *Accounts) change(ctx context.Context, p identity.Principal, id string, 
 	}
 }
 
-// placeOf reads which credential a state is for. It is not believed before the rest of the state was compared.
+// refusedBy is the error of an authorization that its server has refused.
+func refusedBy(back url.Values) error {
+	problem := text.Clip(back.Get("error"), 100)
+	if more := back.Get("error_description"); more != "" {
+		return fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", problem, text.Clip(more, 300))
+	}
+	return fault.Newf(fault.Forbidden, "the authorization server refused: %q", problem)
+}
+
+// placeFor is how a state begins that is for a credential or a tool server: whoever comes back has nothing but the state.
+func placeFor(p identity.Principal, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+}
+
+// placeOf reads what a state is for. It is not believed before the rest of the state was compared.
 func placeOf(state string) (identity.Principal, string, error) {
 	place, _, ok := strings.Cut(state, ".")
 	plain, err := base64.RawURLEncoding.DecodeString(place)

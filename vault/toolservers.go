@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +24,6 @@ import (
 	"tandem/outbound"
 	"tandem/settings"
 	"tandem/store"
-	"tandem/text"
 )
 
 const (
@@ -269,7 +267,7 @@ func (t *ToolServers) Authorize(ctx context.Context, p identity.Principal, id st
 		}
 	}
 	// Whoever comes back has nothing but the state, so it also says what it is for.
-	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+	place := placeFor(p, id)
 	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Place: place, Document: t.document(), Known: known.grant()})
 	if err != nil {
 		return "", err
@@ -336,13 +334,10 @@ func errNotBegun() error {
 // is good for one answer, whatever that is.
 func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, error) {
 	state := back.Get("state")
-	place, _, ok := strings.Cut(state, ".")
-	plain, err := base64.RawURLEncoding.DecodeString(place)
-	workspace, id, both := strings.Cut(string(plain), "\n")
-	if !ok || err != nil || !both || identity.CheckWorkspace(workspace) != nil {
-		return "", errNotBegun()
+	p, id, err := placeOf(state)
+	if err != nil {
+		return "", err
 	}
-	p := identity.System(workspace)
 	server, err := t.stores.MCPServers.Get(ctx, p, id)
 	if err != nil || server.Credential == "" {
 		return "", errNotBegun()
@@ -353,13 +348,9 @@ func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, 
 	}
 	if problem := back.Get("error"); problem != "" {
 		if problem == "invalid_scope" { // so that the next try does not ask for the same
-			t.ForgetChallenge(workspace, id)
+			t.ForgetChallenge(p.Workspace, id)
 		}
-		failure := fault.Newf(fault.Forbidden, "the authorization server refused: %q", text.Clip(problem, 100))
-		if more := back.Get("error_description"); more != "" {
-			failure = fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", text.Clip(problem, 100), text.Clip(more, 300))
-		}
-		return "", failure
+		return "", refusedBy(back)
 	}
 	g, err := a.Finish(ctx, t.http, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
@@ -370,12 +361,12 @@ func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, 
 		}
 		return "", err
 	}
-	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: workspace, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: server.Credential, Detail: store.AuditDetail(map[string]string{"server_id": id})})
+	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: p.Workspace, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: server.Credential, Detail: store.AuditDetail(map[string]string{"server_id": id})})
 	if err := t.finish(audited, p, server.Credential, g); err != nil {
 		return "", err
 	}
-	t.ForgetChallenge(workspace, id)
-	t.Stop(workspace, id, "") // the next use begins with the new token
+	t.ForgetChallenge(p.Workspace, id)
+	t.Stop(p.Workspace, id, "") // the next use begins with the new token
 	return id, nil
 }
 
