@@ -132,7 +132,7 @@ func TestSQLite_Confined(t *testing.T) {
 	}
 	check(t, os.WriteFile(filepath.Join(workspace, "text.db"), []byte("this is not a database, whatever its name says; it is long enough to be read as one"), 0o600))
 	_, err := r.pools.Query(t.Context(), r.with("text.db"), database.Query{Text: text("select * from t"), MaxRows: 1})
-	wantFault(t, err, fault.CredentialInvalid, false, "no SQLite database")
+	wantFault(t, err, fault.CredentialInvalid, false, "not an SQLite database")
 }
 
 // TestSQLite_Replaced puts another file in the place of a database, as a node that writes files does: connections to the

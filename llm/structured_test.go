@@ -145,7 +145,7 @@ func TestSchema_Check(t *testing.T) {
 		{"Several", `{"id": "1", "kind": "c", "lines": [], "more": 1}`, []string{"answer: additional properties 'more'", "answer.id: ", "answer.kind: ", "answer.lines: "}},
 		{"NoObject", `[1]`, []string{"answer: got array, want object"}},
 		{"WildNumber", `{"id": 1e999999999, "lines": [{"price": 1}]}`, []string{"out of range"}},
-		{"NoJSON", `{`, []string{"no JSON"}},
+		{"NoJSON", `{`, []string{"not JSON"}},
 		{"TwoValues", `{} {}`, []string{"more than one"}},
 		{"Garbage", `{"id": 1, "lines": [{"price": 2.5}]}}`, []string{"more than one"}},
 	} {
