@@ -65,6 +65,7 @@ func floors() map[string]floor {
 
 		"node":         {level: 4},
 		"node/handed":  {level: 2}, // which fields of a payload a function reads and hands on
+		"node/shape":   {level: 3}, // what structs of configurations say, below the kinds that have them
 		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
@@ -153,6 +154,7 @@ func floors() map[string]floor {
 		"builtin/lists":    {level: 6},
 		"builtin/models":   {level: 6},
 		"builtin/toolset":  {level: 6},
+		"builtin/turn":     {level: 6}, // below the extensions of providers, which bring kinds with turns
 
 		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 8}, // one vendor each
@@ -180,6 +182,7 @@ func floors() map[string]floor {
 		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
 		"server": {level: 8},
+		"vault":  {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},
 

@@ -106,8 +106,8 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		}
 	}
 	return []plug.Maker{
-		family("builtin/ai", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools})
+		family("builtin/ai", func(_ plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
+			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools, Turns: set.Turns()})
 		}),
 		family("builtin/ask", func(d plug.Deps, set *plug.Set, _ kindDeps) []node.Kind {
 			return ask.Kinds(ask.Deps{Users: d.Users, Channels: set.Channels})

@@ -143,12 +143,10 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 	if strings.Contains(example.Config, `"writer"`) {
 		named("writer", "writer-"+key)
 		p := llm.Profile{ID: "writer-" + key, Provider: "openai", Model: "m", EmbeddingModel: "e", BaseURL: at + "/model"}
-		switch k.About.Name {
-		case "AI_AGENT.ANTHROPIC_CLAUDE":
-			p.Provider = "anthropic"
-		case "AI_AGENT.GOOGLE_GEMINI":
-			p.Provider = "gemini"
-		case "AI_AGENT.MCP_AGENT":
+		if provider := b.parts.Providers[strings.Join(k.About.Needs.Credential, "")]; !provider.Turns.IsZero() {
+			p.Provider = provider.Name
+		}
+		if k.About.Name == "AI_AGENT.MCP_AGENT" {
 			p = newMind(t, nil, func(d decided) any {
 				if d.name == "summary" {
 					return example.Replies[0]

@@ -19,7 +19,7 @@ import (
 func (i *Instance) newTriggers(o Options) *trigger.Service {
 	return trigger.New(trigger.Options{
 		Triggers: i.stores.Triggers, Blobs: i.stores.Blobs, Executions: i.stores.Executions, Sources: i.parts.Sources, PublicURL: o.PublicURL, Log: i.log,
-		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
+		Credentials: func(workspace string) credential.Opener { return i.vault.Opener(identity.System(workspace)) },
 		Revision:    i.triggersOf, Start: i.startTriggered,
 		CredentialID: func(ctx context.Context, workspace, name string) (string, error) {
 			found, err := i.stores.Credentials.Find(ctx, identity.System(workspace), name)

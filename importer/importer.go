@@ -63,7 +63,7 @@ type Secret struct {
 	Data       json.RawMessage
 }
 
-// Import makes workflows of the content of a file. An error says that it is no file of a known system.
+// Import makes workflows of the content of a file. An error says that it is not a file of a known system.
 func Import(name string, content []byte, o Options) (*Imported, error) {
 	raw, problems := workflow.ToJSON(content, workflow.Options{})
 	if raw == nil {
@@ -88,7 +88,7 @@ func Import(name string, content []byte, o Options) (*Imported, error) {
 		}
 		return out, nil
 	}
-	return nil, fault.Newf(fault.InvalidInput, "%s is no file of a system that is known here: n8n, Dify, flows of steps, or older workflow files", path.Base(name))
+	return nil, fault.Newf(fault.InvalidInput, "%s is not a file of a system that is known here: n8n, Dify, flows of steps, or older workflow files", path.Base(name))
 }
 
 // finish names what has no name, moves secrets, and mends what does not validate.

@@ -72,7 +72,7 @@ func details(t *testing.T, err error) map[string]any {
 	t.Helper()
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		t.Fatalf("error %v is no *fault.Error", err)
+		t.Fatalf("error %v is not a *fault.Error", err)
 	}
 	return f.Details
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/turn"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -19,7 +20,7 @@ func turnKeys() []node.Key {
 }
 
 // planTurn checks what the configuration of a turn with a model says together.
-func planTurn(p *node.Planning, c agentConfig) {
+func planTurn(p *node.Planning, c turn.Common) {
 	switch {
 	case c.ResponseFormat == "schema" && !p.Has("output_schema") && !p.Has("output_processing") && !p.Has("generation_config") && !p.Templated():
 		p.Invalid("configurations.output_schema", `is required when response_format is "schema"`)

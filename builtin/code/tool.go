@@ -44,6 +44,7 @@ func codeTool() node.Kind {
 	k := node.Define(
 		node.About{
 			Name: "TOOL.CODE_TOOL", Title: node.Says("Code tool", "代码工具"),
+			Traits:      workflow.Traits{Code: workflow.CodeNamed},
 			Description: node.Says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
 			Effect:      workflow.Idempotent,
 			Keys:        toolset.Keys(),
@@ -129,7 +130,7 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 	}
 	check, err := payload.CompileSchema(json.RawMessage(schema))
 	if err != nil {
-		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
+		return fault.Newf(fault.InvalidConfig, `"parameters" is not a usable JSON Schema: %w`, err).With("path", "configurations.parameters")
 	}
 	if problems := check.Problems("", values.Decode(args)); len(problems) > 0 {
 		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")

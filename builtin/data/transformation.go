@@ -371,7 +371,7 @@ func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
 	keys := make([]string, len(records))
 	for i, record := range records {
 		if !values.IsObject(record) {
-			return nil, fault.Newf(fault.InvalidInput, "record %d of the %s side is no object, so it cannot be joined", i, side)
+			return nil, fault.Newf(fault.InvalidInput, "record %d of the %s side is not an object, so it cannot be joined", i, side)
 		}
 		if value, ok := p.At(record); ok && !values.IsNull(value) {
 			keys[i] = values.Canonical(values.Decode(value))

@@ -194,7 +194,7 @@ func newDataCheck(call *node.Call, c validationConfig) (*dataCheck, error) {
 	if !values.IsNull(c.Schema) {
 		var err error
 		if check.schema, err = payload.CompileSchema(c.Schema); err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "schema", err)
+			return nil, fault.Newf(fault.InvalidConfig, "%q is not a usable JSON Schema: %w", "schema", err)
 		}
 	}
 	for i, r := range c.Rules {
@@ -249,7 +249,7 @@ func (r *ruleCheck) prepare(at string) error {
 		}
 		var err error
 		if r.pattern, err = regexp.Compile(text); err != nil {
-			return fault.Newf(fault.InvalidConfig, "%q is no regular expression: %w", at+".value", err)
+			return fault.Newf(fault.InvalidConfig, "%q is not a regular expression: %w", at+".value", err)
 		}
 	}
 	return nil

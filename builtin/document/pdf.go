@@ -63,7 +63,7 @@ func pdfText(ctx context.Context, data []byte) (text string, pages int, cut bool
 		return fault.Newf(fault.Unsupported, "the PDF file %s", why)
 	}
 	if head := data[:min(len(data), 1024)]; !bytes.Contains(head, []byte("%PDF-")) {
-		return "", 0, false, fault.New(fault.InvalidInput, "the file is no PDF, although its name says so")
+		return "", 0, false, fault.New(fault.InvalidInput, "the file is not a PDF, although its name says so")
 	}
 	d := &pdfDoc{ctx: ctx, data: data, where: map[pdfRef]int{}, objects: map[pdfRef]any{}, decoded: map[*byte][]byte{}}
 	root, encrypted, err := d.index()

@@ -45,6 +45,7 @@ func flowLoop() node.Kind {
 	k := node.Loop(
 		node.About{
 			Name: "FLOW.LOOP", Title: node.Says("Loop", "循环"),
+			Traits:      workflow.Traits{Names: workflow.NamesOfCarried},
 			Description: node.Says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
 			Older:  []string{"LOOP"},

@@ -29,6 +29,7 @@ func flowTimeout() node.Kind {
 	return node.Loop(
 		node.About{
 			Name: "FLOW.TIMEOUT", Title: node.Says("Timeout", "超时"),
+			Traits:      workflow.Traits{Names: workflow.NamesOfInput},
 			Description: node.Says("Puts a deadline on its body.", "为其主体设置截止时间。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{

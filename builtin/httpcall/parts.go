@@ -222,7 +222,7 @@ func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 		Base64      *string `json:"base64"`
 		ContentType string  `json:"content_type"`
 	}
-	wrong := fault.New(fault.InvalidInput, `"body" is no file; give a text, a file with "blob", or one with "base64"`).With("path", "body")
+	wrong := fault.New(fault.InvalidInput, `"body" is not a file; give a text, a file with "blob", or one with "base64"`).With("path", "body")
 	if json.Unmarshal(raw, &file) != nil {
 		return nil, "", wrong
 	}
@@ -234,7 +234,7 @@ func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 	case file.Base64 != nil:
 		data, err = base64.StdEncoding.DecodeString(*file.Base64)
 		if err != nil {
-			return nil, "", fault.New(fault.InvalidInput, `"body.base64" is no base64`).With("path", "body.base64").WithCause(err)
+			return nil, "", fault.New(fault.InvalidInput, `"body.base64" is not base64`).With("path", "body.base64").WithCause(err)
 		}
 		return data, contentType, nil
 	case file.Blob == "":

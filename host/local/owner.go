@@ -90,7 +90,7 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
-	// follow is for whoever wants to be told of every row, see [host.StartRequest]; whole says that it was not called, since the
+	// follow is called for a client that wants every row, see [host.StartRequest]; whole says that it was not called, since the
 	// execution has ended with its first append.
 	follow func()
 	whole  bool

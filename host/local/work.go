@@ -180,7 +180,7 @@ func failure(attempt engine.Attempt, err error) node.Result {
 	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: attempt, Error: fault.From(err)} }}
 }
 
-// Job gathers what a run needs of a fold, and says how large that is. Whoever owns the fold calls it, and adds what the run
+// Job gathers what a run needs of a fold, and says how large that is. The owner of the fold calls it, and adds what the run
 // needs of the world.
 func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, size int, err error) {
 	values, err := fold.Inputs(c)

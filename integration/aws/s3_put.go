@@ -54,7 +54,7 @@ func (s *s3Store) Put(ctx context.Context, c credential.Opened, o objectstore.Ob
 		return r, err
 	}
 	if !bucketName.MatchString(o.Bucket) {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a bucket; it has letters, digits, dots and dashes", o.Bucket).With("path", "configurations.bucket")
+		return r, fault.Newf(fault.InvalidConfig, "%q is not the name of a bucket; it has letters, digits, dots and dashes", o.Bucket).With("path", "configurations.bucket")
 	}
 	attributes, err := o.Attributes("x-amz-meta-", objectHeaders()...)
 	if err != nil {

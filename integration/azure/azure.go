@@ -83,11 +83,11 @@ func openAccount(c credential.Opened) (*account, error) {
 			a.name, _, _ = strings.Cut(a.endpoint.Hostname(), ".")
 		}
 		if _, err := base64.StdEncoding.DecodeString(a.key); err != nil {
-			return wrong("has an account_key that is no base64; copy it as it is shown")
+			return wrong("has an account_key that is not base64; copy it as it is shown")
 		}
 	case a.sas != "":
 		if _, err := url.ParseQuery(a.sas); err != nil {
-			return wrong("has a sas that is no query; copy it as it is shown")
+			return wrong("has a sas that is not a query; copy it as it is shown")
 		}
 	case f.ClientID != "" && f.ClientSecret != "":
 		if f.TokenURL == "" {

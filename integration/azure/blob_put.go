@@ -52,7 +52,7 @@ func (s *blobs) Put(ctx context.Context, c credential.Opened, o objectstore.Obje
 		return r, err
 	}
 	if !containerName.MatchString(o.Bucket) || len(o.Bucket) > 63 {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
+		return r, fault.Newf(fault.InvalidConfig, "%q is not the name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
 	}
 	p := &blobPut{client: s.client, account: a, object: o}
 	if p.options, err = uploadOptions(o); err != nil {

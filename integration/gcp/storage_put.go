@@ -56,7 +56,7 @@ func (s *storage) Put(ctx context.Context, c credential.Opened, o objectstore.Ob
 		return r, err
 	}
 	if !bucketName.MatchString(o.Bucket) {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", o.Bucket).With("path", "configurations.bucket")
+		return r, fault.Newf(fault.InvalidConfig, "%q is not the name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", o.Bucket).With("path", "configurations.bucket")
 	}
 	p := &storagePut{client: s.client, object: o, base: a.base}
 	if p.base == nil {

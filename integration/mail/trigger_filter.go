@@ -42,7 +42,7 @@ func (c emailCriteria) problems() (list []criteriaProblem) {
 	return list
 }
 
-// textsOf reads a text or a list of texts; nothing is no text.
+// textsOf reads a text or a list of texts; nothing is not text.
 func textsOf(raw json.RawMessage) (texts []string, ok bool) {
 	if payload.IsNull(raw) {
 		return nil, true

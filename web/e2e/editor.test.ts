@@ -457,7 +457,7 @@ connections:
   await write(condition, "sum(input.lines, l => l.price) * 2")
   await worth.getByText("→ 40").waitFor()
   await accessible(page)
-  // What is wrong is told with its place, and is no error of the page.
+  // What is wrong is told with its place, and is not an error of the page.
   await write(condition, "sum(input.lines")
   await worth.getByText(/^→ line 1, column \d+/).waitFor()
   await write(condition, "nmae == 'Ada'")

@@ -88,7 +88,7 @@ test("a form has every type of field; what is wrong is said beside it, and what 
   await page.getByLabel("Nights").press("Enter")
   await page.getByText("Please check your answer").waitFor()
   await page.getByText("Between one night and thirty.").waitFor()
-  await page.getByText(/is no mail address/).waitFor()
+  await page.getByText(/is not a mail address/).waitFor()
   await accessible(page)
 
   await page.reload()

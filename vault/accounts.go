@@ -1,4 +1,4 @@
-package app
+package vault
 
 import (
 	"cmp"
@@ -31,20 +31,20 @@ type pendingAccount struct {
 	Until int64 `json:"until"`
 }
 
-// accounts are the credentials whose tokens people authorize with a browser. It implements [settings.Accounts].
-type accounts struct {
-	*vault
-	users store.Users
-	// public is where a browser reaches this instance; empty: it cannot.
-	public string
+// Accounts are the credentials whose tokens people authorize with a browser. It implements [settings.Accounts].
+type Accounts struct {
+	*Vault
+	Users store.Users
+	// Public is where a browser reaches this instance; empty: it cannot.
+	Public string
 }
 
 // Authorize begins an authorization of a credential, and returns the address that who begins it has to open.
-func (x *accounts) Authorize(ctx context.Context, p identity.Principal, id string) (string, error) {
-	if x.public == "" {
+func (x *Accounts) Authorize(ctx context.Context, p identity.Principal, id string) (string, error) {
+	if x.Public == "" {
 		return "", fault.New(fault.Unsupported, "nobody could come back with the answer; authorize it through a server: tandem serve, and --public-url where a browser cannot reach the address it listens on")
 	}
-	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+	place := placeFor(p, id)
 	address := ""
 	err := x.change(ctx, p, id, func(a *account) (map[string]any, error) {
 		from := a.known.OAuth
@@ -52,23 +52,23 @@ func (x *accounts) Authorize(ctx context.Context, p identity.Principal, id strin
 		g := a.data.grant(a.known)
 		switch {
 		case g.ClientID == "":
-			return nil, fault.Newf(fault.CredentialInvalid, "credential %q has no client_id; register a client with the service, with the redirect address %s, and enter its client_id and client_secret", a.Name, x.public+settings.AccountAuthorizedPath)
+			return nil, fault.Newf(fault.CredentialInvalid, "credential %q has no client_id; register a client with the service, with the redirect address %s, and enter its client_id and client_secret", a.Name, x.Public+settings.AccountAuthorizedPath)
 		case authorize == "" || g.TokenURL == "":
 			return nil, fault.Newf(fault.CredentialInvalid, "credential %q does not say where it is authorized; enter authorize_url and token_url", a.Name)
 		}
 		g.AccessToken, g.RefreshToken, g.Expires = "", "", 0
-		pending := &pendingAccount{Authorization: oauth.Authorization{Redirect: x.public + settings.AccountAuthorizedPath, Grant: g}, User: p.User, Ticket: rand.Text(), Until: time.Now().Add(pendingFor).UnixMilli()}
+		pending := &pendingAccount{Authorization: oauth.Authorization{Redirect: x.Public + settings.AccountAuthorizedPath, Grant: g}, User: p.User, Ticket: rand.Text(), Until: time.Now().Add(pendingFor).UnixMilli()}
 		if err := pending.Begin(authorize, place, from.More); err != nil {
 			return nil, fault.Newf(fault.CredentialInvalid, "credential %q has an authorize_url that cannot be used", a.Name).WithCause(err)
 		}
-		address = x.public + settings.AccountBeginPath + "?state=" + url.QueryEscape(place+pending.Ticket)
+		address = x.Public + settings.AccountBeginPath + "?state=" + url.QueryEscape(place+pending.Ticket)
 		return map[string]any{"pending": pending}, nil
 	})
 	return address, err
 }
 
 // Begin is told that a browser has opened the address, and returns where it goes and the cookie by which it is known when it comes back.
-func (x *accounts) Begin(ctx context.Context, state string) (to, browser string, secure bool, err error) {
+func (x *Accounts) Begin(ctx context.Context, state string) (to, browser string, secure bool, err error) {
 	p, id, err := placeOf(state)
 	if err != nil {
 		return "", "", false, err
@@ -83,12 +83,12 @@ func (x *accounts) Begin(ctx context.Context, state string) (to, browser string,
 		browser = pending.Browser
 		return map[string]any{"pending": pending}, nil
 	})
-	return to, browser, strings.HasPrefix(x.public, "https://"), hideMissing(err)
+	return to, browser, strings.HasPrefix(x.Public, "https://"), hideMissing(err)
 }
 
 // Authorized finishes an authorization with what a browser came back with, and returns the name of the credential that can be used now. A state is good for
 // one answer, whatever that is.
-func (x *accounts) Authorized(ctx context.Context, back url.Values, browser string) (string, error) {
+func (x *Accounts) Authorized(ctx context.Context, back url.Values, browser string) (string, error) {
 	state := back.Get("state")
 	p, id, err := placeOf(state)
 	if err != nil {
@@ -116,13 +116,10 @@ func (x *accounts) Authorized(ctx context.Context, back url.Values, browser stri
 	if err := x.stillMay(ctx, p, begun.User); err != nil {
 		return "", err
 	}
-	if problem := back.Get("error"); problem != "" {
-		if more := back.Get("error_description"); more != "" {
-			return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", text.Clip(problem, 100), text.Clip(more, 300))
-		}
-		return "", fault.Newf(fault.Forbidden, "the authorization server refused: %q", text.Clip(problem, 100))
+	if back.Get("error") != "" {
+		return "", refusedBy(back)
 	}
-	g, err := begun.Finish(ctx, x.http, back.Get("code"), state, back.Get("iss"))
+	g, err := begun.Finish(ctx, x.HTTP, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
 		return "", err
 	}
@@ -135,11 +132,11 @@ func (x *accounts) Authorized(ctx context.Context, back url.Values, browser stri
 }
 
 // stillMay says that who has begun an authorization may finish it. The local user has the data directory in their hands.
-func (x *accounts) stillMay(ctx context.Context, p identity.Principal, user string) error {
+func (x *Accounts) stillMay(ctx context.Context, p identity.Principal, user string) error {
 	if user == identity.LocalUser {
 		return nil
 	}
-	u, err := x.users.Get(ctx, p, user)
+	u, err := x.Users.Get(ctx, p, user)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -153,9 +150,9 @@ func (x *accounts) stillMay(ctx context.Context, p identity.Principal, user stri
 const changeTries = 10
 
 // change changes a credential whose tokens people authorize, again and again while others are faster.
-func (x *accounts) change(ctx context.Context, p identity.Principal, id string, f func(*account) (map[string]any, error)) error {
+func (x *Accounts) change(ctx context.Context, p identity.Principal, id string, f func(*account) (map[string]any, error)) error {
 	for try := 1; ; try++ {
-		c, err := x.credentials.Get(ctx, p, id)
+		c, err := x.Credentials.Get(ctx, p, id)
 		if err != nil {
 			return err
 		}
@@ -181,7 +178,21 @@ func (x *accounts) change(ctx context.Context, p identity.Principal, id string, 
 	}
 }
 
-// placeOf reads which credential a state is for. It is not believed before the rest of the state was compared.
+// refusedBy is the error of an authorization that its server has refused.
+func refusedBy(back url.Values) error {
+	problem := text.Clip(back.Get("error"), 100)
+	if more := back.Get("error_description"); more != "" {
+		return fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", problem, text.Clip(more, 300))
+	}
+	return fault.Newf(fault.Forbidden, "the authorization server refused: %q", problem)
+}
+
+// placeFor is how a state begins that is for a credential or a tool server: whoever comes back has nothing but the state.
+func placeFor(p identity.Principal, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
+}
+
+// placeOf reads what a state is for. It is not believed before the rest of the state was compared.
 func placeOf(state string) (identity.Principal, string, error) {
 	place, _, ok := strings.Cut(state, ".")
 	plain, err := base64.RawURLEncoding.DecodeString(place)

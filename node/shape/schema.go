@@ -1,4 +1,4 @@
-package node
+package shape
 
 import (
 	"encoding/json"
@@ -45,8 +45,8 @@ const (
 	SchemaNeed        = "x-need"         // of an object: groups of fields, one of each of which must be set
 )
 
-// configSchema is the JSON Schema of a configuration, with what the tags say.
-func configSchema[C any](kind string, s *shape) SchemaSource {
+// SchemaOfConfig is the JSON Schema of a configuration, with what the tags say.
+func SchemaOfConfig[C any](kind string, s *Shape) SchemaSource {
 	return sync.OnceValue(func() json.RawMessage {
 		schema := inferred(kind, reflect.TypeFor[C]())
 		s.refine(kind, schema, reflect.New(reflect.TypeFor[C]()).Elem())
@@ -54,14 +54,8 @@ func configSchema[C any](kind string, s *shape) SchemaSource {
 	})
 }
 
-// ConfigurationSchema is the JSON Schema of what [Configuration] reads into a type.
-func ConfigurationSchema[C any]() SchemaSource {
-	t := reflect.TypeFor[C]()
-	return configSchema[C](t.String(), shapeOf(t))
-}
-
-// SchemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
-func SchemaOf[T any](kind string) SchemaSource {
+// SchemaOfType is the JSON Schema of a type of input or output, nil when it can be anything.
+func SchemaOfType[T any](kind string) SchemaSource {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t == reflect.TypeFor[struct{}]() || t == reflect.TypeFor[any]() {
 		return nil
@@ -127,68 +121,68 @@ func written(kind string, schema *jsonschema.Schema) json.RawMessage {
 }
 
 // refine adds to an inferred schema what the tags and the defaults say. A field is required only if its tag says so.
-func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) {
+func (s *Shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) {
 	if s.defaults {
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
 	schema.Required = nil
-	if len(s.needs) > 0 {
-		schema.Extra = map[string]any{SchemaNeed: s.needs}
+	if len(s.Needs) > 0 {
+		schema.Extra = map[string]any{SchemaNeed: s.Needs}
 	}
-	if s.open {
+	if s.Open {
 		schema.AdditionalProperties = nil
 	}
-	for i := range s.fields {
-		f := &s.fields[i]
-		p := schema.Properties[f.name]
-		if f.required {
-			schema.Required = append(schema.Required, f.name)
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		p := schema.Properties[f.Name]
+		if f.Required {
+			schema.Required = append(schema.Required, f.Name)
 		}
 		f.refine(p)
-		if value := v.FieldByIndex(f.index); !value.IsZero() && value.Kind() != reflect.Struct {
+		if value := v.FieldByIndex(f.Index); !value.IsZero() && value.Kind() != reflect.Struct {
 			raw, err := payload.Encode(value.Interface())
 			if err != nil {
-				panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
+				panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.Name, err))
 			}
 			p.Default = raw
 		}
-		if f.inner == nil {
+		if f.Inner == nil {
 			continue
 		}
 		if p.Items != nil {
-			if p = p.Items; slices.Contains(f.takes, takesAny) {
+			if p = p.Items; slices.Contains(f.Takes, TakesAny) {
 				p.Type, p.Types = "", nil // an object, or something else
 			}
 		}
-		f.inner.refine(kind, p, reflect.New(innerType(f.typ)).Elem())
+		f.Inner.refine(kind, p, reflect.New(innerType(f.Type)).Elem())
 	}
 }
 
 // refine adds what the tags of a field say.
-func (f *shapeField) refine(p *jsonschema.Schema) {
-	extra := map[string]any{SchemaTakes: f.takes}
-	if !f.meaning.IsZero() {
-		p.Description = f.meaning.In(text.English)
-		extra[SchemaZh] = f.meaning.In("zh")
-		if title := shortTitle(f.meaning.Words("zh")); title != "" {
+func (f *Field) refine(p *jsonschema.Schema) {
+	extra := map[string]any{SchemaTakes: f.Takes}
+	if !f.Meaning.IsZero() {
+		p.Description = f.Meaning.In(text.English)
+		extra[SchemaZh] = f.Meaning.In("zh")
+		if title := shortTitle(f.Meaning.Words("zh")); title != "" {
 			extra[SchemaTitleZh] = title
 		}
 	}
-	if f.fixed {
+	if f.Fixed {
 		extra[SchemaFixed] = true
 	}
-	if len(f.older) > 0 {
-		extra[SchemaOlderNames] = f.older
+	if len(f.Older) > 0 {
+		extra[SchemaOlderNames] = f.Older
 	}
-	if f.names != "" {
-		extra[SchemaNames] = f.names
+	if f.Names != "" {
+		extra[SchemaNames] = f.Names
 	}
-	if len(f.legacy) > 0 {
-		extra[SchemaOlderValues] = f.legacy
+	if len(f.Legacy) > 0 {
+		extra[SchemaOlderValues] = f.Legacy
 	}
-	if len(f.with) > 0 {
+	if len(f.With) > 0 {
 		with := map[string][]string{}
-		for _, c := range f.with {
+		for _, c := range f.With {
 			with[c.Field] = c.Values
 		}
 		extra[SchemaWith] = with
@@ -198,12 +192,12 @@ func (f *shapeField) refine(p *jsonschema.Schema) {
 	if p.Items != nil { // of a list, its items are among them
 		allowed = p.Items
 	}
-	for _, values := range [][]string{f.enum, f.legacy} {
+	for _, values := range [][]string{f.Enum, f.Legacy} {
 		for _, e := range values {
 			allowed.Enum = append(allowed.Enum, e)
 		}
 	}
-	p.Minimum, p.Maximum = f.lo, f.hi
+	p.Minimum, p.Maximum = f.Min, f.Max
 	if types := f.written(); types != nil && p.Items == nil && len(p.Properties) == 0 {
 		p.Type, p.Types = "", types
 		if len(types) == 1 {
@@ -228,18 +222,12 @@ func shortTitle(meaning string) string {
 	return title
 }
 
-// CommonSchema is the JSON Schema of the configuration fields that every kind has.
-func CommonSchema() json.RawMessage { return commonSchema.JSON() }
-
-// commonSchema is made when it is asked for first. read-only
-var commonSchema = ConfigurationSchema[commonConfig]()
-
 // written are the JSON types of what may be written in a field, nil where the Go type says it all.
-func (f *shapeField) written() []string {
+func (f *Field) written() []string {
 	var types []string
-	for _, t := range f.takes {
+	for _, t := range f.Takes {
 		json, ok := map[string][]string{
-			takesText: {"string"}, takesInteger: {"integer"}, takesList: {"array"}, takesObject: {"object"}, takesFile: {"string", "object"},
+			TakesText: {"string"}, TakesInteger: {"integer"}, TakesList: {"array"}, TakesObject: {"object"}, TakesFile: {"string", "object"},
 		}[t]
 		if !ok {
 			return nil

@@ -1,4 +1,4 @@
-package app
+package vault
 
 import (
 	"cmp"
@@ -67,9 +67,9 @@ type account struct {
 }
 
 // readAccount opens the data of a credential. Its secrets are held until forget is called.
-func (v *vault) readAccount(c store.Credential, t credential.Type) (account, error) {
+func (v *Vault) readAccount(c store.Credential, t credential.Type) (account, error) {
 	a := account{Credential: c, known: t}
-	ring, err := v.keyring()
+	ring, err := v.Keyring()
 	if err != nil {
 		return a, err
 	}
@@ -86,7 +86,7 @@ func (v *vault) readAccount(c store.Credential, t credential.Type) (account, err
 }
 
 // put changes fields of an account and keeps it, if nobody has changed it since it was read.
-func (v *vault) put(ctx context.Context, p identity.Principal, a *account, change map[string]any) error {
+func (v *Vault) put(ctx context.Context, p identity.Principal, a *account, change map[string]any) error {
 	for name, value := range change { // order does not matter
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -101,7 +101,7 @@ func (v *vault) put(ctx context.Context, p identity.Principal, a *account, chang
 		return fmt.Errorf("write credential %q: %w", a.ID, err)
 	}
 	defer clear(raw)
-	ring, err := v.keyring()
+	ring, err := v.Keyring()
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (v *vault) put(ctx context.Context, p identity.Principal, a *account, chang
 		return err
 	}
 	a.Updated = time.Now().UnixMilli()
-	return v.credentials.Swap(ctx, p, a.Credential)
+	return v.Credentials.Swap(ctx, p, a.Credential)
 }
 
 // renewed returns an account with a token that can be used. One renewal happens at a time, whoever asks: goroutines of this process wait for each other at
 // a gate, processes by a lease in the database, since a refresh token is often good for one use. Refused is a token that a service did not take.
-func (v *vault) renewed(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
+func (v *Vault) renewed(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
 	a, err := v.readAccount(c, t)
 	if err != nil {
 		return c, err
@@ -137,16 +137,16 @@ func (v *vault) renewed(ctx context.Context, p identity.Principal, c store.Crede
 	holder := rand.Text()
 	for {
 		now := time.Now()
-		held, err := v.credentials.Lease(ctx, p, c.ID, holder, now.UnixMilli(), now.Add(leaseFor).UnixMilli())
+		held, err := v.Credentials.Lease(ctx, p, c.ID, holder, now.UnixMilli(), now.Add(leaseFor).UnixMilli())
 		if err != nil {
 			return c, err
 		}
-		if c, err = v.credentials.Get(ctx, p, c.ID); err != nil {
+		if c, err = v.Credentials.Get(ctx, p, c.ID); err != nil {
 			return c, err
 		}
 		if held {
 			c, err = v.renewNow(ctx, p, c, t, refused)
-			if _, gave := v.credentials.Lease(ctx, p, c.ID, holder, now.UnixMilli(), 0); gave != nil {
+			if _, gave := v.Credentials.Lease(ctx, p, c.ID, holder, now.UnixMilli(), 0); gave != nil {
 				err = errors.Join(err, gave)
 			}
 			return c, err
@@ -160,7 +160,7 @@ func (v *vault) renewed(ctx context.Context, p identity.Principal, c store.Crede
 }
 
 // renewNow renews the token of an account under its lease, unless somebody has done it before.
-func (v *vault) renewNow(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
+func (v *Vault) renewNow(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
 	if c.Problem != "" {
 		return c, needsPerson(c)
 	}
@@ -182,13 +182,13 @@ func (v *vault) renewNow(ctx context.Context, p identity.Principal, c store.Cred
 		}
 		return c, v.refuse(ctx, p, a, "its token has ended or is no longer taken, and there is nothing to renew it with")
 	}
-	next, err := g.Exchange(ctx, v.http, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}})
+	next, err := g.Exchange(ctx, v.HTTP, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}})
 	if said, ok := errors.AsType[*oauth.Refusal](err); ok && said.Final() {
 		return c, v.refuse(ctx, p, a, "the authorization server refused to renew its token ("+said.Code+")")
 	}
 	if err != nil {
 		if g.AccessToken != "" && g.AccessToken != refused && time.UnixMilli(g.Expires).After(time.Now()) {
-			v.log.WarnContext(ctx, "a token could not be renewed and is used until it ends", "workspace", c.Workspace, "credential", c.ID, "error", err)
+			v.Log.WarnContext(ctx, "a token could not be renewed and is used until it ends", "workspace", c.Workspace, "credential", c.ID, "error", err)
 			return c, nil
 		}
 		return c, fault.Newf(fault.RemoteError, "the token of credential %q could not be renewed; the authorization server could not be asked", c.Name).WithCause(err)
@@ -201,12 +201,12 @@ func (v *vault) renewNow(ctx context.Context, p identity.Principal, c store.Cred
 }
 
 // refuse marks an account as one that a person has to authorize again.
-func (v *vault) refuse(ctx context.Context, p identity.Principal, a account, why string) error {
+func (v *Vault) refuse(ctx context.Context, p identity.Principal, a account, why string) error {
 	a.Problem, a.Updated = why, time.Now().UnixMilli()
-	if err := v.credentials.Swap(ctx, p, a.Credential); err != nil {
+	if err := v.Credentials.Swap(ctx, p, a.Credential); err != nil {
 		return fmt.Errorf("mark credential %q: %w", a.ID, err)
 	}
-	v.log.WarnContext(ctx, "a credential has to be authorized again", "workspace", a.Workspace, "credential", a.ID, "reason", why)
+	v.Log.WarnContext(ctx, "a credential has to be authorized again", "workspace", a.Workspace, "credential", a.ID, "reason", why)
 	return needsPerson(a.Credential)
 }
 
@@ -216,7 +216,7 @@ func needsPerson(c store.Credential) error {
 }
 
 // gate is where those wait who renew the same credential in this process.
-func (v *vault) gate(workspace, id string) chan struct{} {
+func (v *Vault) gate(workspace, id string) chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := [2]string{workspace, id}

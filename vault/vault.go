@@ -1,4 +1,6 @@
-package app
+// Package vault has the credentials of an instance: it opens them for what runs, renews their tokens, and lets people authorize accounts and tool
+// servers with a browser.
+package vault
 
 import (
 	"context"
@@ -17,20 +19,34 @@ import (
 	"tandem/store"
 )
 
-// vault opens credentials for runs. Its key is read when the first one is wanted, so that work without credentials needs
-// none.
-type vault struct {
-	dir         string
-	key         string
-	credentials store.Credentials
-	types       credential.Types
-	redactor    credential.Redactor
+// Options say what a vault works with.
+type Options struct {
+	// Dir is the data directory, where the file of the key is. Key is the key itself; empty: the one in that file.
+	Dir, Key    string
+	Credentials store.Credentials
+	// HTTP asks authorization servers and, with Dial, the services that credentials are for.
+	HTTP *http.Client
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Log  *slog.Logger
+}
 
-	// http asks authorization servers and, with dial, the services that credentials are for.
-	http *http.Client
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	log  *slog.Logger
-	mu   sync.Mutex // guards gates
+// New makes a vault. It knows no type of credentials before Know is called.
+func New(o Options) *Vault { return &Vault{Options: o} }
+
+// Know says which types of credentials there are. It is called once, before the first one is opened.
+func (v *Vault) Know(types credential.Types) { v.types = types }
+
+// Redactor keeps what is opened from leaving in texts and documents.
+func (v *Vault) Redactor() *credential.Redactor { return &v.redactor }
+
+// Vault opens credentials for runs. Its key is read when the first one is wanted, so that work without credentials needs
+// none.
+type Vault struct {
+	Options
+	types    credential.Types
+	redactor credential.Redactor
+
+	mu sync.Mutex // guards gates
 	// gates are where those wait who renew the same credential, by workspace and id.
 	gates map[[2]string]chan struct{}
 
@@ -40,18 +56,16 @@ type vault struct {
 }
 
 // Keyring returns the keys that seal the credentials. The key file is made when there is none and nothing was sealed.
-func (i *Instance) Keyring() (*credential.Keyring, error) { return i.vault.keyring() }
-
-func (v *vault) keyring() (*credential.Keyring, error) {
+func (v *Vault) Keyring() (*credential.Keyring, error) {
 	v.once.Do(func() { v.ring, v.err = v.readKeys() })
 	return v.ring, v.err
 }
 
-func (v *vault) readKeys() (_ *credential.Keyring, err error) {
-	if v.key != "" {
-		return credential.ParseKeyring(v.key)
+func (v *Vault) readKeys() (_ *credential.Keyring, err error) {
+	if v.Key != "" {
+		return credential.ParseKeyring(v.Key)
 	}
-	dir, err := os.OpenRoot(v.dir)
+	dir, err := os.OpenRoot(v.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -75,20 +89,20 @@ func (v *vault) readKeys() (_ *credential.Keyring, err error) {
 }
 
 // any says whether there is a credential in any workspace.
-func (v *vault) any(ctx context.Context) (bool, error) {
-	list, err := v.credentials.List(ctx, identity.System(""))
+func (v *Vault) any(ctx context.Context) (bool, error) {
+	list, err := v.Credentials.List(ctx, identity.System(""))
 	return len(list) > 0, err
 }
 
-// opener opens the credentials of a principal's workspace.
-func (v *vault) opener(p identity.Principal) credential.Opener {
+// Opener opens the credentials of a principal's workspace.
+func (v *Vault) Opener(p identity.Principal) credential.Opener {
 	return func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
 		return v.open(ctx, p, id, types)
 	}
 }
 
-// holding is an opener that keeps what it opens until release is called, for callers that do not release it themselves.
-func (v *vault) holding(p identity.Principal) (open credential.Opener, release func()) {
+// Holding is an opener that keeps what it opens until release is called, for callers that do not release it themselves.
+func (v *Vault) Holding(p identity.Principal) (open credential.Opener, release func()) {
 	var held []func()
 	open = func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
 		c, err := v.open(ctx, p, id, types)
@@ -105,7 +119,7 @@ func (v *vault) holding(p identity.Principal) (open credential.Opener, release f
 }
 
 // Try shows a credential to its service, which changes nothing there. What is wrong with it is not an error.
-func (v *vault) Try(ctx context.Context, p identity.Principal, id string) (credential.Trial, error) {
+func (v *Vault) Try(ctx context.Context, p identity.Principal, id string) (credential.Trial, error) {
 	stored, err := v.find(ctx, p, id)
 	if err != nil {
 		return credential.Trial{}, err
@@ -119,11 +133,11 @@ func (v *vault) Try(ctx context.Context, p identity.Principal, id string) (crede
 		return credential.TrialOf("", err, &v.redactor), nil
 	}
 	defer c.Release()
-	return known.Try(ctx, c, credential.Outside{HTTP: v.http, Dial: v.dial}, &v.redactor), nil
+	return known.Try(ctx, c, credential.Outside{HTTP: v.HTTP, Dial: v.Dial}, &v.redactor), nil
 }
 
 // open opens the credential with an id or a name.
-func (v *vault) open(ctx context.Context, p identity.Principal, name string, types []string) (credential.Opened, error) {
+func (v *Vault) open(ctx context.Context, p identity.Principal, name string, types []string) (credential.Opened, error) {
 	stored, err := v.find(ctx, p, name)
 	if err != nil {
 		return credential.Opened{}, err
@@ -139,7 +153,7 @@ func (v *vault) open(ctx context.Context, p identity.Principal, name string, typ
 }
 
 // opened opens a credential that was found, with a token other than one that was refused.
-func (v *vault) opened(ctx context.Context, p identity.Principal, stored store.Credential, known credential.Type, refused string) (credential.Opened, error) {
+func (v *Vault) opened(ctx context.Context, p identity.Principal, stored store.Credential, known credential.Type, refused string) (credential.Opened, error) {
 	if stored.Problem != "" {
 		return credential.Opened{}, needsPerson(stored)
 	}
@@ -149,7 +163,7 @@ func (v *vault) opened(ctx context.Context, p identity.Principal, stored store.C
 			return credential.Opened{}, err
 		}
 	}
-	ring, err := v.keyring()
+	ring, err := v.Keyring()
 	if err != nil {
 		return credential.Opened{}, err
 	}
@@ -163,12 +177,12 @@ func (v *vault) opened(ctx context.Context, p identity.Principal, stored store.C
 }
 
 // find returns the credential with an id or a name. Of one that is not there the error says what is similar.
-func (v *vault) find(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
-	found, err := v.credentials.Find(ctx, p, name)
+func (v *Vault) find(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
+	found, err := v.Credentials.Find(ctx, p, name)
 	if fault.CodeOf(err) != fault.NotFound {
 		return found, err
 	}
-	list, err := v.credentials.List(ctx, p)
+	list, err := v.Credentials.List(ctx, p)
 	if err != nil {
 		return found, err
 	}

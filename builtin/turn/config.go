@@ -1,9 +1,8 @@
-package ai
+package turn
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -14,8 +13,8 @@ import (
 	"tandem/node"
 )
 
-// agentConfig is what the configurations of all turns with a model have in common.
-type agentConfig struct {
+// Common is what the configurations of all turns with a model have in common.
+type Common struct {
 	// Blocks of older files that mean nothing here.
 	_ struct{} `dropped:"provider_config,model_config,openai_config,anthropic_config,gemini_config,claude_config"`
 
@@ -42,107 +41,33 @@ type agentConfig struct {
 	OutputProcessing node.Of[outputProcessing] `json:"output_processing" open:"true" doc:"The format of the answer as older files have it." zh:"旧文件中的输出设置。"`
 }
 
-func (c *agentConfig) Defaults() {
+func (c *Common) Defaults() {
 	c.MaxTokens, c.ResponseFormat, c.MaxIterations, c.Parallel, c.HistorySize, c.Stream = 8192, "text", 10, true, 3, true
 	c.FirstToken, c.Total = llm.DefaultFirstToken.Seconds(), llm.DefaultTotal.Seconds()
 }
 
-// turnConfig is the configuration of a turn, whatever its kind: what all have, and what only some can say.
-type turnConfig struct {
-	agentConfig
-	params   llm.Params
-	messages json.RawMessage
-	tools    json.RawMessage
+// Config is the configuration of a turn, whatever its kind: what all have, and what only some can say.
+type Config struct {
+	Common
+	// Params are those of the completions.
+	Params llm.Params
+	// Messages are a whole conversation in the place of prompts, Tools those that the node lists by itself.
+	Messages, Tools json.RawMessage
 }
 
-// turnSettings is a kind's own configuration.
-type turnSettings interface {
-	turn(call *node.Call) (turnConfig, error)
-	base() agentConfig
+// Settings is a kind's own configuration.
+type Settings interface {
+	// Turn is what a turn needs of it.
+	Turn(call *node.Call) (Config, error)
+	// Base is [Common], which it embeds.
+	Base() Common
 }
 
-func (c agentConfig) base() agentConfig { return c }
+// Base is what the configurations of all turns have in common.
+func (c Common) Base() Common { return c }
 
-type openAIConfig struct {
-	_ struct{} `need:"model|profile_id"`
-	agentConfig
-	Temperature      *float64 `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
-	TopP             *float64 `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
-	FrequencyPenalty *float64 `json:"frequency_penalty" range:"-2..2" doc:"How much words are avoided that come often." zh:"频率惩罚。"`
-	PresencePenalty  *float64 `json:"presence_penalty" range:"-2..2" doc:"How much words are avoided that came before." zh:"存在惩罚。"`
-	ReasoningEffort  string   `json:"reasoning_effort" enum:"low|medium|high" doc:"How much the model thinks before it answers." zh:"推理强度。"`
-}
-
-func (c openAIConfig) turn(call *node.Call) (turnConfig, error) {
-	return c.agentConfig.with(call, llm.Params{
-		Temperature: c.Temperature, TopP: c.TopP, FrequencyPenalty: c.FrequencyPenalty, PresencePenalty: c.PresencePenalty, ReasoningEffort: c.ReasoningEffort,
-	})
-}
-
-type claudeConfig struct {
-	_ struct{} `need:"model|profile_id"`
-	agentConfig
-	Temperature    *float64        `json:"temperature" range:"0..1" doc:"How freely the model chooses its words." zh:"采样温度。"`
-	TopP           *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
-	TopK           *int64          `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
-	ThinkingBudget int64           `json:"thinking_budget_tokens" range:"0.." doc:"How many tokens the model may think; 0 for none." zh:"思考可用的令牌数；0 表示不思考。"`
-	ThinkingMode   json.RawMessage `json:"thinking_mode" doc:"What older files have for thinking_budget_tokens." zh:"思考模式：旧文件中代替 thinking_budget_tokens 的设置。"`
-}
-
-// thinkingMode is the budget that the older switch stands for.
-const thinkingMode = 4096
-
-func (c claudeConfig) turn(call *node.Call) (turnConfig, error) {
-	if c.ThinkingBudget == 0 && !values.IsNull(c.ThinkingMode) && string(c.ThinkingMode) != "false" {
-		c.ThinkingBudget = thinkingMode
-	}
-	return c.agentConfig.with(call, llm.Params{Temperature: c.Temperature, TopP: c.TopP, TopK: c.TopK, ThinkingBudget: c.ThinkingBudget})
-}
-
-type geminiConfig struct {
-	_ struct{} `need:"model|profile_id"`
-	agentConfig
-	Temperature    *float64    `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
-	TopP           *float64    `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
-	TopK           *int64      `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
-	SafetySettings node.Object `json:"safety_settings" doc:"What the provider is to block, by category." zh:"按类别设置的安全过滤。"`
-}
-
-func (c geminiConfig) turn(call *node.Call) (turnConfig, error) {
-	return c.agentConfig.with(call, llm.Params{Temperature: c.Temperature, TopP: c.TopP, TopK: c.TopK, Safety: json.RawMessage(c.SafetySettings)})
-}
-
-type llmConfig struct {
-	_ struct{} `must:"profile_id" need:"prompt|messages|user_prompt|system_prompt"`
-	agentConfig
-	Temperature *float64        `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
-	TopP        *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
-	Messages    json.RawMessage `json:"messages" prompt:"true" takes:"list" doc:"A whole conversation, in the place of the prompts." zh:"代替提示词的完整对话。"`
-	Tools       json.RawMessage `json:"tools" names:"tool" takes:"list" doc:"Tools besides those attached: server/tool, or functions that end the turn." zh:"附加节点之外的工具：server/tool，或结束回合的函数。"`
-	Parameters  llmParameters   `json:"parameters" doc:"Parameters of the completion, together." zh:"集中书写的生成参数。"`
-}
-
-// Defaults are those of all turns, but for the pieces of an answer: they are told to those who ask for them.
-func (c *llmConfig) Defaults() {
-	c.agentConfig.Defaults()
-	c.Stream = false
-}
-
-func (c llmConfig) turn(call *node.Call) (turnConfig, error) {
-	given, err := c.Parameters.params("parameters")
-	if err != nil {
-		return turnConfig{}, err
-	}
-	if !configured(call, "max_tokens") && given.MaxTokens > 0 {
-		c.MaxTokens = given.MaxTokens
-	}
-	out, err := c.agentConfig.with(call, llm.Params{Temperature: c.Temperature, TopP: c.TopP}.Or(given))
-	out.messages, out.tools = c.Messages, c.Tools
-	return out, err
-}
-
-// configured says that a node sets a field by itself, in either spelling.
-func configured(call *node.Call, name string) bool {
+// Configured says that a node sets a field by itself, in either spelling.
+func Configured(call *node.Call, name string) bool {
 	camel := ""
 	for i, part := range strings.Split(name, "_") {
 		if i > 0 && part != "" {
@@ -153,8 +78,8 @@ func configured(call *node.Call, name string) bool {
 	return !values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, name).Raw)) || !values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, camel).Raw))
 }
 
-// llmParameters are the parameters of a completion where they stand together: as a node of the kind LLM writes them, and in older files.
-type llmParameters struct {
+// Parameters are the parameters of a completion where they stand together: as a node of the kind LLM writes them, and in older files.
+type Parameters struct {
 	Temperature      *float64        `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
 	MaxTokens        int64           `json:"max_tokens" older:"max_output_tokens,max_completion_tokens" range:"1.." doc:"The most tokens of an answer." zh:"回答的最多令牌数。"`
 	TopP             *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
@@ -165,7 +90,8 @@ type llmParameters struct {
 	ReasoningEffort  string          `json:"reasoning_effort" enum:"low|medium|high" doc:"How much the model thinks before it answers." zh:"推理强度。"`
 }
 
-func (p llmParameters) params(at string) (llm.Params, error) {
+// Params are the parameters as a provider takes them. What is wrong with one is said of the block that stands at a path.
+func (p Parameters) Params(at string) (llm.Params, error) {
 	out := llm.Params{
 		Temperature: p.Temperature, MaxTokens: p.MaxTokens, TopP: p.TopP, TopK: p.TopK, FrequencyPenalty: p.FrequencyPenalty, PresencePenalty: p.PresencePenalty, ReasoningEffort: p.ReasoningEffort,
 	}
@@ -182,7 +108,7 @@ func (p llmParameters) params(at string) (llm.Params, error) {
 
 // generationConfig is the generation_config of older files.
 type generationConfig struct {
-	llmParameters
+	Parameters
 	ResponseMimeType string      `json:"response_mime_type" doc:"application/json for an answer in JSON." zh:"回答的类型：要求 JSON 回答时为 application/json。"`
 	ResponseSchema   node.Object `json:"response_schema" doc:"The JSON Schema of the answer." zh:"回答的模式：JSON Schema。"`
 }
@@ -194,9 +120,9 @@ type outputProcessing struct {
 	OutputSchema node.Object `json:"output_schema" older:"schema" doc:"The JSON Schema of the answer." zh:"回答的模式：JSON Schema。"`
 }
 
-// with completes a configuration with what older files say in their blocks. What a node says by the present names counts.
-func (c agentConfig) with(call *node.Call, own llm.Params) (turnConfig, error) {
-	out := turnConfig{agentConfig: c, params: own}
+// With completes a configuration with what older files say in their blocks. What a node says by the present names counts.
+func (c Common) With(call *node.Call, own llm.Params) (Config, error) {
+	out := Config{Common: c, Params: own}
 	generation, err := olderBlock[generationConfig](call, "generation_config", node.Object(c.GenerationConfig))
 	if err != nil {
 		return out, err
@@ -205,19 +131,19 @@ func (c agentConfig) with(call *node.Call, own llm.Params) (turnConfig, error) {
 	if err != nil {
 		return out, err
 	}
-	given, err := generation.params("generation_config")
+	given, err := generation.Params("generation_config")
 	if err != nil {
 		return out, err
 	}
-	if out.params = own.Or(given); out.params.MaxTokens == 0 || configured(call, "max_tokens") {
-		out.params.MaxTokens = c.MaxTokens
+	if out.Params = own.Or(given); out.Params.MaxTokens == 0 || Configured(call, "max_tokens") {
+		out.Params.MaxTokens = c.MaxTokens
 	}
 	for _, schema := range []node.Object{processing.OutputSchema, generation.ResponseSchema} {
 		if len(out.OutputSchema) == 0 {
 			out.OutputSchema = schema
 		}
 	}
-	if !configured(call, "response_format") {
+	if !Configured(call, "response_format") {
 		switch {
 		case len(out.OutputSchema) > 0:
 			out.ResponseFormat = "schema"
@@ -251,25 +177,4 @@ func olderBlock[T any](call *node.Call, name string, block node.Object) (out T, 
 		return out, fault.Newf(fault.InvalidConfig, "%s: %s", name, wrong.Message).With("path", "configurations."+name+"."+at)
 	}
 	return out, nil
-}
-
-// promptFields are the configurations that a model is told, in all their spellings. read-only
-var promptFields = []string{"system_prompt", "systemPrompt", "system", "user_prompt", "userPrompt", "user", "prompt", "messages"}
-
-// promptNames are what the placeholders of prompts find first: the variables that the input brings for them, then the input.
-func promptNames() map[string]func(json.RawMessage) json.RawMessage {
-	own := make(map[string]func(json.RawMessage) json.RawMessage, len(promptFields))
-	for _, name := range promptFields {
-		own[name] = withVariables
-	}
-	return own
-}
-
-func withVariables(input json.RawMessage) json.RawMessage {
-	all := values.Members(input)
-	i := slices.IndexFunc(all, func(m values.Member) bool { return m.Key == "variables" && values.IsObject(m.Value) })
-	if i < 0 {
-		return input
-	}
-	return values.Object(values.Overlay(all, values.Members(all[i].Value)...))
 }

@@ -1,4 +1,6 @@
-package node
+// Package shape reads what people write in the configuration of a node: what the tags of a Go struct say of its fields, values of JSON as such
+// a struct, and the JSON Schema of it. Package node says which tags there are.
+package shape
 
 import (
 	"encoding/json"
@@ -17,87 +19,48 @@ import (
 	"tandem/text"
 )
 
-// Configuration reads a kind's own fields. The fields of a struct are named by their json tags; further tags say what
-// a Go type cannot:
-//
-//	doc:"…" zh:"…"          what the field means, in English and in Chinese
-//	older:"condition,cond"  accepted older spellings
-//	enum:"a|b|c"            the values of a text, accepted in any letter case and read as written here
-//	legacy:"d|e"            further values that older files have: accepted, and not offered
-//	range:"0..100"          the bounds of a number; either end may be left out
-//	required:"true"         absent and null are refused
-//	fixed:"true"            it is read when the workflow is compiled, so a placeholder is refused
-//	whole:"true"            a number as it is written must be whole, although one that a placeholder brings need not be
-//	takes:"text|list"       what may be written where the Go type takes more: text, integer, list, object, file
-//	with:"mode=a|b,flag=true"  it is only looked at beside these values of other fields; a warning says so where it is not
-//	checked:"plan"          the kind's plan checks what stands in it
-//	open:"true"             an object that may have further names, which are left out
-//	names:"profile"         it names records of the workspace: one of the [RecordSort]s
-//	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
-//
-// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), either:"a|b" (only one of them may be), must:"a,b" (what an embedded struct
-// does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved).
-//
-// Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
-// sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in
-// common (timeout, on_error and so on) is not a kind's business and is passed over; any other unknown name is refused.
-// Errors are invalid_config and name the field.
-func Configuration[C any](raw json.RawMessage) (C, error) {
-	return configuration[C](shapeOf(reflect.TypeFor[C]()), raw)
-}
+// Shape is what the tags of a struct say.
+type Shape struct {
+	Fields []Field
+	// Needs are groups of fields, one of each of which must be set; of Either only one of each may be.
+	Needs, Either [][]string
+	// Dropped are names of older files that are ignored.
+	Dropped []string
+	// Open says that further names are left out instead of refused.
+	Open bool
 
-// configuration is Configuration for a type whose shape is known: kinds find theirs out once.
-func configuration[C any](s *shape, raw json.RawMessage) (C, error) {
-	var cfg C
-	root := gjson.ParseBytes(raw)
-	if len(raw) == 0 || root.Type == gjson.Null {
-		root = gjson.Parse("{}")
-	}
-	if !root.IsObject() {
-		return cfg, fault.New(fault.InvalidConfig, "the configurations must be an object")
-	}
-	err := s.read("", root, reflect.ValueOf(&cfg).Elem())
-	return cfg, err
-}
-
-// shape is what the tags of a struct say.
-type shape struct {
-	fields   []shapeField
 	defaults bool
-	needs    [][]string
-	either   [][]string
-	dropped  []string
-	open     bool
 }
 
-// shapeField is one field, embedded structs flattened.
-type shapeField struct {
-	name     string
-	older    []string
-	enum     []string
-	legacy   []string
-	lo, hi   *float64
-	required bool
-	prompt   bool
-	fixed    bool
-	later    bool // the plan checks what is inside
-	names    RecordSort
-	with     []Condition
-	meaning  Text
-	// takes is what may be written, usual the default as text; empty: there is none.
-	takes []string
-	usual string
-	typ   reflect.Type
-	index []int
-	inner *shape // of a struct, or of the structs of a list
+// Field is one field, embedded structs flattened.
+type Field struct {
+	Name string
+	// Older are accepted older spellings of the name; Enum are the values of a text, and Legacy those that only older files have.
+	Older, Enum, Legacy []string
+	// Min and Max are the bounds of a number; nil: none.
+	Min, Max                *float64
+	Required, Prompt, Fixed bool
+	// Later says that the plan checks what is inside.
+	Later bool
+	// Names says which records it names, With are the values of other fields beside which it is looked at.
+	Names   RecordSort
+	With    []Condition
+	Meaning text.Text
+	// Takes is what may be written, Usual the default as text; empty: there is none.
+	Takes []string
+	Usual string
+	Type  reflect.Type
+	Index []int
+	// Inner is the shape of a struct, or of the structs of a list.
+	Inner *Shape
 }
 
-// shapeOf reads the tags of a struct. A type that no configuration can have is a defect of its kind and panics.
-func shapeOf(t reflect.Type) *shape {
+// New reads the tags of a struct. A type that no configuration can have is a defect of its kind and panics.
+func New(t reflect.Type) *Shape {
 	if t.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("node: configuration type %s is no struct", t))
+		panic(fmt.Sprintf("node: configuration type %s is not a struct", t))
 	}
-	s := &shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
+	s := &Shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous || f.Name == "_" || f.Name == "" {
 			continue
@@ -106,71 +69,54 @@ func shapeOf(t reflect.Type) *shape {
 		if name == "" || !f.IsExported() {
 			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
 		}
-		field := shapeField{
-			name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", fixed: f.Tag.Get("fixed") == "true", later: f.Tag.Get("checked") == "plan",
-			meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index, names: RecordSort(f.Tag.Get("names")),
+		field := Field{
+			Name: name, Required: f.Tag.Get("required") == "true", Prompt: f.Tag.Get("prompt") == "true", Fixed: f.Tag.Get("fixed") == "true", Later: f.Tag.Get("checked") == "plan",
+			Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), With: conditions(f.Tag.Get("with")), Type: f.Type, Index: f.Index, Names: RecordSort(f.Tag.Get("names")),
 		}
-		if field.names != "" && !slices.Contains(recordSorts(), field.names) {
-			panic(fmt.Sprintf("node: configuration field %s.%s names %q, which is not a sort of records", t, f.Name, field.names))
+		if field.Names != "" && !slices.Contains(recordSorts(), field.Names) {
+			panic(fmt.Sprintf("node: configuration field %s.%s names %q, which is not a sort of records", t, f.Name, field.Names))
 		}
 		if older := f.Tag.Get("older"); older != "" {
-			field.older = strings.Split(older, ",")
+			field.Older = strings.Split(older, ",")
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
-			field.enum = strings.Split(enum, "|")
+			field.Enum = strings.Split(enum, "|")
 		}
 		if legacy := f.Tag.Get("legacy"); legacy != "" {
-			field.legacy = strings.Split(legacy, "|")
+			field.Legacy = strings.Split(legacy, "|")
 		}
-		field.lo, field.hi = bounds(f.Tag.Get("range"))
+		field.Min, field.Max = bounds(f.Tag.Get("range"))
 		if inner := innerType(f.Type); inner != nil {
-			field.inner = shapeOf(inner)
-			field.inner.open = f.Tag.Get("open") == "true"
+			field.Inner = New(inner)
+			field.Inner.Open = f.Tag.Get("open") == "true"
 		}
-		field.takes = takesOf(f)
-		s.fields = append(s.fields, field)
+		field.Takes = takesOf(f)
+		s.Fields = append(s.Fields, field)
 	}
 	s.together(t)
-	s.checkConditions(t)
+	s.CheckConditions(t)
 	s.usuals(t)
 	return s
 }
 
-// shapeFor is the shape of a kind's configuration, with what the kind says of its fields besides their tags.
-func shapeFor[C any](about About) *shape {
-	t := reflect.TypeFor[C]()
-	s := shapeOf(t)
-	for name, values := range about.Values { // order does not matter: each is about a field of its own
-		s.fields[s.index(t, name)].enum = slices.Clone(values)
-	}
-	for name, values := range about.Legacy { // order does not matter either
-		s.fields[s.index(t, name)].legacy = slices.Clone(values)
-	}
-	for name, with := range about.Beside { // order does not matter: each is about a field of its own
-		s.fields[s.index(t, name)].with = slices.Clone(with)
-	}
-	s.checkConditions(t)
-	return s
-}
-
 // usuals notes the defaults.
-func (s *shape) usuals(t reflect.Type) {
+func (s *Shape) usuals(t reflect.Type) {
 	v := reflect.New(t)
 	if s.defaults {
 		v.Interface().(interface{ Defaults() }).Defaults()
 	}
-	for i := range s.fields {
-		f := &s.fields[i]
-		switch value := v.Elem().FieldByIndex(f.index); {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		switch value := v.Elem().FieldByIndex(f.Index); {
 		case value.IsZero():
 		case value.Kind() == reflect.String:
-			f.usual = value.String()
+			f.Usual = value.String()
 		case value.Kind() != reflect.Struct:
 			raw, err := payload.Encode(value.Interface())
 			if err != nil {
-				panic(fmt.Sprintf("node: the default of %s of %s cannot be written: %v", f.name, t, err))
+				panic(fmt.Sprintf("node: the default of %s of %s cannot be written: %v", f.Name, t, err))
 			}
-			f.usual = string(raw)
+			f.Usual = string(raw)
 		}
 	}
 }
@@ -193,7 +139,7 @@ func innerType(t reflect.Type) reflect.Type {
 }
 
 // together reads the tags that are about several fields, those of embedded structs first.
-func (s *shape) together(t reflect.Type) {
+func (s *Shape) together(t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
@@ -203,44 +149,44 @@ func (s *shape) together(t reflect.Type) {
 			continue
 		}
 		if need := f.Tag.Get("need"); need != "" {
-			s.needs = append(s.needs, strings.Split(need, "|"))
+			s.Needs = append(s.Needs, strings.Split(need, "|"))
 		}
 		if either := f.Tag.Get("either"); either != "" {
-			s.either = append(s.either, strings.Split(either, "|"))
+			s.Either = append(s.Either, strings.Split(either, "|"))
 		}
 		if dropped := f.Tag.Get("dropped"); dropped != "" {
-			s.dropped = append(s.dropped, strings.Split(dropped, ",")...)
+			s.Dropped = append(s.Dropped, strings.Split(dropped, ",")...)
 		}
 		if must := f.Tag.Get("must"); must != "" {
 			for _, name := range strings.Split(must, ",") {
-				s.fields[s.index(t, name)].required = true
+				s.Fields[s.Index(t, name)].Required = true
 			}
 		}
 	}
-	for _, names := range slices.Concat(s.needs, s.either) {
+	for _, names := range slices.Concat(s.Needs, s.Either) {
 		for _, name := range names {
-			s.index(t, name)
+			s.Index(t, name)
 		}
 	}
 }
 
-// index finds a field that a tag names; a name that there is not is a defect and panics.
-func (s *shape) index(t reflect.Type, name string) int {
-	i := slices.IndexFunc(s.fields, func(f shapeField) bool { return f.name == name })
+// Index finds a field that a tag names; a name that does not exist is a defect and panics.
+func (s *Shape) Index(t reflect.Type, name string) int {
+	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 	if i < 0 {
 		panic(fmt.Sprintf("node: a tag of %s names %q, which is not a field of it", t, name))
 	}
 	return i
 }
 
-// promptFields says of a key whether it is a field that models read.
-func (s *shape) promptFields(key string) bool {
-	i := s.field(key)
-	return i >= 0 && s.fields[i].prompt
+// Prompts says of a key whether it is a field that models read.
+func (s *Shape) Prompts(key string) bool {
+	i := s.Find(key)
+	return i >= 0 && s.Fields[i].Prompt
 }
 
-// promptInputs are the fields of an input type that models read.
-func promptInputs(t reflect.Type) []string {
+// PromptInputs are the fields of an input type that models read.
+func PromptInputs(t reflect.Type) []string {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
@@ -301,45 +247,47 @@ func (o Object) Each(visit func(key string, value json.RawMessage) error) error 
 	return err
 }
 
-// commonShape is that of the fields of every kind; the runtime reads them. read-only
-var commonShape = shapeOf(reflect.TypeFor[commonConfig]())
-
 func invalidConfig(path, format string, args ...any) error {
 	return fault.Newf(fault.InvalidConfig, "%q %s", path, fmt.Sprintf(format, args...)).With("path", "configurations."+path)
 }
 
-func (s *shape) read(path string, object gjson.Result, v reflect.Value) error {
+// Read reads an object into a struct of the shape. Names for which passed is true are not the struct's and are passed over; it may be nil.
+func (s *Shape) Read(object gjson.Result, v reflect.Value, passed func(key string) bool) error {
+	return s.read("", object, v, passed)
+}
+
+func (s *Shape) read(path string, object gjson.Result, v reflect.Value, passed func(key string) bool) error {
 	if s.defaults {
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
 	var err error
-	set := make([]bool, len(s.fields))
+	set := make([]bool, len(s.Fields))
 	object.ForEach(func(key, value gjson.Result) bool {
 		at := under(path, key.Str)
-		i := s.field(key.Str)
+		i := s.Find(key.Str)
 		switch {
-		case i < 0 && path == "" && commonShape.field(key.Str) >= 0:
+		case i < 0 && passed != nil && passed(key.Str):
 			return true
-		case i < 0 && (s.open || slices.Contains(s.dropped, key.Str)):
+		case i < 0 && (s.Open || slices.Contains(s.Dropped, key.Str)):
 			return true
 		case i < 0:
-			err = invalidConfig(at, "is no configuration of this kind%s", s.nearest(key.Str))
+			err = invalidConfig(at, "is not a configuration of this kind%s", s.nearest(key.Str))
 		case value.Type == gjson.Null:
 			return true
 		case set[i]:
-			err = invalidConfig(at, "sets the same as another spelling of %q; keep one of them", s.fields[i].name)
+			err = invalidConfig(at, "sets the same as another spelling of %q; keep one of them", s.Fields[i].Name)
 		default:
 			set[i] = true
-			err = s.fields[i].read(at, value, v.FieldByIndex(s.fields[i].index))
+			err = s.Fields[i].read(at, value, v.FieldByIndex(s.Fields[i].Index))
 		}
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range s.fields {
-		if f := &s.fields[i]; f.required && !set[i] && v.FieldByIndex(f.index).IsZero() {
-			return invalidConfig(under(path, f.name), "is required; set it to %s", f.describe(f.typ))
+	for i := range s.Fields {
+		if f := &s.Fields[i]; f.Required && !set[i] && v.FieldByIndex(f.Index).IsZero() {
+			return invalidConfig(under(path, f.Name), "is required; set it to %s", f.describe(f.Type))
 		}
 	}
 	return nil
@@ -352,7 +300,7 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error {
+func (f *Field) read(at string, value gjson.Result, v reflect.Value) error {
 	if _, ok := v.Interface().(interface{ of() reflect.Type }); ok {
 		v.SetBytes([]byte(value.Raw))
 		return nil
@@ -370,7 +318,7 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 		if !value.IsObject() {
 			return f.wrong(at, value, v)
 		}
-		return f.inner.read(at, value, v)
+		return f.Inner.read(at, value, v, nil)
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		if !f.readPlain(value, v) {
 			return f.wrong(at, value, v)
@@ -381,12 +329,12 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 }
 
 // wrong is the error of a value that is not what the field wants.
-func (f *shapeField) wrong(at string, value gjson.Result, v reflect.Value) error {
+func (f *Field) wrong(at string, value gjson.Result, v reflect.Value) error {
 	return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), Excerpt(value))
 }
 
 // readNamed reads into the types that this package has names for, and into those that read themselves. It is not done for others.
-func (f *shapeField) readNamed(at string, value gjson.Result, v reflect.Value) (done bool, err error) {
+func (f *Field) readNamed(at string, value gjson.Result, v reflect.Value) (done bool, err error) {
 	switch target := v.Addr().Interface().(type) {
 	case *json.RawMessage:
 		*target = json.RawMessage(value.Raw)
@@ -418,8 +366,8 @@ func (f *shapeField) readNamed(at string, value gjson.Result, v reflect.Value) (
 }
 
 // readPlain reads a text, a boolean or a number. It is false for what is not one that the field can have.
-func (f *shapeField) readPlain(value gjson.Result, v reflect.Value) bool {
-	number := value.Type == gjson.Number && !math.IsInf(value.Num, 0) && f.holds(value.Num)
+func (f *Field) readPlain(value gjson.Result, v reflect.Value) bool {
+	number := value.Type == gjson.Number && !math.IsInf(value.Num, 0) && f.Holds(value.Num)
 	switch v.Kind() {
 	case reflect.String:
 		return f.readText(value, v)
@@ -442,13 +390,13 @@ func (f *shapeField) readPlain(value gjson.Result, v reflect.Value) bool {
 }
 
 // readText reads a text, which is one of the known ones where there are such.
-func (f *shapeField) readText(value gjson.Result, v reflect.Value) bool {
+func (f *Field) readText(value gjson.Result, v reflect.Value) bool {
 	if value.Type != gjson.String {
 		return false
 	}
 	text := value.Str
-	if f.enum != nil {
-		known, ok := f.known(text)
+	if f.Enum != nil {
+		known, ok := f.Known(text)
 		if !ok {
 			return false
 		}
@@ -459,7 +407,7 @@ func (f *shapeField) readText(value gjson.Result, v reflect.Value) bool {
 }
 
 // readList reads each item of a list.
-func (f *shapeField) readList(at string, value gjson.Result, v reflect.Value) error {
+func (f *Field) readList(at string, value gjson.Result, v reflect.Value) error {
 	if !value.IsArray() {
 		return f.wrong(at, value, v)
 	}
@@ -474,9 +422,9 @@ func (f *shapeField) readList(at string, value gjson.Result, v reflect.Value) er
 	return nil
 }
 
-// known is a value of the field's enum as it is written there, those of older files included.
-func (f *shapeField) known(text string) (string, bool) {
-	for _, values := range [][]string{f.enum, f.legacy} {
+// Known is a value of the field's enum as it is written there, those of older files included.
+func (f *Field) Known(text string) (string, bool) {
+	for _, values := range [][]string{f.Enum, f.Legacy} {
 		if i := slices.IndexFunc(values, func(e string) bool { return strings.EqualFold(e, text) }); i >= 0 {
 			return values[i], true
 		}
@@ -484,19 +432,23 @@ func (f *shapeField) known(text string) (string, bool) {
 	return "", false
 }
 
-// field finds the field that a key means, -1 when there is none.
-func (s *shape) field(key string) int {
+// Has says that a key means one of the fields.
+func (s *Shape) Has(key string) bool { return s.Find(key) >= 0 }
+
+// Find finds the field that a key means, -1 when there is none.
+func (s *Shape) Find(key string) int {
 	find := func(name string) int {
-		return slices.IndexFunc(s.fields, func(f shapeField) bool { return f.name == name || slices.Contains(f.older, name) })
+		return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name || slices.Contains(f.Older, name) })
 	}
 	if i := find(key); i >= 0 {
 		return i
 	}
-	return find(snake(key))
+	return find(Snake(key))
 }
 
-func (f *shapeField) holds(n float64) bool {
-	return (f.lo == nil || n >= *f.lo) && (f.hi == nil || n <= *f.hi)
+// Holds says that a number is within the bounds of the field.
+func (f *Field) Holds(n float64) bool {
+	return (f.Min == nil || n >= *f.Min) && (f.Max == nil || n <= *f.Max)
 }
 
 func bounds(text string) (lo, hi *float64) {
@@ -512,11 +464,11 @@ func bounds(text string) (lo, hi *float64) {
 }
 
 // describe says in words what a value of type t takes in this field.
-func (f *shapeField) describe(t reflect.Type) string {
-	if f.enum != nil && t.Kind() != reflect.Slice {
-		return `one of "` + strings.Join(f.enum, `", "`) + `"`
+func (f *Field) describe(t reflect.Type) string {
+	if f.Enum != nil && t.Kind() != reflect.Slice {
+		return `one of "` + strings.Join(f.Enum, `", "`) + `"`
 	}
-	word := wordOf(t)
+	word := WordOf(t)
 	switch t {
 	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words](), reflect.TypeFor[Template](), reflect.TypeFor[Expr]():
 		word = "a text"
@@ -542,8 +494,8 @@ func Excerpt(v gjson.Result) string {
 	return v.Raw
 }
 
-// snake turns camel case into snake case; other names stay as they are.
-func snake(name string) string {
+// Snake turns camel case into snake case; other names stay as they are.
+func Snake(name string) string {
 	if strings.IndexFunc(name, unicode.IsUpper) < 0 {
 		return name
 	}
@@ -561,10 +513,10 @@ func snake(name string) string {
 }
 
 // nearest offers the field most like a name, or all of them when none is like it.
-func (s *shape) nearest(name string) string {
+func (s *Shape) nearest(name string) string {
 	var names []string
-	for _, f := range s.fields {
-		names = append(names, f.name)
+	for _, f := range s.Fields {
+		names = append(names, f.Name)
 	}
 	best := fault.Nearest(name, names)
 	switch {
@@ -574,4 +526,45 @@ func (s *shape) nearest(name string) string {
 		return "; it has none of its own"
 	}
 	return "; it has " + strings.Join(names, ", ")
+}
+
+// NamesOf lists what a writer may call the fields, for suggestions.
+func (s *Shape) NamesOf() []string {
+	names := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		names[i] = s.Fields[i].Name
+	}
+	return names
+}
+
+// ReadKnown reads what is known of a configuration before it runs.
+func (s *Shape) ReadKnown(values map[string]gjson.Result, v reflect.Value) {
+	if s.defaults {
+		v.Addr().Interface().(interface{ Defaults() }).Defaults()
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		value, set := values[f.Name]
+		if !set {
+			continue
+		}
+		to := v.FieldByIndex(f.Index)
+		usual := reflect.New(to.Type()).Elem()
+		if f.Fixed {
+			usual.Set(to) // a fixed field whose value was refused counts as not set, so that the plan stays usable
+		}
+		if Dynamic(value) && !slices.Contains(f.Takes, TakesCode) || f.read(f.Name, value, to) != nil {
+			to.Set(usual)
+		}
+	}
+}
+
+// With are the fields of a shape and those of another one behind them.
+func (s *Shape) With(other *Shape) *Shape {
+	if other == nil {
+		return s
+	}
+	whole := *other
+	whole.Fields = slices.Concat(s.Fields, other.Fields)
+	return &whole
 }

@@ -1,8 +1,6 @@
-package node
+package shape
 
 import (
-	"encoding/json"
-
 	"github.com/tidwall/gjson"
 
 	"tandem/payload"
@@ -30,34 +28,30 @@ func recordSorts() []RecordSort {
 // Mention is a text in a configuration that names a record, and where it stands.
 type Mention struct{ Text, Path string }
 
-// Mentions finds the records of a sort that a configuration of the kind names, alone or in lists, without those that only a run can know.
-func (k Kind) Mentions(config json.RawMessage, sort RecordSort) []Mention {
-	root := gjson.ParseBytes(config)
-	return append(k.config.mentions(root, "", sort), commonShape.mentions(root, "", sort)...)
-}
-
-func (s *shape) mentions(at gjson.Result, path string, sort RecordSort) (list []Mention) {
+// Mentions finds the records of a sort that an object of the shape names, alone or in lists, without those that only a run can know.
+func (s *Shape) Mentions(at gjson.Result, path string, sort RecordSort) (list []Mention) {
 	if s == nil || !at.IsObject() {
 		return nil
 	}
 	at.ForEach(func(key, value gjson.Result) bool {
-		if i := s.field(key.Str); i >= 0 {
-			list = append(list, s.fields[i].mentions(value, payload.JoinKey(path, key.Str), sort)...)
+		if i := s.Find(key.Str); i >= 0 {
+			list = append(list, s.Fields[i].Mentions(value, payload.JoinKey(path, key.Str), sort)...)
 		}
 		return true
 	})
 	return list
 }
 
-func (f *shapeField) mentions(value gjson.Result, path string, sort RecordSort) (list []Mention) {
+// Mentions finds those that a value of the field names.
+func (f *Field) Mentions(value gjson.Result, path string, sort RecordSort) (list []Mention) {
 	if value.IsArray() {
 		for i, item := range value.Array() {
-			list = append(list, f.mentions(item, payload.JoinIndex(path, i), sort)...)
+			list = append(list, f.Mentions(item, payload.JoinIndex(path, i), sort)...)
 		}
 		return list
 	}
-	if f.names == sort && value.Type == gjson.String && value.Str != "" && !dynamic(value) {
+	if f.Names == sort && value.Type == gjson.String && value.Str != "" && !Dynamic(value) {
 		return []Mention{{value.Str, path}}
 	}
-	return f.inner.mentions(value, path, sort)
+	return f.Inner.Mentions(value, path, sort)
 }
