@@ -149,6 +149,7 @@ func floors() map[string]floor {
 		"builtin/document": {level: 5},
 		"builtin/fileref":  {level: 5},
 		"builtin/values":   {level: 5},
+		"builtin/early":    {level: 5},
 		"builtin/rest":     {level: 6},
 		"builtin/httpcall": {level: 6},
 		"builtin/lists":    {level: 6},

@@ -36,7 +36,7 @@ func (i *Instance) triggersOf(ctx context.Context, p identity.Principal, id stri
 		return trigger.Revision{}, err
 	}
 	hash, _ := revisions.SplitHash(ready.Graph.Hash)
-	r := trigger.Revision{Number: request.Revision, Hash: hash}
+	r := trigger.Revision{Number: request.Revision, Hash: hash, Language: ready.Definition.Metadata.Settings.Language}
 	for _, t := range ready.Graph.Triggers {
 		n := &ready.Definition.Nodes[t]
 		r.Nodes = append(r.Nodes, trigger.Node{ID: n.ID, Kind: ready.Graph.Nodes[t].Kind, Config: n.Configurations})

@@ -25,6 +25,7 @@ import (
 	"tandem/node"
 	"tandem/node/slot"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -327,7 +328,7 @@ func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
 		Role    llm.Role        `json:"role"`
 		Content json.RawMessage `json:"content"`
 	}
-	wrong := fault.New(fault.InvalidConfig, `"messages" must be a list of {role, content}, the role one of system, user and assistant`).With("path", "configurations.messages")
+	wrong := fault.Say(fault.InvalidConfig, text.Of(`"messages" must be a list of {role, content}, the role one of system, user and assistant`)).With("path", "configurations.messages")
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 		return nil, wrong
 	}

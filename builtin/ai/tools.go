@@ -135,7 +135,7 @@ type approval struct {
 }
 
 func readApproval(raw json.RawMessage) (approval, error) {
-	wrong := fault.New(fault.InvalidConfig, `"tool_approval" must be never, once, always or a list of names of tools`).With("path", "configurations.tool_approval")
+	wrong := fault.Say(fault.InvalidConfig, text.Of(`"tool_approval" must be never, once, always or a list of names of tools`)).With("path", "configurations.tool_approval")
 	switch {
 	case values.IsNull(raw):
 		return approval{mode: toolset.ApproveNever}, nil

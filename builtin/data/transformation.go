@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -381,6 +382,8 @@ func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
 }
 
 func planTransformation(p *node.Planning, c *transformConfig) {
+	early.Paths(p, "items_path")
+	early.Read(p, "aggregation_functions", checkAggregations)
 	needed := map[string]string{ // flattening and joining have usable defaults
 		"filter": "filter_conditions", "sort": "sort_config", "group_by": "group_by_fields",
 		"pivot": "pivot_config", "custom": "transformation_script", "aggregate": "aggregation_functions",

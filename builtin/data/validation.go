@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/expr"
@@ -470,6 +471,7 @@ func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]payload.SchemaP
 
 // planValidation: the value of a rule of the sort "expression" is one, and the values of the others fit their rules.
 func planValidation(p *node.Planning, c *validationConfig) {
+	early.Paths(p, "items_path")
 	for i, item := range p.Items("rules") {
 		if i < len(c.Rules) && !strings.Contains(item.Raw, "{{") && !strings.Contains(item.Raw, "${") {
 			rule := ruleCheck{validationRule: c.Rules[i]}

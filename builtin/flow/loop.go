@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
@@ -116,6 +117,7 @@ func flowLoop() node.Kind {
 }
 
 func planLoop(p *node.Planning, c *loopConfig) {
+	early.Paths(p, "array_path")
 	switch c.Type {
 	case "for_range":
 		if step := p.Value("step"); step.Type == gjson.Number && step.Num == 0 {

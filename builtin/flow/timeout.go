@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/expr"
@@ -67,6 +68,11 @@ func flowTimeout() node.Kind {
 				return node.Iteration{Payload: call.Input}, nil
 			},
 			Close: closeTimeout,
+		}, func(p *node.Planning, _ *timeoutConfig) {
+			early.Text(p, "deadline", func(at string) error {
+				_, err := parseTime(at, "")
+				return err
+			})
 		})
 }
 

@@ -251,4 +251,5 @@ func responseOf(answer *httpcall.Output) json.RawMessage {
 
 func planWebhookCall(p *node.Planning, c *webhookConfig) {
 	p.Effect = httpcall.EffectOf(p.Choice("method", c.Method))
+	httpcall.Plan(p)
 }
