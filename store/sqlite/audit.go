@@ -65,7 +65,8 @@ func (w *writer) enter(e store.AuditEntry) error {
 		e.Time = time.Now().UnixMilli()
 	}
 	_, err := w.c.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Workspace, e.Time, e.User, means, e.Address, e.Agent, e.Action, e.Object, e.ObjectID, string(e.Outcome), string(e.Detail))
+		w.entered.text(0, e.Workspace), e.Time, w.entered.text(1, e.User), w.entered.text(2, means), w.entered.text(3, e.Address), w.entered.text(4, e.Agent),
+		w.entered.text(5, e.Action), w.entered.text(6, e.Object), e.ObjectID, w.entered.text(7, string(e.Outcome)), string(e.Detail))
 	return err
 }
 

@@ -35,7 +35,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.
 func (w *writer) append(key executionKey, rows []*store.Append) error {
-	a := rows[0]
+	a, order := rows[0], w.order
 	h, err := w.head(key, a)
 	if err != nil {
 		return err
@@ -51,6 +51,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 		if err := w.claim(key, a); err != nil {
 			return err
 		}
+		order = byExecution // a new execution comes behind all others there, so that those of a transaction share pages without an index
 	case h == nil:
 		return store.NotFound("execution", key.id)
 	case h.seq != a.After:
@@ -61,7 +62,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 	for left := rows; len(left) > 0; {
 		now := left[:min(len(left), maxTogether)]
 		left = left[len(now):]
-		if err := w.insertRows(key, h, now); err != nil {
+		if err := w.insertRows(key, h, order, now); err != nil {
 			return err
 		}
 	}
@@ -77,7 +78,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 }
 
 // insertRows writes rows with one statement.
-func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
+func (w *writer) insertRows(key executionKey, h *head, order *inserts, rows []*store.Append) error {
 	args := w.args[:0]
 	var workspace, at driver.Value = key.workspace, rows[0].Time // each made once for all rows that share it
 	for i, a := range rows {
@@ -87,7 +88,7 @@ func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) err
 		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
-	_, err := w.c.exec(w.order[len(rows)-1], args...)
+	_, err := w.c.exec(order[len(rows)-1], args...)
 	clear(args) // they may be large
 	w.args = args
 	if err != nil {
@@ -123,8 +124,8 @@ func insertsInto(table string) *inserts {
 	return &list
 }
 
-// orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index
-// for them all.
+// orderFor chooses the one that touches fewer pages for executions that go on: by execution it is one for each, by arrival one and one
+// of the index for them all.
 func orderFor(works int) *inserts {
 	if works <= 2 {
 		return byExecution
@@ -309,7 +310,7 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	return h, nil
 }
 
-// sameTexts are texts that one execution mostly has in common with the one before, as values for the database.
+// sameTexts are texts that one execution, or one entry of the audit log, mostly has in common with the one before, as values for the database.
 type sameTexts [8]driver.Value
 
 // text returns the n-th text as a value, the one of before if it is the same.

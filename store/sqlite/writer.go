@@ -68,12 +68,13 @@ type writer struct {
 	// version is that of the database after the last transaction, if it is known: another one says that somebody else has written.
 	version      uint32
 	versionKnown bool
-	// order is how the rows of this transaction are kept.
+	// order is how the rows of this transaction are kept that do not begin an execution.
 	order *inserts
 	// args are those of the statement that inserts rows, to be used again.
-	args  []driver.Value
-	same  sameTexts
-	tally tally
+	args []driver.Value
+	// same are texts of executions, entered those of entries of the audit log.
+	same, entered sameTexts
+	tally         tally
 	// kept is told of transactions that may have changed what is kept at hand.
 	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
