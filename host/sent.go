@@ -17,7 +17,7 @@ func (f *Fold) Sent(id engine.ActivationID) json.RawMessage {
 	if !ok {
 		return nil
 	}
-	return f.sent(run.command)
+	return f.sent(run.command())
 }
 
 func (f *Fold) sent(run engine.RunNode) json.RawMessage {

@@ -132,20 +132,21 @@ func recovered(kind string, err *error) {
 
 // input reads what a kind wants of its input. Fields it does not know are left alone.
 func input[I any](raw json.RawMessage) (I, error) {
-	var in I
-	switch target := any(&in).(type) {
-	case *json.RawMessage:
-		*target = raw
+	var none I
+	switch any(none).(type) {
+	case json.RawMessage:
 		if len(raw) == 0 {
-			*target = json.RawMessage(`{}`)
+			raw = json.RawMessage(`{}`)
 		}
-		return in, nil
-	case *struct{}:
-		return in, nil
+		as, _ := any(raw).(I) // which it is
+		return as, nil
+	case struct{}:
+		return none, nil
 	}
 	if len(raw) == 0 {
-		return in, nil
+		return none, nil
 	}
+	var in I
 	err := payload.Read(raw, &in)
 	if err == nil {
 		return in, nil

@@ -58,9 +58,9 @@ func (m tables) Write(ctx context.Context, f func(relational.Transaction) error)
 
 // enter writes entries of the audit log.
 func enter(w relational.Transaction, entries []*store.PendingEntry) error {
-	var means auditlog.Means
+	var last auditlog.Last
 	for _, e := range entries {
-		if err := auditlog.Enter(w, e.AuditEntry, &means); err != nil {
+		if err := auditlog.Enter(w, e.AuditEntry, &last); err != nil {
 			return err
 		}
 	}

@@ -193,3 +193,14 @@ func Raw(b []byte) json.RawMessage {
 	}
 	return b
 }
+
+// SameTexts are texts that one record mostly has in common with the one before, as values for the database.
+type SameTexts [8]driver.Value
+
+// Text returns the n-th text as a value, the one of before if it is the same.
+func (s *SameTexts) Text(n int, text string) driver.Value {
+	if before, ok := s[n].(string); !ok || before != text {
+		s[n] = text
+	}
+	return s[n]
+}

@@ -39,7 +39,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.
 func (w *writer) append(key executionKey, rows []*store.Append) error {
-	a := rows[0]
+	a, order := rows[0], w.order
 	h, err := w.head(key, a)
 	if err != nil {
 		return err
@@ -55,6 +55,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 		if err := w.claim(key, a); err != nil {
 			return err
 		}
+		order = byExecution // a new execution comes behind all others there, so that those of a transaction share pages without an index
 	case h == nil:
 		return store.NotFound("execution", key.ID)
 	case h.seq != a.After:
@@ -65,7 +66,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 	for left := rows; len(left) > 0; {
 		now := left[:min(len(left), maxTogether)]
 		left = left[len(now):]
-		if err := w.insertRows(key, h, now); err != nil {
+		if err := w.insertRows(key, h, order, now); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 }
 
 // insertRows writes rows with one statement.
-func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
+func (w *writer) insertRows(key executionKey, h *head, order *inserts, rows []*store.Append) error {
 	args := w.args[:0]
 	var workspace, at driver.Value = key.Workspace, rows[0].Time // each made once for all rows that share it
 	for i, a := range rows {
@@ -91,7 +92,7 @@ func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) err
 		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
-	_, err := w.c.exec(w.order[len(rows)-1], args...)
+	_, err := w.c.exec(order[len(rows)-1], args...)
 	clear(args) // they may be large
 	w.args = args
 	if err != nil {
@@ -127,8 +128,8 @@ func insertsInto(table string) *inserts {
 	return &list
 }
 
-// orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index
-// for them all.
+// orderFor chooses the one that touches fewer pages for executions that go on: by execution it is one for each, by arrival one and one
+// of the index for them all.
 func orderFor(works int) *inserts {
 	if works <= 2 {
 		return byExecution
@@ -282,8 +283,8 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
-		w.same.text(0, key.Workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
-		w.same.text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
+		w.same.Text(0, key.Workspace), e.ID, w.same.Text(1, e.WorkflowID), w.same.Text(2, e.WorkflowName), w.same.Text(3, e.WorkflowVersion), e.Revision, w.same.Text(4, e.RevisionHash),
+		w.same.Text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.Text(6, e.TriggerType), w.same.Text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
 	if err != nil {
 		return nil, err
@@ -311,17 +312,6 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	}
 	w.tally.moves = append(w.tally.moves, m)
 	return h, nil
-}
-
-// sameTexts are texts that one execution mostly has in common with the one before, as values for the database.
-type sameTexts [8]driver.Value
-
-// text returns the n-th text as a value, the one of before if it is the same.
-func (s *sameTexts) text(n int, text string) driver.Value {
-	if before, ok := s[n].(string); !ok || before != text {
-		s[n] = text
-	}
-	return s[n]
 }
 
 // errNoSummary is a defect: a journal without a summary.

@@ -21,7 +21,7 @@ func (w *writer) inTransaction(ctx context.Context, run func(*writer) error) err
 			return err
 		}
 		for _, e := range entries {
-			if err := auditlog.Enter(transaction{w}, e.AuditEntry, &w.means); err != nil {
+			if err := auditlog.Enter(transaction{w}, e.AuditEntry, &w.entered); err != nil {
 				return err
 			}
 		}

@@ -16,29 +16,32 @@ import (
 
 const auditColumns = `workspace_id, time, user_id, means, address, agent, action, object, object_id, outcome, detail`
 
-// Means is how somebody came, as the audit log has it. Its zero value says nothing. Who enters much keeps one, since mostly the next
-// entry is about the same.
-type Means struct {
+// Last is what the last entry had that the next one mostly has too: how somebody came, and texts. Its zero value says nothing. Who enters
+// much keeps one.
+type Last struct {
 	of   identity.Means
 	text string
+	same relational.SameTexts
 }
 
 // Enter adds an entry to the audit log.
-func Enter(w relational.Transaction, e store.AuditEntry, last *Means) error {
+func Enter(w relational.Transaction, e store.AuditEntry, last *Last) error {
 	if e.Means != last.of {
 		raw, err := json.Marshal(e.Means)
 		if err != nil {
 			return fault.Newf(fault.Internal, "how %q came cannot be entered in the audit log: %w", e.User, err)
 		}
-		if *last = (Means{e.Means, string(raw)}); e.Means == (identity.Means{}) {
+		if last.of, last.text = e.Means, string(raw); e.Means == (identity.Means{}) {
 			last.text = ""
 		}
 	}
 	if e.Time == 0 {
 		e.Time = time.Now().UnixMilli()
 	}
+	same := &last.same
 	_, err := w.Exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.Workspace, e.Time, e.User, last.text, e.Address, e.Agent, e.Action, e.Object, e.ObjectID, string(e.Outcome), string(e.Detail))
+		same.Text(0, e.Workspace), e.Time, same.Text(1, e.User), same.Text(2, last.text), same.Text(3, e.Address), same.Text(4, e.Agent),
+		same.Text(5, e.Action), same.Text(6, e.Object), e.ObjectID, same.Text(7, string(e.Outcome)), string(e.Detail))
 	return err
 }
 
@@ -74,7 +77,7 @@ func (x Audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEnt
 	if e.Workspace = workspace; e.Outcome == "" {
 		e.Outcome = store.AuditDone
 	}
-	return x.db.WriteQuietly(ctx, func(w relational.Transaction) error { return Enter(w, e, new(Means)) })
+	return x.db.WriteQuietly(ctx, func(w relational.Transaction) error { return Enter(w, e, new(Last)) })
 }
 
 // The conditions of a query. That of an object has an index of its own.
@@ -162,7 +165,7 @@ func (x Audit) Retain(ctx context.Context, p identity.Principal, before int64, k
 				Before  int64 `json:"before,omitempty"`
 				Keep    int   `json:"keep,omitempty"`
 			}{n, through, before, keep}),
-		}, new(Means)); err != nil {
+		}, new(Last)); err != nil {
 			return err
 		}
 		removed = int(n)
