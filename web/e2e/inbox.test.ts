@@ -374,7 +374,7 @@ test("while the server is away the page says so, keeps what was typed, and goes 
 })
 
 test("the first load of the inbox is under 500 KB as it is sent", async () => {
-  const page = await open("/inbox")
+  const page = await open("/inbox", { fresh: true })
   await page.getByRole("heading", { name: "Inbox" }).waitFor()
   await page.waitForLoadState("load")
   const sent = await page.evaluate(() => {
