@@ -15,6 +15,7 @@ func externalProofs() []map[string]map[string]proof {
 		jiraProofs(),
 		trelloProofs(),
 		cloudProofs(),
+		tableProofs(),
 	}
 }
 

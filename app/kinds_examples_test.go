@@ -174,6 +174,8 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"aws_acme":        {"aws_keys", map[string]any{"access_key_id": "AKIDEXAMPLE", "secret_access_key": "canary-token", "region": "eu-west-1", "base_url": at}},
 		"azure_acme":      {"azure", map[string]any{"function_key": "canary-token", "base_url": at}},
 		"gcp_acme":        {"gcp_service_account", map[string]any{"key": robotKey(), "token_uri": at + "/token", "base_url": at}},
+		"airtable_acme":   {"airtable", map[string]any{"token": "canary-token", "base_url": at}},
+		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself
