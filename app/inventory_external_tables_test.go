@@ -10,5 +10,8 @@ func tableProofs() map[string]map[string]proof {
 	sheets := sentTo("integration/google.TestSheets_Operations",
 		"action_type", "data", "spreadsheet_id", "sheet", "range", "values", "rows", "where", "key_column", "header_row", "title", "value_input", "value_render", "method", "path", "query", "body")
 	maps.Copy(sheets, sentTo("integration/google.TestSheets_Failures", "limit", "cursor"))
-	return map[string]map[string]proof{"EXTERNAL_ACTION.AIRTABLE": airtable, "EXTERNAL_ACTION.GOOGLE_SHEETS": sheets}
+	drive := sentTo("integration/google.TestDrive_Operations",
+		"action_type", "data", "file_id", "name", "folder_id", "file", "content", "content_type", "search", "email", "role", "permanent", "export_type", "method", "path", "query", "body")
+	maps.Copy(drive, sentTo("integration/google.TestDrive_Failures", "limit", "cursor", "max_bytes"))
+	return map[string]map[string]proof{"EXTERNAL_ACTION.AIRTABLE": airtable, "EXTERNAL_ACTION.GOOGLE_SHEETS": sheets, "EXTERNAL_ACTION.GOOGLE_DRIVE": drive}
 }

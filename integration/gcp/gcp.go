@@ -2,7 +2,7 @@
 // Storage, Pub/Sub, BigQuery, Cloud Run and Cloud Functions.
 //
 // It calls the JSON interfaces through the guarded client; there is no library of the vendor in between, and nothing that
-// tries again on its own. The libraries bring gRPC with them, the one of the object store alone some 27 MB. With the base_url of a credential
+// tries again on its own. The libraries bring gRPC with them, which is tens of MB. With the base_url of a credential
 // all services are at that one address. The program that puts kinds and vendors together imports the package; nothing else does.
 package gcp
 
