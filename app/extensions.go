@@ -23,6 +23,7 @@ import (
 	"tandem/database"
 	"tandem/engine"
 	"tandem/files"
+	"tandem/integration/airtable"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
 	"tandem/integration/discord"
@@ -64,6 +65,7 @@ func vendors() []plug.Maker {
 		gitlab.Extension,
 		jira.Extension,
 		trello.Extension,
+		airtable.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

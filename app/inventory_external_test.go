@@ -14,6 +14,8 @@ func externalProofs() []map[string]map[string]proof {
 		gitLabProofs(),
 		jiraProofs(),
 		trelloProofs(),
+		cloudProofs(),
+		tableProofs(),
 	}
 }
 

@@ -2,7 +2,11 @@ package app
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"maps"
@@ -165,6 +169,11 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB", "token": "canary-token", "base_url": at}},
 		"jira_acme":       {"jira", map[string]any{"token": "canary-token", "email": "a@example.com", "base_url": at}},
 		"trello_acme":     {"trello", map[string]any{"key": "canary-key", "token": "canary-token", "base_url": at}},
+		"aws_acme":        {"aws_keys", map[string]any{"access_key_id": "AKIDEXAMPLE", "secret_access_key": "canary-token", "region": "eu-west-1", "base_url": at}},
+		"azure_acme":      {"azure", map[string]any{"function_key": "canary-token", "base_url": at}},
+		"gcp_acme":        {"gcp_service_account", map[string]any{"key": robotKey(), "token_uri": at + "/token", "base_url": at}},
+		"airtable_acme":   {"airtable", map[string]any{"token": "canary-token", "base_url": at}},
+		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself
@@ -380,3 +389,13 @@ func unequal(at string, want, got gjson.Result) string {
 	}
 	return fmt.Sprintf("%s is %s, want %s", at, got.Raw, want.Raw)
 }
+
+// robotKey is the key of a service account, made once. read-only
+var robotKey = sync.OnceValue(func() map[string]string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	return map[string]string{"client_email": "robot@p.iam.gserviceaccount.com", "project_id": "acme-shop", "private_key_id": "k", "private_key": string(pem.EncodeToMemory(block))}
+})

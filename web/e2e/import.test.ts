@@ -38,7 +38,7 @@ test("what becomes of each node is shown before anything is kept, and leads to i
   await report(page, "Shop chat").getByText("openai-gpt-4o").waitFor()
   for (const system of ["n8n", "Dify", "flow of steps", "older workflow file"]) await dialog(page).getByText(system, { exact: true }).waitFor()
   await dialog(page).getByText("A definition of this product. It is kept as it is.").waitFor()
-  await dialog(page).getByText(/other\.json is no file of a system that is known here/).waitFor()
+  await dialog(page).getByText(/other\.json is not a file of a system that is known here/).waitFor()
   for (const secret of ["9f8e7d6c", "0f9e8d7c", "example-token"]) expect(await dialog(page).innerText()).not.toContain(secret)
   expect(await total()).toBe(before)
   await accessibleInBoth(page)
