@@ -14,6 +14,7 @@ func externalProofs() []map[string]map[string]proof {
 		gitLabProofs(),
 		jiraProofs(),
 		trelloProofs(),
+		googleCalendarProofs(),
 	}
 }
 
