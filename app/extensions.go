@@ -25,6 +25,7 @@ import (
 	"tandem/files"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
+	"tandem/integration/caldav"
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
@@ -64,6 +65,7 @@ func vendors() []plug.Maker {
 		gitlab.Extension,
 		jira.Extension,
 		trello.Extension,
+		caldav.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,

@@ -27,6 +27,13 @@ func vendorTools() map[string]map[string]proof {
 		"TOOL.EMAIL_TOOL":            vendorToolProofs("email_read", "email_search", "integration/mail.TestEmailTool", "mailbox", "from", "imap_credential_id", "allowed_recipients"),
 		"TOOL.GOOGLE_CALENDAR_TOOL":  google,
 		"TOOL.OUTLOOK_CALENDAR_TOOL": vendorToolProofs("outlook_calendar_events", "outlook_calendar_respond", "integration/microsoft.TestCalendarTool", "calendar_id", "timezone", "max_results"),
+		"TOOL.CALENDAR_GENERIC_TOOL": caldavProofs(),
 		"TOOL.GMAIL_TOOL":            vendorToolProofs("gmail_read", "gmail_search", "integration/google.TestGmailTool_Failures", "allowed_recipients"),
 	}
+}
+
+func caldavProofs() map[string]proof {
+	proofs := vendorToolProofs("calendar_events", "calendar_free_busy", "integration/caldav.TestCalendarTool", "calendar_url", "timezone")
+	maps.Copy(proofs, sentTo("integration/caldav.TestCalendarTool_Failures", "read_only"))
+	return proofs
 }

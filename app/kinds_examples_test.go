@@ -167,6 +167,7 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB", "token": "canary-token", "base_url": at}},
 		"jira_acme":       {"jira", map[string]any{"token": "canary-token", "email": "a@example.com", "base_url": at}},
 		"trello_acme":     {"trello", map[string]any{"key": "canary-key", "token": "canary-token", "base_url": at}},
+		"team_calendar":   {"caldav", map[string]any{"url": at + "/", "username": "u", "password": "canary-password"}},
 		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"microsoft_acme":  {"microsoft_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},

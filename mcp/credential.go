@@ -16,9 +16,6 @@ func Credentials() []credential.Type {
 		{Name: "notion", Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
 			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
 		}, Check: checkNotion},
-		{Name: "caldav", Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
-			credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
-		}, Check: checkCalDAV},
 	}
 }
 

@@ -155,6 +155,8 @@ type Event struct {
 	Status      string   `json:"status"`
 	URL         string   `json:"event_url"`
 	MeetingLink string   `json:"meeting_link"`
+	// ETag is what the event has until somebody changes it, where the calendar says so.
+	ETag string `json:"etag,omitempty"`
 }
 
 const (
