@@ -15,6 +15,8 @@ func externalProofs() []map[string]map[string]proof {
 		jiraProofs(),
 		trelloProofs(),
 		googleCalendarProofs(),
+		serviceProofs(),
+		notionProofs(),
 	}
 }
 

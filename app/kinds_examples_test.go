@@ -168,6 +168,8 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"jira_acme":       {"jira", map[string]any{"token": "canary-token", "email": "a@example.com", "base_url": at}},
 		"trello_acme":     {"trello", map[string]any{"key": "canary-key", "token": "canary-token", "base_url": at}},
 		"team_calendar":   {"caldav", map[string]any{"url": at + "/", "username": "u", "password": "canary-password"}},
+		"orders_service":  {"service", map[string]any{"base_url": at, "endpoints": []any{map[string]any{"name": "getOrder", "path": "/orders/{id}"}}}},
+		"notion_acme":     {"notion", map[string]any{"token": "canary-token", "base_url": at}},
 		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"microsoft_acme":  {"microsoft_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
