@@ -15,6 +15,7 @@ import (
 	remember "tandem/builtin/memory"
 	"tandem/builtin/models"
 	"tandem/builtin/notify"
+	services "tandem/builtin/service"
 	"tandem/builtin/start"
 	"tandem/builtin/task"
 	"tandem/builtin/toolset"
@@ -26,6 +27,7 @@ import (
 	"tandem/integration/airtable"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
+	"tandem/integration/caldav"
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
@@ -34,6 +36,7 @@ import (
 	"tandem/integration/jira"
 	"tandem/integration/mail"
 	"tandem/integration/microsoft"
+	"tandem/integration/notion"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
@@ -66,6 +69,8 @@ func vendors() []plug.Maker {
 		jira.Extension,
 		trello.Extension,
 		airtable.Extension,
+		caldav.Extension,
+		notion.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,
@@ -141,6 +146,11 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/toolset", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return toolset.Kinds(toolset.Deps{Servers: k.Tools})
 		}, mcp.Credentials()...),
+		func(d plug.Deps) plug.Extension {
+			return family("builtin/service", func(d plug.Deps, _ *plug.Set, _ kindDeps) []node.Kind {
+				return services.Kinds(services.Deps{HTTP: d.HTTP})
+			}, services.Credentials(d.HTTP)...)(d)
+		},
 		func(d plug.Deps) plug.Extension {
 			return family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 				return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})

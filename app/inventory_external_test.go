@@ -16,6 +16,9 @@ func externalProofs() []map[string]map[string]proof {
 		trelloProofs(),
 		cloudProofs(),
 		tableProofs(),
+		googleCalendarProofs(),
+		serviceProofs(),
+		notionProofs(),
 	}
 }
 

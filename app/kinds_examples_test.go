@@ -173,7 +173,11 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"azure_acme":      {"azure", map[string]any{"function_key": "canary-token", "base_url": at}},
 		"gcp_acme":        {"gcp_service_account", map[string]any{"key": robotKey(), "token_uri": at + "/token", "base_url": at}},
 		"airtable_acme":   {"airtable", map[string]any{"token": "canary-token", "base_url": at}},
+		"team_calendar":   {"caldav", map[string]any{"url": at + "/", "username": "u", "password": "canary-password"}},
+		"orders_service":  {"service", map[string]any{"base_url": at, "endpoints": []any{map[string]any{"name": "getOrder", "path": "/orders/{id}"}}}},
+		"notion_acme":     {"notion", map[string]any{"token": "canary-token", "base_url": at}},
 		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
+		"microsoft_acme":  {"microsoft_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself

@@ -35,6 +35,8 @@ type Service struct {
 	Name string
 	// Base is its address; the base_url of a credential takes its place, also one with a path. Empty: the credential must name one.
 	Base string
+	// Elsewhere are schemes of a base_url that is for another protocol of the same account, such as imap: Base holds then.
+	Elsewhere []string
 	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call begin.
 	Below string
 	// Credentials are the types of credentials that it takes.
@@ -124,7 +126,7 @@ func (a *API) take(c credential.Opened) error {
 		return fault.Newf(fault.CredentialInvalid, "credential %q lacks what %s wants to see; save it again", c.ID, a.service.Name)
 	}
 	text := a.Fields.Get("base_url").Str
-	if text == "" {
+	if scheme, _, _ := strings.Cut(text, "://"); text == "" || slices.Contains(a.service.Elsewhere, scheme) {
 		text = a.service.Base
 	}
 	base, err := url.Parse(strings.TrimRight(text, "/"))

@@ -82,7 +82,7 @@ func (s *blobs) open(c credential.Opened, o objectstore.Object) (*blobPut, error
 		return nil, err
 	}
 	if !containerName.MatchString(o.Bucket) || len(o.Bucket) > 63 {
-		return nil, fault.Newf(fault.InvalidConfig, "%q is no name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
+		return nil, fault.Newf(fault.InvalidConfig, "%q is not the name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
 	}
 	return &blobPut{client: s.client, account: a, object: o}, nil
 }

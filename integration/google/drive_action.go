@@ -49,7 +49,7 @@ type driveResult struct {
 func driveAction(client *outbound.Client, store *files.Store) node.Kind {
 	steps := action.Steps[driveConfig, *driveActing, driveResult]{
 		Begin: func(ctx context.Context, call *node.Call, cfg driveConfig) (*driveActing, error) {
-			api, err := office("Google Drive", "https://www.googleapis.com", "").Open(ctx, client, call)
+			api, err := service("Google Drive", "https://www.googleapis.com", "").Open(ctx, client, call)
 			return &driveActing{ctx: ctx, call: call, cfg: cfg, api: api, store: store}, err
 		},
 		End: func(out *driveResult, cfg driveConfig) {

@@ -1,5 +1,5 @@
 // Package google is what Tandem knows of Google's services: mailboxes of Gmail that are read by the Gmail API, and the kinds that work on
-// spreadsheets and on files of Drive.
+// calendars, mail, spreadsheets and files of Drive.
 //
 // The kinds call the REST APIs through package rest and not through Google's library: they need two dozen calls, hand on the answers as they
 // come, and must know of each call whether Google can have taken it.
@@ -19,5 +19,8 @@ const credentialType = "google_oauth"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
-	return plug.Extension{Name: "google", Mailboxes: []mailbox.Service{gmail(d.HTTP)}, Kinds: []node.Kind{sheetsAction(d.HTTP), driveAction(d.HTTP, d.Files)}}
+	return plug.Extension{
+		Name: "google", Mailboxes: []mailbox.Service{gmail(d.HTTP)},
+		Kinds: []node.Kind{calendarAction(d.HTTP), calendarTool(d.HTTP), gmailTool(d.HTTP), sheetsAction(d.HTTP), driveAction(d.HTTP, d.Files)},
+	}
 }

@@ -3,36 +3,13 @@ package google
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/tidwall/gjson"
 
 	"tandem/builtin/action"
 	"tandem/builtin/httpcall"
-	"tandem/builtin/rest"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/workflow"
 )
-
-// office is a service of Google that keeps documents. Whoever asks too often is refused like who may not.
-func office(name, base, below string) *rest.Service {
-	return &rest.Service{
-		Name: name, Base: base, Below: below, Credentials: []string{credentialType}, Secret: rest.Bearer,
-		Said: func(body gjson.Result) string { return body.Get("error.message").Str },
-		Refine: func(r *rest.Refusal) {
-			tooOften := slices.ContainsFunc(r.Body.Get("error.errors.#.reason").Array(), func(reason gjson.Result) bool {
-				return strings.HasSuffix(reason.Str, "LimitExceeded")
-			})
-			if r.Status == http.StatusForbidden && tooOften {
-				r.Limit(name, outbound.RetryAfter(r.Header, time.Now()))
-			}
-		},
-	}
-}
 
 type sheetsConfig struct {
 	action.Fields
@@ -70,7 +47,7 @@ type sheetsResult struct {
 func sheetsAction(client *outbound.Client) node.Kind {
 	steps := action.Steps[sheetsConfig, *sheetsActing, sheetsResult]{
 		Begin: func(ctx context.Context, call *node.Call, cfg sheetsConfig) (*sheetsActing, error) {
-			api, err := office("Google Sheets", "https://sheets.googleapis.com", "/v4").Open(ctx, client, call)
+			api, err := service("Google Sheets", "https://sheets.googleapis.com", "/v4").Open(ctx, client, call)
 			return &sheetsActing{ctx: ctx, call: call, cfg: cfg, api: api}, err
 		},
 		End: func(out *sheetsResult, cfg sheetsConfig) {
