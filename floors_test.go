@@ -171,6 +171,8 @@ func floors() map[string]floor {
 
 		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
+		"templates": {level: 6}, // embedded workflows, above the shapes of the API that lists them
+
 		"server": {level: 8},
 
 		"app": {level: 9},
