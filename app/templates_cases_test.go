@@ -109,7 +109,7 @@ connections: [{from_node: start, to_node: keep}]
 				"github_payload":{"pull_request":{"number":12,"title":"Round prices","draft":false}}}`,
 			model: []string{"price.go:3: a price of 0.005 becomes 0; there is no test for it."},
 			web: map[string]string{
-				"GET /github/repos/acme/shop/pulls/12/files":       `[{"filename":"price.go","status":"modified","additions":1,"deletions":1,"patch":"@@ -3 +3 @@\n-return p\n+return round(p)"}]`,
+				"GET /github/repos/acme/shop/pulls/12/files":      `[{"filename":"price.go","status":"modified","additions":1,"deletions":1,"patch":"@@ -3 +3 @@\n-return p\n+return round(p)"}]`,
 				"POST /github/repos/acme/shop/issues/12/comments": `{"id":77,"html_url":"https://github.com/acme/shop/pull/12#issuecomment-77"}`,
 			},
 			people: []string{`operator {"action":"approve"}`},
