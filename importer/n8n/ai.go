@@ -279,17 +279,6 @@ func schemaOf(v any) map[string]any {
 	return map[string]any{"type": "number"}
 }
 
-// partID is the id of the node that is made of a part. One that also stands in the flow is two nodes here.
-func (m *making) partID(part *node) string {
-	if len(part.arriving()) == 0 {
-		return part.id
-	}
-	if part.second == "" {
-		part.second = m.f.ID(part.id + "_part")
-	}
-	return part.second
-}
-
 // memories attaches what is remembered.
 func (m *making) memories() {
 	for _, part := range m.n.parts["ai_memory"] {

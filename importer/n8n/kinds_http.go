@@ -48,7 +48,6 @@ func webHandlers() map[string]handler {
 		"awsS3":            {per: true, make: unknown},
 		"s3":               {per: true, make: unknown},
 		"awsLambda":        {per: true, make: unknown},
-		"n8n":              {per: true, path: []string{"json"}, make: unknown},
 		"form":             {per: true, make: unknown},
 		"executionRunData": {pass: true, make: nothing},
 	}
