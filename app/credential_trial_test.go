@@ -65,6 +65,8 @@ func trialServices(t *testing.T) *httptest.Server {
 			say(200, `{"login":"ann","username":"ann","displayName":"ann","name":"ann"}`)
 		case name == "PROPFIND /cal" && r.Header.Get("Depth") == "0":
 			say(207, `<multistatus xmlns="DAV:"/>`)
+		case name == "GET /airtable/v0/meta/whoami":
+			say(200, `{"id":"usr1","email":"ann@example.com"}`)
 		case name == "GET /search/search", name == "GET /search/res/v1/web/search":
 			say(200, `{"results":[]}`)
 		case name == "GET /aws/":
@@ -119,6 +121,7 @@ func TestCredentialTest(t *testing.T) {
 		"jira":         func(c string) data { return data{"token": c, "email": "a@example.com", "base_url": s.URL + "/jira"} },
 		"trello":       func(c string) data { return data{"key": "k", "token": c, "base_url": s.URL + "/trello"} },
 		"notion":       func(c string) data { return data{"token": c, "base_url": s.URL + "/notion"} },
+		"airtable":     func(c string) data { return data{"token": c, "base_url": s.URL + "/airtable"} },
 		"caldav":       func(c string) data { return data{"url": s.URL + "/cal", "username": "u", "password": c} },
 		"aws_keys": func(c string) data {
 			return data{"access_key_id": c, "secret_access_key": "canary-secret-key", "base_url": s.URL + "/aws"}

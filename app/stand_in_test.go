@@ -29,8 +29,8 @@ func TestStandIn_LeavesUnderTheMainKey(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
 	fails := map[string]string{ // a configuration with which the kind fails
-		"FOR_EACH": `items_path: "a["`, "LOOP": `loop_type: for_each, array_path: "a["`, "WHILE": `condition_expression: "int('x') > 0"`,
-		"WAIT": `wait_type: signal, signal_name: s, timeout_seconds: 0.01`, "SPLIT": `items_path: "a["`,
+		"FOR_EACH": `items_path: "{{execution.id}}["`, "LOOP": `loop_type: for_each, array_path: "{{execution.id}}["`, "WHILE": `condition_expression: "int('x') > 0"`,
+		"WAIT": `wait_type: signal, signal_name: s, timeout_seconds: 0.01`, "SPLIT": `items_path: "{{execution.id}}["`,
 	}
 	works := map[string]string{"FOR_EACH": `items_path: a`, "LOOP": `loop_type: for_range`, "WHILE": `condition_expression: "false"`, "WAIT": `wait_type: timer, for_seconds: 600`, "SPLIT": `items_path: a`}
 	for kind, config := range fails {

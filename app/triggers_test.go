@@ -496,17 +496,19 @@ func TestTriggers_DeliveryIDs(t *testing.T) {
 func TestTriggers_AnswerTypes(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
-	for id, c := range map[string]struct{ config, want string }{
-		"html":    {`{"content_type":"text/html","body":"<p>hi</p>"}`, "200 text/html <p>hi</p>"},
-		"plain":   {`{"body":"hi"}`, "200 text/plain; charset=utf-8 hi"},
-		"value":   {`{"status_code":418,"body":[1]}`, "418 application/json [1]"},
-		"refused": {`{"headers":{"Content-Length":"1"}}`, "500 application/problem+json "},
+	const sent = `{"headers":"{{body.headers}}"}` // what is written out is refused when it is saved
+	for id, c := range map[string]struct{ config, body, want string }{
+		"html":    {`{"content_type":"text/html","body":"<p>hi</p>"}`, `{}`, "200 text/html <p>hi</p>"},
+		"plain":   {`{"body":"hi"}`, `{}`, "200 text/plain; charset=utf-8 hi"},
+		"value":   {`{"status_code":418,"body":[1]}`, `{}`, "418 application/json [1]"},
+		"refused": {sent, `{"headers":{"Content-Length":"1"}}`, "500 application/problem+json "},
 		// The pages of the server itself have the same origin.
-		"cookie": {`{"headers":{"set-cookie":"tandem_session=x; Path=/"}}`, "500 application/problem+json "},
-		"clear":  {`{"headers":{"Clear-Site-Data":"*"}}`, "500 application/problem+json "},
+		"cookie": {sent, `{"headers":{"set-cookie":"tandem_session=x; Path=/"}}`, "500 application/problem+json "},
+		"clear":  {sent, `{"headers":{"Clear-Site-Data":"*"}}`, "500 application/problem+json "},
+		"taken":  {sent, `{"headers":{"X-Colour":"blue"}}`, "200 "},
 	} {
 		x.deploys(t, id, hookFlow(id, `{"webhook_path":"/in","response_mode":"node"}`, `,{"id":"say","name":"say","description":"d","type":"FLOW","subtype":"RESPOND","configurations":`+c.config+`}`, `{"from_node":"hook","to_node":"say"}`))
-		a := x.hooked(t, "POST", id+"/in", `{}`)
+		a := x.hooked(t, "POST", id+"/in", c.body)
 		if got := fmt.Sprintf("%d %s %s", a.status, a.header.Get("Content-Type"), a.body); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s; want %s", id, got, c.want)
 		}
