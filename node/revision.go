@@ -251,7 +251,14 @@ func (r *Revision) Repeatable(run engine.RunNode) bool {
 
 // Inquires says that the service can be asked what became of a run, should its outcome stay unknown.
 func (r *Revision) Inquires(run engine.RunNode) bool {
-	return run.Node >= 0 && run.Step == nil && r.nodes[run.Node].kind.Inquire != nil
+	if run.Node < 0 {
+		return false
+	}
+	k := &r.nodes[run.Node].kind
+	if run.Step != nil {
+		return k.Steps != nil && k.Steps.Inquire != nil && run.Step.Effect == workflow.Once
+	}
+	return k.Inquire != nil
 }
 
 // Syncs returns the names that a node's output_params list.

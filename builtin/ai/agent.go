@@ -100,7 +100,7 @@ func aboutTurn(provider, name string, title, description node.Text) node.About {
 func withModel[C turnSettings](t turns, p agentProvider, name string, title, description node.Text) node.Kind {
 	t.kind, t.provider = name, p
 	k := node.Lead(aboutTurn(p.name, name, title, description), node.Leader[C, agentInput]{
-		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given, Shows: shows,
+		Program: engine.ProgramToolLoop, Step: t.step, Inquire: t.inquire, Given: t.given, Shows: shows,
 		Open: func(ctx context.Context, call *node.Call, cfg C, in agentInput) (node.Led, error) {
 			c, err := cfg.turn(call)
 			if err != nil {
