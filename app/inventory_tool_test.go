@@ -63,6 +63,9 @@ func TestInventory_Tools(t *testing.T) {
 		maps.Copy(all, own)
 		return all
 	}
+	for _, flow := range workflowToolFlows() {
+		w.save(t, flow)
+	}
 	const page = `{"url": "$U/page"}`
 	const note = `{"tool_name": "file_write", "function_args": {"path": "$KEY/a.txt", "content": "some words"}}`
 	const jsCode = `"language": "javascript", "code": "function main(i) { return i }"`
@@ -84,7 +87,10 @@ func TestInventory_Tools(t *testing.T) {
 				"max_bytes":       {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + page, one: `10`, other: `1000`},
 				"available_tools": {with: `"allowed_domains": ["127.0.0.1"]`, other: `["other"]`, scene: "attached"},
 			}),
-			"TOOL.EMAIL_TOOL": emailToolProofs(),
+			"TOOL.EMAIL_TOOL":    emailToolProofs(),
+			"TOOL.WORKFLOW_TOOL": workflowToolProofs(),
+			"TOOL.DATABASE_TOOL": databaseToolProofs(),
+			"TOOL.MEMORY_TOOL":   memoryToolProofs(),
 			"TOOL.FILE_PROCESSOR": tools("", "file_list", "file_search", `{"path": "empty"}`, `{"path": "none"}`, map[string]proof{
 				"root":      {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "a.txt"}}`, one: `"$KEY"`, other: `"."`},
 				"read_only": {one: `true`, other: `false`, scene: "attached"},

@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -175,6 +176,9 @@ type turnTool struct {
 	// said which of its calls are approved.
 	Policy *toolset.Policy `json:"policy,omitempty"`
 	Unsaid bool            `json:"unsaid,omitempty"`
+	// Acts and Sources are those of [node.Tool].
+	Acts    workflow.Effect `json:"acts,omitempty"`
+	Sources bool            `json:"sources,omitempty"`
 }
 
 // asked says that a person decides about a call that a model wants.
@@ -187,7 +191,7 @@ func (t turnTool) asked(c llm.ToolCall) bool {
 
 // approved says that a person decides about a call first.
 func (t turnTool) approved(e workflow.Effect) bool {
-	return t.Approve == toolset.ApproveAlways || t.Approve == toolset.ApproveOnce && e == workflow.Once
+	return t.Approve == toolset.ApproveAlways || t.Approve == toolset.ApproveOnce && cmp.Or(t.Acts, e) == workflow.Once
 }
 
 // effect is what a call does to the world.

@@ -72,7 +72,7 @@ func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
 	}
 	tool := turnTool{
 		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: approve,
-		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS,
+		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS, Acts: o.Acts, Sources: o.Sources,
 	}
 	if o.Approval == toolset.ApproveNever || o.Approval == toolset.ApproveAlways {
 		tool.Approve = o.Approval

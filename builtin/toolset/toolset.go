@@ -111,6 +111,9 @@ func askedAlone(k node.Kind) node.Kind {
 		if !strings.EqualFold(gjson.GetBytes(call.Config, "approval").Str, ApproveAlways) || isWantedByModel(ctx) {
 			return run(ctx, call)
 		}
+		if call.Wake != nil && call.Wake.By == engine.WakeChild {
+			return run(ctx, call) // what was approved has ended
+		}
 		if call.Wake != nil {
 			if call.Wake.Outcome != engine.AskDone || !Approves(call.Wake.Payload) {
 				return nil, fault.Say(fault.Forbidden, text.Of("a person has refused this call of a tool of node %q", call.NodeID))
@@ -205,6 +208,32 @@ func Offered(cfg Fields, tools []Tool) []node.Tool {
 
 // Run runs the tool that a node names.
 func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Tool) (Output, error) {
+	t, args, err := Choose(ctx, call, cfg, in, tools)
+	if err != nil {
+		return Output{}, err
+	}
+	begun := time.Now()
+	value, err := t.Run(ctx, args)
+	if err != nil {
+		return Output{}, err
+	}
+	return Answer(t.Name, value, cfg, in, begun)
+}
+
+// Answer is what a tool leaves that has returned a value.
+func Answer(name string, value any, cfg Fields, in Input, begun time.Time) (Output, error) {
+	result, err := payload.Encode(value)
+	if err != nil {
+		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
+	}
+	if len(result) > MaxResult {
+		return Output{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, MaxResult).With("limit", MaxResult)
+	}
+	return Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(cfg.CallID, cfg.Context, in), nil
+}
+
+// Choose finds the tool that a node names, and its arguments.
+func Choose(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
 	name, args := cfg.ToolName, json.RawMessage(cfg.FunctionArgs)
 	if name == "" {
 		name = in.ToolName
@@ -219,7 +248,7 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 		}
 	}
 	if name == "" {
-		return Output{}, slot.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return Tool{}, nil, slot.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(name, cfg.ToolPrefix)
 	if !slices.Contains(names, plain) {
@@ -227,10 +256,10 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 		if near := fault.Nearest(plain, names); near != "" {
 			hint = "; did you mean \"" + near + "\"?"
 		}
-		return Output{}, fault.Newf(fault.ToolError, "there is no tool %q here; there are %s%s", name, strings.Join(names, ", "), hint).With("path", "tool_name")
+		return Tool{}, nil, fault.Newf(fault.ToolError, "there is no tool %q here; there are %s%s", name, strings.Join(names, ", "), hint).With("path", "tool_name")
 	}
 	if !values.IsNull(args) && !values.IsObject(args) {
-		return Output{}, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
+		return Tool{}, nil, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
 	}
 	t := tools[slices.IndexFunc(tools, func(t Tool) bool { return t.Name == plain })]
 	if values.IsNull(args) {
@@ -240,21 +269,9 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
 	}
 	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
-		return Output{}, lacks(t.Name, "function_args", missing, t.Parameters(), args)
+		return Tool{}, nil, lacks(t.Name, "function_args", missing, t.Parameters(), args)
 	}
-	begun := time.Now()
-	value, err := t.Run(ctx, args)
-	if err != nil {
-		return Output{}, err
-	}
-	result, err := payload.Encode(value)
-	if err != nil {
-		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
-	}
-	if len(result) > MaxResult {
-		return Output{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, MaxResult).With("limit", MaxResult)
-	}
-	return Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(cfg.CallID, cfg.Context, in), nil
+	return t, args, nil
 }
 
 // FitJSON is the beginning of a text that takes at most room bytes as JSON, and whether something is missing.
