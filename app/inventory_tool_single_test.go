@@ -39,11 +39,19 @@ func workflowToolProofs() map[string]proof {
 
 func databaseToolProofs() map[string]proof {
 	const base = `"credential_id": "$SQL", "query": "select n from (select 1 as n union select 2 union select 3) where n >= :n", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}`
-	return singleTool(base, `{"n": 1}`, `{"n": 2}`, map[string]proof{
+	all := singleTool(base, `{"n": 1}`, `{"n": 2}`, map[string]proof{
 		"query":      {with: `"credential_id": "$SQL", "function_args": {"n": 1}`, one: `"select :n as a"`, other: `"select :n as b"`},
 		"parameters": {with: `"credential_id": "$SQL", "query": "select :n as a", "function_args": {"n": 1}`, one: `{"type": "object"}`, other: `{"type": "object", "required": ["x"]}`},
 		"max_rows":   {with: base + `, "function_args": {"n": 1}`, one: `1`, other: `2`},
 	})
+	made := []string{nodeOf("ACTION.DATABASE_OPERATION", `{"credential_id": "$SQL", "operation": "transaction", "statements": ["create table if not exists made (n int)"]}`)}
+	for name, p := range all { // order does not matter: each by itself
+		if p.scene == "" {
+			p.before = made
+			all[name] = p
+		}
+	}
+	return all
 }
 
 func memoryToolProofs() map[string]proof {

@@ -60,7 +60,7 @@ func workflowTool(offers Offers) node.Kind {
 				Shows:  node.Says("Runs the latest revision of the workflow \"greeting\" like a function.", "像函数一样运行工作流 greeting 的最新版本。"),
 				Config: `{"workflow_id": "greeting", "revision": "latest"}`,
 				Input:  `{"function_args": {"name": "Ann"}}`,
-				Output: `{"result": {"result": {"execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}}`,
+				Output: `{"result": {"result": {"execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}}`,
 			}},
 		},
 		func(ctx context.Context, call *node.Call, cfg workflowToolConfig, in toolset.Input) (node.Outcome, error) {
