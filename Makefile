@@ -75,8 +75,10 @@ PLAIN   = ^(TestScripts|TestServe|TestMCPServe|TestTerminal|TestDocs|TestDocs_Ex
 # time in a process of its own, which takes six times as long with the detector; the pool that hands out those processes is tested with it.
 PURE    = ^(TestClassify|TestReadJudgement|TestCache_|TestPython|TestPrinted|TestGuestMemory_Restore|TestRepeatable|TestReply_Hostile)
 CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
-# SQLite is C that was translated into Go: the detector would only slow it down, five times, and finds nothing in it that we could mend.
-RACE    = -race -gcflags=modernc.org/sqlite/lib=-race=false
+# Pure packages start no goroutine, and neither do the tests of these: there is nothing for the detector to find. TestRaceDetector keeps the list true.
+ALONE   = ^tandem(/(fault|payload|text|hypertext|human/prose|human/form|workflow|workflow/dominance|workflow/mermaid|dataflow|dataflow/editing|engine|agent))?$$
+# SQLite and its C library are C that was translated into Go: the detector would only slow them down, five times, and finds nothing in them that we could mend.
+RACE    = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false
 # Much of what tests do is waiting (for a process, a disk, a signal), so more of them run at a time than there are cores.
 TESTS   = $(GO) test -vet=all -timeout $(TESTTIME) -p 3 -parallel 4
 # The Python interpreter is compiled first, once and without the detector, with which it would take minutes; all packages share it.
@@ -86,7 +88,8 @@ race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
-		CGO_ENABLED=1 $(TESTS) $(RACE) $$($(GO) list ./... | grep -v -e /app$$ -e /human/replies$$ -e /sandbox$$ -e /cmd/) && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) $$($(GO) list ./... | grep -v -E -e '/app$$|/human/replies$$|/sandbox$$|/cmd/' -e '$(ALONE)') && \
+		$(TESTS) $$($(GO) list ./... | grep -E '$(ALONE)') && \
 		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PURE)' ./human/replies ./sandbox && \
 		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PLAIN)' ./cmd/... && \
 		CGO_ENABLED=1 $(TESTS) $(RACE) -run '$(CROWDED)' ./app && \

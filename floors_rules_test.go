@@ -49,7 +49,7 @@ func checkImports(table map[string]floor, pkg string, file source, report report
 			continue
 		}
 		if name == module {
-			report(spec.Pos(), "floor", "the module's root is no package to import")
+			report(spec.Pos(), "floor", "the module's root is not a package to import")
 			continue
 		}
 		target, ours := strings.CutPrefix(name, module+"/")

@@ -65,6 +65,7 @@ func floors() map[string]floor {
 
 		"node":         {level: 4},
 		"node/handed":  {level: 2}, // which fields of a payload a function reads and hands on
+		"node/shape":   {level: 3}, // what structs of configurations say, below the kinds that have them
 		"node/printed": {level: 1}, // what a run says while it goes on
 		"node/rundata": {level: 3}, // what a run reads, below the runs
 		"node/slot":    {level: 3}, // what a schema wants and data lacks
@@ -75,16 +76,24 @@ func floors() map[string]floor {
 		"files":        {level: 4},
 
 		// The rooms of the store in SQLite are below what it stores.
-		"store/sqlite/migrations":  {level: 0}, // embedded data
-		"store/sqlite/sqlconn":     {level: 1},
-		"store/sqlite/blobnames":   {level: 1},
-		"store/sqlite/datadir":     {level: 5},
-		"store/sqlite/blobdir":     {level: 5},
-		"store/sqlite/memories":    {level: 5},
-		"store/sqlite/toolservers": {level: 5},
-		"store/sqlite/triggers":    {level: 5},
-		"store/sqlite/upkeep":      {level: 5},
-		"store/sqlite/overview":    {level: 5},
+		"store/sqlite/migrations":      {level: 0}, // embedded data
+		"store/relational":             {level: 1}, // the seam alone
+		"store/sqlite/sqlconn":         {level: 2},
+		"store/sqlite/blobnames":       {level: 1},
+		"store/sqlite/datadir":         {level: 5},
+		"store/sqlite/blobdir":         {level: 5},
+		"store/relational/accounts":    {level: 5},
+		"store/relational/auditlog":    {level: 5},
+		"store/relational/inbox":       {level: 5},
+		"store/relational/logs":        {level: 5},
+		"store/relational/questions":   {level: 5},
+		"store/relational/spending":    {level: 5},
+		"store/relational/definitions": {level: 5},
+		"store/relational/memories":    {level: 5},
+		"store/relational/toolservers": {level: 5},
+		"store/relational/triggers":    {level: 5},
+		"store/sqlite/upkeep":          {level: 5},
+		"store/relational/overview":    {level: 5},
 
 		"agent":           {level: 5, pure: true},
 		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of
@@ -100,7 +109,7 @@ func floors() map[string]floor {
 		"database":        {level: 5},
 		"objectstore":     {level: 5},
 		"store/sqlite":    {level: 6},
-		"store/postgres":  {level: 5},
+		"store/postgres":  {level: 6},
 		"host/local":      {level: 5},
 		"host/temporal":   {level: 5},
 		"client":          {level: 5},
@@ -140,11 +149,13 @@ func floors() map[string]floor {
 		"builtin/document": {level: 5},
 		"builtin/fileref":  {level: 5},
 		"builtin/values":   {level: 5},
+		"builtin/early":    {level: 5},
 		"builtin/rest":     {level: 6},
 		"builtin/httpcall": {level: 6},
 		"builtin/lists":    {level: 6},
 		"builtin/models":   {level: 6},
 		"builtin/toolset":  {level: 6},
+		"builtin/turn":     {level: 6}, // below the extensions of providers, which bring kinds with turns
 
 		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 8}, // one vendor each
@@ -172,6 +183,7 @@ func floors() map[string]floor {
 		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
 		"server": {level: 8},
+		"vault":  {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},
 

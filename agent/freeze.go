@@ -235,7 +235,7 @@ func (f *freezer) node(i int) (workflow.Node, error) {
 	c := &f.past.Calls[i]
 	server, tool, ok := strings.Cut(c.Tool, "/")
 	if !ok || server == "" || tool == "" {
-		return workflow.Node{}, fault.Newf(fault.Internal, "%q of step %q is no tool of a server", c.Tool, c.Step)
+		return workflow.Node{}, fault.Newf(fault.Internal, "%q of step %q is not a tool of a server", c.Tool, c.Step)
 	}
 	args, err := parse(c.Arguments)
 	if err != nil {

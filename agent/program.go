@@ -156,7 +156,7 @@ func newTask(setup engine.Setup) (*task, error) {
 	} {
 		switch {
 		case *l.value < 0 || *l.value > maxLimit:
-			return nil, fault.Newf(fault.Invalid, "%s: %d is no limit; use 1 to %d, or 0 for %d", l.name, *l.value, maxLimit, l.standard)
+			return nil, fault.Newf(fault.Invalid, "%s: %d is not a limit; use 1 to %d, or 0 for %d", l.name, *l.value, maxLimit, l.standard)
 		case *l.value == 0:
 			*l.value = l.standard
 		}
@@ -171,7 +171,7 @@ func newTask(setup engine.Setup) (*task, error) {
 	}
 	for _, r := range c.AutoApprove {
 		if r != Low && r != Medium && r != High {
-			return nil, fault.Newf(fault.Invalid, "auto_approve: %q is no level of risk; use %s, %s or %s", r, Low, Medium, High)
+			return nil, fault.Newf(fault.Invalid, "auto_approve: %q is not a level of risk; use %s, %s or %s", r, Low, Medium, High)
 		}
 	}
 	return t, nil

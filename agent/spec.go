@@ -90,7 +90,7 @@ func (s Spec) Check() error {
 	}
 	for _, r := range s.Policy.AutoApprove {
 		if r != Low && r != Medium && r != High {
-			return wrong("policy.auto_approve", "%q is no level of risk; use %s, %s or %s", r, Low, Medium, High)
+			return wrong("policy.auto_approve", "%q is not a level of risk; use %s, %s or %s", r, Low, Medium, High)
 		}
 	}
 	for _, l := range []struct {
@@ -101,7 +101,7 @@ func (s Spec) Check() error {
 		{"json_tries", s.Limits.JSONTries}, {"history_rounds", s.Limits.HistoryRounds},
 	} {
 		if l.value < 0 || l.value > maxLimit {
-			return wrong("limits."+l.name, "%d is no limit; use 1 to %d, or 0 for the default", l.value, maxLimit)
+			return wrong("limits."+l.name, "%d is not a limit; use 1 to %d, or 0 for the default", l.value, maxLimit)
 		}
 	}
 	return nil
@@ -135,5 +135,5 @@ func ReadSpec(def *workflow.Definition) (Spec, error) {
 		}
 		return s, nil
 	}
-	return Spec{}, fault.Newf(fault.Internal, "the workflow %q is no agent", def.Metadata.ID)
+	return Spec{}, fault.Newf(fault.Internal, "the workflow %q is not an agent", def.Metadata.ID)
 }

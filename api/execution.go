@@ -176,7 +176,7 @@ type NodeExecution struct {
 	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
 	WaitURL          string                     `json:"wait_url,omitempty" doc:"while the node waits for a call (wait_type webhook): the address that ends the wait, good for one call; told to those who may send signals, with a token that has the scope execute. execution_details.webhook says what the call must be like"`
 	Error            *NodeError                 `json:"error,omitempty"`
-	Warnings         []NodeWarning              `json:"warnings,omitempty" doc:"what a person should know of the node although it is no error"`
+	Warnings         []NodeWarning              `json:"warnings,omitempty" doc:"what a person should know of the node although it is not an error"`
 	RetryCount       int                        `json:"retry_count"`
 	MaxRetries       int                        `json:"max_retries"`
 	CreditsConsumed  float64                    `json:"credits_consumed"`

@@ -32,6 +32,7 @@ type ImportedWorkflow struct {
 	WorkflowID string `json:"workflow_id,omitempty" doc:"the workflow that was kept"`
 	Name       string `json:"name"`
 	Revision   int64  `json:"revision,omitempty"`
+	Error      string `json:"error,omitempty" doc:"why it was not kept; with dry_run: why this caller could not keep it"`
 	// Kept, Approximated and Missing count nodes.
 	Kept         int            `json:"kept" doc:"how many nodes do what they did"`
 	Approximated int            `json:"approximated" doc:"how many do nearly what they did; their notes say what is different"`

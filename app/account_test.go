@@ -21,6 +21,8 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/store"
+	"tandem/vault"
 )
 
 // authority is an authorization server (RFC 6749, 7636) with the service that its tokens are for. Codes and refresh tokens are good once: whoever brings one a
@@ -184,7 +186,7 @@ func (x *site) tokenOf(t testing.TB, id string) string {
 		return ""
 	}
 	raw, err := ring.Open(c.Sealed, credential.Context("default", id, c.Type))
-	var data accountData
+	var data struct{ Token string }
 	if err != nil || json.Unmarshal(raw, &data) != nil {
 		t.Errorf("the credential cannot be read: %v", err)
 	}
@@ -195,7 +197,7 @@ func (x *site) tokenOf(t testing.TB, id string) string {
 func TestAccounts_Authorize(t *testing.T) {
 	t.Parallel()
 	x, a, id := openAccount(t)
-	open := x.vault.opener(identity.System("default"))
+	open := x.vault.Opener(identity.System("default"))
 	if _, err := open(t.Context(), id); fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(err.Error(), "tandem credentials authorize "+id) {
 		t.Errorf("a credential without a token: %v", err)
 	}
@@ -281,12 +283,12 @@ func TestAccounts_Renewal(t *testing.T) {
 		t.Fatalf("came back to %d %s", status, page)
 	}
 	a.do(func() { a.lifetime = 3600 })
-	second := &vault{dir: x.vault.dir, credentials: x.vault.credentials, types: x.vault.types, http: x.vault.http, log: x.vault.log}
+	second := x.another(x.stores.Credentials)
 	var wg sync.WaitGroup
 	for n := range 16 {
-		v := []*vault{&x.vault, second}[n%2]
+		v := []*vault.Vault{x.vault, second}[n%2]
 		wg.Go(func() {
-			c, err := v.opener(identity.System("default"))(t.Context(), "shop account", "oauth2")
+			c, err := v.Opener(identity.System("default"))(t.Context(), "shop account", "oauth2")
 			if err != nil {
 				t.Error(err)
 			}
@@ -298,16 +300,17 @@ func TestAccounts_Renewal(t *testing.T) {
 		t.Errorf("it was renewed %d times", n)
 	}
 	// The family of tokens is ended: somebody else has used the refresh token.
-	token := x.tokenOf(t, id)
+	held := must(second.Opener(identity.System("default"))(t.Context(), id))
 	a.do(func() { clear(a.live) })
-	_, err := x.vault.opened(t.Context(), identity.System("default"), must(x.stores.Credentials.Get(t.Context(), identity.System("default"), id)), must(x.vault.types.Find("oauth2")), token)
+	_, err := held.Renew(t.Context(), x.tokenOf(t, id))
+	held.Release()
 	if fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(err.Error(), "has to be authorized again") || !strings.Contains(err.Error(), "invalid_grant") {
 		t.Errorf("got %v", err)
 	}
 	// From then on it says so wherever it is used, and nobody is asked in vain.
 	n := a.renewed()
-	for _, v := range []*vault{&x.vault, second} {
-		if _, err := v.opener(identity.System("default"))(t.Context(), id); fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(err.Error(), "has to be authorized again") {
+	for _, v := range []*vault.Vault{x.vault, second} {
+		if _, err := v.Opener(identity.System("default"))(t.Context(), id); fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(err.Error(), "has to be authorized again") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -332,6 +335,22 @@ func TestAccounts_Renewal(t *testing.T) {
 	}
 }
 
+// another is the vault of another process on the same database.
+func (x *site) another(credentials store.Credentials) *vault.Vault {
+	o := x.vault.Options
+	o.Credentials = credentials
+	v := vault.New(o)
+	v.Know(x.parts.Credentials)
+	return v
+}
+
+// leased are the credentials as the process sees them that has their lease.
+type leased struct{ store.Credentials }
+
+func (leased) Lease(context.Context, identity.Principal, string, string, int64, int64) (bool, error) {
+	return true, nil
+}
+
 // Another process that renews is waited for, and its token is used.
 func TestAccounts_WaitsForLease(t *testing.T) {
 	t.Parallel()
@@ -346,15 +365,15 @@ func TestAccounts_WaitsForLease(t *testing.T) {
 	}
 	opened := make(chan error)
 	go func() {
-		c, err := x.vault.opener(p)(t.Context(), id)
+		c, err := x.vault.Opener(p)(t.Context(), id)
 		c.Release()
 		opened <- err
 	}()
-	stored := must(x.stores.Credentials.Get(t.Context(), p, id))
-	known := must(x.vault.types.Find("oauth2"))
 	a.do(func() { a.lifetime = 3600 })
-	other, err := x.vault.renewNow(t.Context(), p, stored, known, "")
+	c, err := x.another(leased{x.stores.Credentials}).Opener(p)(t.Context(), id)
 	works(t, err)
+	c.Release()
+	other := must(x.stores.Credentials.Get(t.Context(), p, id))
 	_, err = x.stores.Credentials.Lease(t.Context(), p, id, "another process", 0, 0)
 	works(t, err)
 	works(t, <-opened)

@@ -381,7 +381,7 @@ func TestAgent_StreamsALongAnswer(t *testing.T) {
 		read = read[:event.Data.Offset] + event.Data.Text
 	}
 	if read == "" || !strings.HasPrefix(r.Response, read) {
-		t.Errorf("the reader has %d bytes that are no beginning of the answer", len(read))
+		t.Errorf("the reader has %d bytes that are not the beginning of the answer", len(read))
 	}
 }
 

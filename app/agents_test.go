@@ -322,7 +322,7 @@ func TestTasks_OnlySoManyRun(t *testing.T) {
 	}
 	x.save(t, waitingFlow)
 	if e := x.read(t, x.execute(t, "kid", api.ExecuteRequest{})); e.Status == string(engine.StatusPending) {
-		t.Error("what is no task waits for tasks")
+		t.Error("what is not a task waits for tasks")
 	}
 	close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

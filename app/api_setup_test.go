@@ -20,6 +20,7 @@ import (
 	"tandem/server"
 	"tandem/store"
 	"tandem/store/sqlite/sqlitetest"
+	"tandem/vault"
 	"tandem/workflow"
 )
 
@@ -57,7 +58,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 		t.Fatal(err)
 	}
 	o := server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Limits: i.limits, Version: "test",
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Accounts: &vault.Accounts{Vault: i.vault, Users: i.stores.Users, Public: i.tools.PublicURL()}, CredentialTypes: i.parts.Credentials, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Limits: i.limits, Version: "test",
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil || workflow.HasErrors(problems) {
@@ -65,7 +66,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 			}
 			return source.Definition, problems
 		},
-		Revisions: i.revisions, PublicURL: options.PublicURL, Credentials: i.vault.opener, Import: i.Import,
+		Revisions: i.revisions, PublicURL: options.PublicURL, Credentials: i.vault.Opener, Import: i.Import,
 		Ready: func() error { return nil },
 	}
 	for _, f := range change {

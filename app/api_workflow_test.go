@@ -177,8 +177,8 @@ func TestAPI_Workflows(t *testing.T) {
 		refused(t, x.call(t, "editor", "POST", "/workflows/deployed/undeploy", nil), http.StatusConflict, "conflict")
 		refused(t, x.call(t, "editor", "POST", "/workflows/no-such/deploy", nil), http.StatusNotFound, "not_found")
 
-		clocked := "metadata: {id: clocked, name: clocked, description: d}\nnodes: [{id: s, description: d, type: TRIGGER, subtype: MANUAL}, {id: c, description: d, type: EXTERNAL_ACTION, subtype: NOTION}]\nconnections: [{from_node: s, to_node: c}]\n"
-		if f := refused(t, x.call(t, "editor", "POST", "/workflows", clocked), http.StatusUnprocessableEntity, "invalid"); !slices.Equal(fields(f), []string{"nodes[1].subtype"}) {
+		clocked := "metadata: {id: clocked, name: clocked, description: d}\nnodes: [{id: s, description: d, type: TRIGGER, subtype: MANUAL}, {id: c, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: resource}}]\nconnections: [{from_node: s, to_node: c}]\n"
+		if f := refused(t, x.call(t, "editor", "POST", "/workflows", clocked), http.StatusUnprocessableEntity, "invalid"); !slices.Equal(fields(f), []string{"nodes[1].configurations.wait_type"}) {
 			t.Errorf("problem %+v", f)
 		}
 		older, _ := workflow.Parse([]byte(clocked), workflow.Options{Kinds: x.kinds}) // saved when it was not refused yet
@@ -186,7 +186,7 @@ func TestAPI_Workflows(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := refused(t, x.call(t, "editor", "POST", "/workflows/clocked/deploy", nil), http.StatusUnprocessableEntity, "invalid")
-		if !strings.Contains(f.Detail, "EXTERNAL_ACTION.NOTION") || !slices.Equal(fields(f), []string{"nodes[1].subtype"}) {
+		if !strings.Contains(f.Detail, "wait_type") || !slices.Equal(fields(f), []string{"nodes[1].configurations.wait_type"}) {
 			t.Errorf("problem %+v", f)
 		}
 		w := want[api.Workflow](t, x.call(t, "viewer", "GET", "/workflows/clocked", nil), http.StatusOK)

@@ -97,18 +97,12 @@ func (i *Instance) useToken(ctx context.Context, secret string) error {
 
 // issue keeps a token that whoever starts the process has made.
 func (i *Instance) issue(ctx context.Context, p identity.Principal, t identity.Token, hash identity.SecretHash) error {
-	return i.stores.Tokens.Create(auditedBy(ctx, Local(), "token.create", t.ID, map[string]any{"user_id": t.User, "name": t.Name}), p, t, hash)
+	return i.stores.Tokens.Create(store.AuditedBy(ctx, Local(), "token.create", t.ID, map[string]any{"user_id": t.User, "name": t.Name}), p, t, hash)
 }
 
 // dropConfigured takes the token out of use that was configured with an earlier start.
 func (i *Instance) dropConfigured(ctx context.Context, p identity.Principal) error {
-	return i.stores.Tokens.Delete(auditedBy(ctx, Local(), "token.delete", configuredToken, map[string]any{"user_id": firstUser}), p, configuredToken)
-}
-
-// auditedBy returns a context whose next change is entered in the audit log as that of somebody who did not come by a route of the API.
-func auditedBy(ctx context.Context, p identity.Principal, action, id string, after any) context.Context {
-	object, _, _ := strings.Cut(action, ".")
-	return store.Audited(ctx, store.AuditEntry{Workspace: p.Workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id, Detail: store.AuditChange(nil, after)})
+	return i.stores.Tokens.Delete(store.AuditedBy(ctx, Local(), "token.delete", configuredToken, map[string]any{"user_id": firstUser}), p, configuredToken)
 }
 
 func (i *Instance) ensureWorkspace(ctx context.Context) error {
@@ -124,7 +118,7 @@ func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error 
 	now := time.Now().UnixMilli()
 	u, err := i.stores.Users.Get(ctx, p, firstUser)
 	if errors.Is(err, store.ErrNotFound) {
-		audited := auditedBy(ctx, Local(), "user.create", firstUser, map[string]any{"roles": []identity.Role{identity.Admin}})
+		audited := store.AuditedBy(ctx, Local(), "user.create", firstUser, map[string]any{"roles": []identity.Role{identity.Admin}})
 		return i.stores.Users.Create(audited, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
 	}
 	if err != nil || !u.Disabled && slices.Contains(u.Roles, identity.Admin) {
@@ -134,7 +128,7 @@ func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error 
 		u.Roles = append(u.Roles, identity.Admin)
 	}
 	u.Disabled, u.Updated = false, now
-	return i.stores.Users.Update(auditedBy(ctx, Local(), "user.update", u.ID, map[string]any{"roles": u.Roles, "enabled": true}), p, u)
+	return i.stores.Users.Update(store.AuditedBy(ctx, Local(), "user.update", u.ID, map[string]any{"roles": u.Roles, "enabled": true}), p, u)
 }
 
 // hasDoor says whether an admin can come in with a token.

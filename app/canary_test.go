@@ -139,7 +139,7 @@ func TestCredentials_Canary(t *testing.T) {
 			} else {
 				clean("a refusal of "+name, a.body)
 			}
-			c, err := x.vault.opener(identity.System("default"))(t.Context(), id)
+			c, err := x.vault.Opener(identity.System("default"))(t.Context(), id)
 			if err != nil {
 				clean("the error of opening "+name, []byte(err.Error()))
 			}

@@ -26,6 +26,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/identity"
+	"tandem/mcp"
 	"tandem/outbound"
 	"tandem/store"
 )
@@ -228,7 +229,7 @@ func (c *conformant) scenario(name, address, tool string, known map[string]any) 
 	server := map[string]any{"transport": "http", "url": address}
 	if known["client_id"] != nil {
 		var login api.Credential
-		if err := c.ask("admin", "POST", "/credentials", map[string]any{"name": id, "type": oauthCredential, "data": map[string]any{"client_id": known["client_id"], "client_secret": known["client_secret"]}}, &login); err != nil {
+		if err := c.ask("admin", "POST", "/credentials", map[string]any{"name": id, "type": mcp.OAuthCredential, "data": map[string]any{"client_id": known["client_id"], "client_secret": known["client_secret"]}}, &login); err != nil {
 			return err
 		}
 		server["credential_id"] = login.ID

@@ -31,9 +31,10 @@ func credentialSamples() map[string][]string {
 		"trello":              {`{"key":"k","token":"t"}`},
 		"notion":              {`{"token":"t","notion_version":"2022-06-28"}`},
 		"caldav":              {`{"url":"https://example.com/cal","username":"u","password":"p"}`},
+		"airtable":            {`{"token":"t"}`},
 		"aws_keys":            {`{"access_key_id":"i","secret_access_key":"s","session_token":"t","region":"eu-1"}`},
 		"gcp_service_account": {`{"key":{"private_key":"pem"},"token_uri":"https://example.com/t"}`, `{"key":"{\"private_key\":\"pem\"}"}`},
-		"azure":               {`{"tenant_id":"t","client_id":"i","client_secret":"s"}`, `{"account_key":"k","account_name":"n"}`, `{"sas":"s"}`, `{"connection_string":"c"}`},
+		"azure":               {`{"tenant_id":"t","client_id":"i","client_secret":"s"}`, `{"account_key":"k","account_name":"n"}`, `{"sas":"s"}`, `{"connection_string":"c"}`, `{"function_key":"f"}`},
 		"openai":              {`{"api_key":"k"}`}, "anthropic": {`{"api_key":"k"}`}, "gemini": {`{"api_key":"k","base_url":null}`},
 		"sql": {`{"driver":"postgres","dsn":"postgres://u:p@h/d"}`},
 		"http_auth": {

@@ -172,7 +172,7 @@ func TestCredentials_Uses(t *testing.T) {
 	}
 	refused(t, x.call(t, "admin", "DELETE", "/credentials/"+other, nil), http.StatusConflict, "conflict")
 	// Another workspace has nothing of it.
-	if _, err := x.vault.opener(identity.System("elsewhere"))(t.Context(), "box"); fault.CodeOf(err) != fault.CredentialMissing || strings.Contains(err.Error(), "did you mean") {
+	if _, err := x.vault.Opener(identity.System("elsewhere"))(t.Context(), "box"); fault.CodeOf(err) != fault.CredentialMissing || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("got %v", err)
 	}
 }

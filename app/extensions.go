@@ -15,6 +15,7 @@ import (
 	remember "tandem/builtin/memory"
 	"tandem/builtin/models"
 	"tandem/builtin/notify"
+	services "tandem/builtin/service"
 	"tandem/builtin/start"
 	"tandem/builtin/task"
 	"tandem/builtin/toolset"
@@ -23,8 +24,10 @@ import (
 	"tandem/database"
 	"tandem/engine"
 	"tandem/files"
+	"tandem/integration/airtable"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
+	"tandem/integration/caldav"
 	"tandem/integration/discord"
 	"tandem/integration/gcp"
 	"tandem/integration/github"
@@ -33,6 +36,7 @@ import (
 	"tandem/integration/jira"
 	"tandem/integration/mail"
 	"tandem/integration/microsoft"
+	"tandem/integration/notion"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
@@ -64,6 +68,9 @@ func vendors() []plug.Maker {
 		gitlab.Extension,
 		jira.Extension,
 		trello.Extension,
+		airtable.Extension,
+		caldav.Extension,
+		notion.Extension,
 
 		anthropic.Extension,
 		gemini.Extension,
@@ -107,8 +114,8 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		}
 	}
 	return []plug.Maker{
-		family("builtin/ai", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools})
+		family("builtin/ai", func(_ plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
+			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools, Turns: set.Turns()})
 		}),
 		family("builtin/ask", func(d plug.Deps, set *plug.Set, _ kindDeps) []node.Kind {
 			return ask.Kinds(ask.Deps{Users: d.Users, Channels: set.Channels})
@@ -140,6 +147,11 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/toolset", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return toolset.Kinds(toolset.Deps{Servers: k.Tools})
 		}, mcp.Credentials()...),
+		func(d plug.Deps) plug.Extension {
+			return family("builtin/service", func(d plug.Deps, _ *plug.Set, _ kindDeps) []node.Kind {
+				return services.Kinds(services.Deps{HTTP: d.HTTP})
+			}, services.Credentials(d.HTTP)...)(d)
+		},
 		func(d plug.Deps) plug.Extension {
 			return family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 				return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})

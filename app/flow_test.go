@@ -64,7 +64,7 @@ metadata: {id: handled, name: handled, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
   - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: l}}
-  - {id: body, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "a[", on_error: default_output, default_output: {instead: true}}}
+  - {id: body, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "{{execution.id}}[", on_error: default_output, default_output: {instead: true}}}
 connections:
   - {from_node: start, to_node: each}
   - {from_node: each, to_node: body, output_key: iteration}

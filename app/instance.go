@@ -19,6 +19,7 @@ import (
 	"tandem/builtin/code"
 	"tandem/builtin/flow"
 	"tandem/builtin/models"
+	"tandem/credential"
 	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
@@ -38,6 +39,7 @@ import (
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/trigger"
+	"tandem/vault"
 	"tandem/workflow"
 )
 
@@ -53,7 +55,7 @@ type Instance struct {
 	hub      *host.Hub
 	sandbox  *sandbox.Pool
 	notice   func(text string)
-	vault    vault
+	vault    *vault.Vault
 	purse    *budget.Purse
 	// speech is how kinds reach language models.
 	speech *models.Models
@@ -67,7 +69,7 @@ type Instance struct {
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 	// tools are the tool servers.
-	tools *toolServers
+	tools *vault.ToolServers
 	log   *slog.Logger
 	// register is where the host notes its runs; nil: nowhere.
 	register *os.File
@@ -136,6 +138,9 @@ type Options struct {
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
 }
 
+// Keyring returns the keys that seal the credentials. The key file is made when there is none and nothing was sealed.
+func (i *Instance) Keyring() (*credential.Keyring, error) { return i.vault.Keyring() }
+
 // Watcher is told of a row that is on disk, and of what is to be done about it.
 type Watcher func(host.Row, []engine.Command)
 
@@ -152,7 +157,6 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(),
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
-	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
 	i.notice = o.Notice
 	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log, Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
@@ -161,9 +165,9 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
-	i.vault.http, i.vault.dial, i.vault.log = client.HTTPClient(), client.DialContext, i.log
+	i.vault = vault.New(vault.Options{Dir: o.Dir, Key: o.MasterKey, Credentials: i.stores.Credentials, HTTP: client.HTTPClient(), Dial: client.DialContext, Log: i.log})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
-	if i.tools, err = i.openTools(o); err != nil {
+	if i.tools, err = i.vault.OpenTools(vault.ToolOptions{Stores: i.stores, Allow: o.HTTPAllow, PublicURL: o.PublicURL, Version: o.Version}); err != nil {
 		return nil, closing(err, db)
 	}
 	i.kinds = &i.registry
@@ -206,7 +210,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
-		Credentials: i.vault.opener, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
+		Credentials: i.vault.Opener, Redact: i.vault.Redactor(), Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Caps: i.limits.Caps, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
 		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
@@ -265,7 +269,8 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	if i.parts, err = gather(deps, own, o.Extensions); err != nil {
 		return err
 	}
-	i.vault.types, i.kinds = i.parts.Credentials, &i.registry
+	i.kinds = &i.registry
+	i.vault.Know(i.parts.Credentials)
 	register(&i.registry, i.parts)
 	return nil
 }
@@ -341,7 +346,7 @@ func (i *Instance) keep(ctx context.Context, p identity.Principal, def *workflow
 		return store.Workflow{}, fault.New(fault.Invalid, "metadata.id: the workflow has no id")
 	}
 	hash := workflow.Hash(def)
-	audited := auditedBy(ctx, p, "workflow.save", def.Metadata.ID, map[string]string{"name": def.Metadata.Name, "revision_hash": hash})
+	audited := store.AuditedBy(ctx, p, "workflow.save", def.Metadata.ID, map[string]string{"name": def.Metadata.Name, "revision_hash": hash})
 	w, _, err := i.stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, IconURL: def.Metadata.IconURL,
 		Tags: def.Metadata.Tags, Version: def.Metadata.Version, Parent: def.Metadata.ParentWorkflow,
@@ -365,7 +370,7 @@ func (i *Instance) Start(ctx context.Context, p identity.Principal, id string, i
 	if err != nil {
 		return "", err
 	}
-	started, err := i.host.Start(auditedBy(ctx, p, "execution.start", request.ID, map[string]string{"workflow_id": id}), p, request)
+	started, err := i.host.Start(store.AuditedBy(ctx, p, "execution.start", request.ID, map[string]string{"workflow_id": id}), p, request)
 	return started.Execution, err
 }
 

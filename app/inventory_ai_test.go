@@ -117,9 +117,10 @@ func TestInventory_Agents(t *testing.T) {
 			"credit_cost":     {with: asks, one: `1`, other: `2`},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
-			r := benchRun{provider: map[string]string{
-				"AI_AGENT.OPENAI_CHATGPT": "openai", "AI_AGENT.ANTHROPIC_CLAUDE": "anthropic", "AI_AGENT.GOOGLE_GEMINI": "gemini", "AI_AGENT.LLM": "openai", "AI_AGENT.MCP_AGENT": "openai",
-			}[kind]}
+			r := benchRun{provider: "openai"}
+			if k, ok := theKinds().Get(kind); ok && len(k.About.Needs.Credential) == 1 { // that of a provider has its name
+				r.provider = k.About.Needs.Credential[0]
+			}
 			switch p.scene {
 			case "tool":
 				r.nodes, r.attached = files, "files"

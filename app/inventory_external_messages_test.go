@@ -2,19 +2,6 @@ package app
 
 import "maps"
 
-// emailToolProofs are those of the mailbox for a model.
-func emailToolProofs() map[string]proof {
-	proofs := sentTo("integration/mail.TestEmailTool", "mailbox", "from", "imap_credential_id", "allowed_recipients")
-	maps.Copy(proofs, sentTo("integration/mail.TestEmailTool_Alone", "tool_name", "function_args", "context", "call_id", "approval"))
-	for name, p := range map[string]proof{ // order does not matter: each is a proof of its own
-		"available_tools": {one: `["email_read"]`, other: `["email_search"]`, scene: "attached"},
-		"tool_prefix":     {one: `"a_"`, other: `"b_"`, scene: "attached"},
-	} {
-		proofs[name] = p
-	}
-	return proofs
-}
-
 // messageProofs are those of the kinds that send messages to people and programs.
 func messageProofs() map[string]map[string]proof {
 	mail := sentTo("integration/mail.TestAction_Send",

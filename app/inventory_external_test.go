@@ -14,6 +14,11 @@ func externalProofs() []map[string]map[string]proof {
 		gitLabProofs(),
 		jiraProofs(),
 		trelloProofs(),
+		cloudProofs(),
+		tableProofs(),
+		googleCalendarProofs(),
+		serviceProofs(),
+		notionProofs(),
 	}
 }
 

@@ -20,7 +20,7 @@ func TestInventory_Settings(t *testing.T) {
 		fine  = "type: CALL, subtype: EMPTY, configurations: {pass_through: true}"
 		names = `type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {x: "a {{nothing}}"}`
 		naps  = "type: FLOW, subtype: DELAY, configurations: {duration_seconds: 1}"
-		fails = `type: FLOW, subtype: SORT, configurations: {sort_field: "a["}`
+		fails = `type: FLOW, subtype: SORT, configurations: {sort_field: "{{execution.id}}["}`
 		asks  = "type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: t}"
 		calls = "type: ACTION, subtype: HTTP_REQUEST, configurations: {url: $U/meet, response_type: text}"
 	)

@@ -2,6 +2,13 @@ package app
 
 import "maps"
 
+// singleTools are the kinds that give a model one tool each.
+func singleTools() map[string]map[string]proof {
+	return map[string]map[string]proof{
+		"TOOL.WORKFLOW_TOOL": workflowToolProofs(), "TOOL.DATABASE_TOOL": databaseToolProofs(), "TOOL.MEMORY_TOOL": memoryToolProofs(),
+	}
+}
+
 // singleTool completes what a kind with one tool has with what all of them have: base are the configurations it must have, args and others arguments that work.
 func singleTool(base, args, others string, own map[string]proof) map[string]proof {
 	run := base + `, "function_args": ` + args

@@ -72,47 +72,45 @@ func TestInventory_Tools(t *testing.T) {
 	calls := func(args string) string {
 		return `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + args
 	}
+	kinds := map[string]map[string]proof{
+		"TOOL.MCP_TOOL": tools(`"server_id": "box"`, "look", "hangs", `{}`, `{"n": 1}`, map[string]proof{
+			"server_id":            {with: `"tool_name": "look"`, one: `"box"`, other: `"other"`},
+			"call_timeout_seconds": {with: `"server_id": "box", "tool_name": "hang", "max_retries": 0`, one: `1`, other: `30`, scene: "slow"},
+			"mcp_server_url":       {with: `"server_id": "box"`, other: `"https://example.com"`, told: "a workflow starts no server"},
+			"function_args":        {with: `"server_id": "box", "tool_name": "look", "approval": "always"`, one: `{"n": 1}`, other: `{"n": 2}`},
+		}),
+		"TOOL.HTTP_CLIENT": tools(`"allowed_domains": ["127.0.0.1"]`, "http_request", "other", page, `{"url": "$U/other"}`, map[string]proof{
+			"allowed_domains": {with: `"tool_name": "http_request", "function_args": ` + page, one: `["127.0.0.1"]`, other: `["example.com"]`},
+			"allowed_methods": {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": {"url": "$U/page", "method": "PUT"}`, one: `["PUT"]`, other: `["GET"]`},
+			"max_bytes":       {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + page, one: `10`, other: `1000`},
+			"available_tools": {with: `"allowed_domains": ["127.0.0.1"]`, other: `["other"]`, scene: "attached"},
+		}),
+		"TOOL.FILE_PROCESSOR": tools("", "file_list", "file_search", `{"path": "empty"}`, `{"path": "none"}`, map[string]proof{
+			"root":      {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "a.txt"}}`, one: `"$KEY"`, other: `"."`},
+			"read_only": {one: `true`, other: `false`, scene: "attached"},
+			"max_bytes": {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "$KEY/a.txt"}}`, one: `4`, other: `100`},
+			"formats":   {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "$KEY/a.txt"}}`, one: `["txt"]`, other: `["md"]`},
+		}),
+		"TOOL.IMAGE_PROCESSOR": tools("", "image_info", "image_convert", `{"file": `+tinyPNG+`}`, `{}`, map[string]proof{
+			"max_pixels":     {input: `{"tool_name": "image_info", "function_args": {"file": ` + tinyPNG + `}}`, one: `1`, other: `100`},
+			"output_format":  {input: `{"tool_name": "image_resize", "function_args": {"file": ` + tinyPNG + `, "width": 1, "height": 1}}`, one: `"png"`, other: `"jpeg"`},
+			"vision_profile": {other: `"$P"`, scene: "attached"},
+		}),
+		"TOOL.CODE_TOOL": tools(jsCode, "code_run", "other", `{"a": 1}`, `{"a": 2}`, map[string]proof{
+			"language":        {one: `"python"`, other: `"javascript"`, scene: "attached"},
+			"tool_name":       {with: jsCode, one: `"a"`, other: `"b"`, scene: "attached"},
+			"description":     {with: jsCode, one: `"a"`, other: `"b"`, scene: "attached"},
+			"code":            {with: `"language": "javascript"`, one: `"function main(i) { return 1 }"`, other: `"function main(i) { return 2 }"`},
+			"parameters":      {with: jsCode, one: `{"type": "object"}`, other: `{"type": "object", "required": ["x"]}`},
+			"time_limit_ms":   {with: `"language": "javascript", "code": "function main(i) { for (;;) {} }"`, one: `10`, other: `20`},
+			"memory_mb":       {with: `"language": "javascript", "code": "function main(i) { let a = []; for (let n = 0; n < 40; n++) { a.push('x'.repeat(1 << 20)) }; return a.length }"`, one: `16`, other: `512`},
+			"available_tools": {with: jsCode, other: `["other"]`, scene: "attached"},
+		}),
+	}
+	maps.Copy(kinds, vendorTools())
+	maps.Copy(kinds, singleTools())
 	fieldInventory{
-		family: "TOOL", sample: "TOOL.HTTP_CLIENT",
-		kinds: map[string]map[string]proof{
-			"TOOL.MCP_TOOL": tools(`"server_id": "box"`, "look", "hangs", `{}`, `{"n": 1}`, map[string]proof{
-				"server_id":            {with: `"tool_name": "look"`, one: `"box"`, other: `"other"`},
-				"call_timeout_seconds": {with: `"server_id": "box", "tool_name": "hang", "max_retries": 0`, one: `1`, other: `30`, scene: "slow"},
-				"mcp_server_url":       {with: `"server_id": "box"`, other: `"https://example.com"`, told: "a workflow starts no server"},
-				"function_args":        {with: `"server_id": "box", "tool_name": "look", "approval": "always"`, one: `{"n": 1}`, other: `{"n": 2}`},
-			}),
-			"TOOL.HTTP_CLIENT": tools(`"allowed_domains": ["127.0.0.1"]`, "http_request", "other", page, `{"url": "$U/other"}`, map[string]proof{
-				"allowed_domains": {with: `"tool_name": "http_request", "function_args": ` + page, one: `["127.0.0.1"]`, other: `["example.com"]`},
-				"allowed_methods": {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": {"url": "$U/page", "method": "PUT"}`, one: `["PUT"]`, other: `["GET"]`},
-				"max_bytes":       {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + page, one: `10`, other: `1000`},
-				"available_tools": {with: `"allowed_domains": ["127.0.0.1"]`, other: `["other"]`, scene: "attached"},
-			}),
-			"TOOL.EMAIL_TOOL":    emailToolProofs(),
-			"TOOL.WORKFLOW_TOOL": workflowToolProofs(),
-			"TOOL.DATABASE_TOOL": databaseToolProofs(),
-			"TOOL.MEMORY_TOOL":   memoryToolProofs(),
-			"TOOL.FILE_PROCESSOR": tools("", "file_list", "file_search", `{"path": "empty"}`, `{"path": "none"}`, map[string]proof{
-				"root":      {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "a.txt"}}`, one: `"$KEY"`, other: `"."`},
-				"read_only": {one: `true`, other: `false`, scene: "attached"},
-				"max_bytes": {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "$KEY/a.txt"}}`, one: `4`, other: `100`},
-				"formats":   {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "$KEY/a.txt"}}`, one: `["txt"]`, other: `["md"]`},
-			}),
-			"TOOL.IMAGE_PROCESSOR": tools("", "image_info", "image_convert", `{"file": `+tinyPNG+`}`, `{}`, map[string]proof{
-				"max_pixels":     {input: `{"tool_name": "image_info", "function_args": {"file": ` + tinyPNG + `}}`, one: `1`, other: `100`},
-				"output_format":  {input: `{"tool_name": "image_resize", "function_args": {"file": ` + tinyPNG + `, "width": 1, "height": 1}}`, one: `"png"`, other: `"jpeg"`},
-				"vision_profile": {other: `"$P"`, scene: "attached"},
-			}),
-			"TOOL.CODE_TOOL": tools(jsCode, "code_run", "other", `{"a": 1}`, `{"a": 2}`, map[string]proof{
-				"language":        {one: `"python"`, other: `"javascript"`, scene: "attached"},
-				"tool_name":       {with: jsCode, one: `"a"`, other: `"b"`, scene: "attached"},
-				"description":     {with: jsCode, one: `"a"`, other: `"b"`, scene: "attached"},
-				"code":            {with: `"language": "javascript"`, one: `"function main(i) { return 1 }"`, other: `"function main(i) { return 2 }"`},
-				"parameters":      {with: jsCode, one: `{"type": "object"}`, other: `{"type": "object", "required": ["x"]}`},
-				"time_limit_ms":   {with: `"language": "javascript", "code": "function main(i) { for (;;) {} }"`, one: `10`, other: `20`},
-				"memory_mb":       {with: `"language": "javascript", "code": "function main(i) { let a = []; for (let n = 0; n < 40; n++) { a.push('x'.repeat(1 << 20)) }; return a.length }"`, one: `16`, other: `512`},
-				"available_tools": {with: jsCode, other: `["other"]`, scene: "attached"},
-			}),
-		},
+		family: "TOOL", sample: "TOOL.HTTP_CLIENT", kinds: kinds,
 		shared: map[string]proof{
 			"timeout":         {with: calls(`{"url": "$U/slow"}`) + `, "max_retries": 0`, one: `1`, other: `2`, scene: "slow"},
 			"max_retries":     {with: calls(`{"url": "$U/flaky"}`), one: `0`, other: `1`},

@@ -55,10 +55,6 @@ func register(registry *node.Registry, set *plug.Set) {
 // reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking
 // them says so.
 func reservedKinds() []node.About {
-	older := map[string][]string{
-		"EXTERNAL_ACTION.API_CALL": {"API"}, "TOOL.GOOGLE_CALENDAR_TOOL": {"TOOL.GOOGLE_CALENDAR"}, "TOOL.OUTLOOK_CALENDAR_TOOL": {"TOOL.OUTLOOK_CALENDAR"},
-		"TOOL.CALENDAR_GENERIC_TOOL": {"TOOL.CALENDAR_GENERIC"},
-	}
 	var list []node.About
 	for typ, subtypes := range map[string]string{ // order does not matter: a registry has none
 		"EXTERNAL_ACTION": "API_CALL WEBHOOK NOTIFICATION SLACK DISCORD_ACTION TELEGRAM_ACTION EMAIL GITHUB GITLAB_ACTION JIRA_ACTION GOOGLE_CALENDAR TRELLO NOTION " +
@@ -67,7 +63,7 @@ func reservedKinds() []node.About {
 	} {
 		for _, subtype := range strings.Fields(subtypes) {
 			name := typ + "." + subtype
-			list = append(list, node.About{Name: name, Older: older[name]})
+			list = append(list, node.About{Name: name})
 		}
 	}
 	return list

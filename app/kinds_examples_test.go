@@ -2,7 +2,11 @@ package app
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"maps"
@@ -143,12 +147,10 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 	if strings.Contains(example.Config, `"writer"`) {
 		named("writer", "writer-"+key)
 		p := llm.Profile{ID: "writer-" + key, Provider: "openai", Model: "m", EmbeddingModel: "e", BaseURL: at + "/model"}
-		switch k.About.Name {
-		case "AI_AGENT.ANTHROPIC_CLAUDE":
-			p.Provider = "anthropic"
-		case "AI_AGENT.GOOGLE_GEMINI":
-			p.Provider = "gemini"
-		case "AI_AGENT.MCP_AGENT":
+		if provider := b.parts.Providers[strings.Join(k.About.Needs.Credential, "")]; !provider.Turns.IsZero() {
+			p.Provider = provider.Name
+		}
+		if k.About.Name == "AI_AGENT.MCP_AGENT" {
 			p = newMind(t, nil, func(d decided) any {
 				if d.name == "summary" {
 					return example.Replies[0]
@@ -167,6 +169,15 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 		"github_acme":     {"github_token", map[string]any{"webhook_secret": "8WkzPqLr3mNvT6yB", "token": "canary-token", "base_url": at}},
 		"jira_acme":       {"jira", map[string]any{"token": "canary-token", "email": "a@example.com", "base_url": at}},
 		"trello_acme":     {"trello", map[string]any{"key": "canary-key", "token": "canary-token", "base_url": at}},
+		"aws_acme":        {"aws_keys", map[string]any{"access_key_id": "AKIDEXAMPLE", "secret_access_key": "canary-token", "region": "eu-west-1", "base_url": at}},
+		"azure_acme":      {"azure", map[string]any{"function_key": "canary-token", "base_url": at}},
+		"gcp_acme":        {"gcp_service_account", map[string]any{"key": robotKey(), "token_uri": at + "/token", "base_url": at}},
+		"airtable_acme":   {"airtable", map[string]any{"token": "canary-token", "base_url": at}},
+		"team_calendar":   {"caldav", map[string]any{"url": at + "/", "username": "u", "password": "canary-password"}},
+		"orders_service":  {"service", map[string]any{"base_url": at, "endpoints": []any{map[string]any{"name": "getOrder", "path": "/orders/{id}"}}}},
+		"notion_acme":     {"notion", map[string]any{"token": "canary-token", "base_url": at}},
+		"google_acme":     {"google_oauth", map[string]any{"token": "canary-token", "base_url": at}},
+		"microsoft_acme":  {"microsoft_oauth", map[string]any{"token": "canary-token", "base_url": at}},
 		"gitlab_acme":     {"gitlab_token", map[string]any{"token": "canary-token", "base_url": at}},
 	}
 	for name, c := range credentials { // order does not matter: each stands for itself
@@ -382,3 +393,13 @@ func unequal(at string, want, got gjson.Result) string {
 	}
 	return fmt.Sprintf("%s is %s, want %s", at, got.Raw, want.Raw)
 }
+
+// robotKey is the key of a service account, made once. read-only
+var robotKey = sync.OnceValue(func() map[string]string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	return map[string]string{"client_email": "robot@p.iam.gserviceaccount.com", "project_id": "acme-shop", "private_key_id": "k", "private_key": string(pem.EncodeToMemory(block))}
+})

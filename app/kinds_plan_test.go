@@ -63,7 +63,6 @@ func TestPlan_Problems(t *testing.T) {
 		{"InlineConnection", "ACTION.DATABASE_QUERY", `{"query": "select 1", "connection_string": "postgres://u:p@h/d", "credential_id": "c"}`, []string{"inline_secret configurations.connection_string"}},
 		{"CredentialOptional", "ACTION.HTTP_REQUEST", `{"url": "https://example.com"}`, nil},
 		{"InlineToken", "ACTION.DATABASE_QUERY", `{"query": "select 1", "bot_token": "xoxb-1", "credential_id": "c"}`, []string{"inline_secret configurations.bot_token"}},
-		{"InlineTokenOfAReservedKind", "EXTERNAL_ACTION.AZURE_ACTION", `{"board": "a", "bot_token": "xoxb-1", "credential_id": "c"}`, []string{"inline_secret configurations.bot_token"}},
 		{"SecretToBeChosen", "ACTION.DATABASE_QUERY", `{"query": "select 1", "bot_token": "{{$placeholder}}", "credential_id": "c"}`, []string{"warning credential_missing configurations.bot_token"}},
 		{"CredentialToBeChosen", "ACTION.DATABASE_QUERY", `{"query": "select 1", "credential_id": "{{$placeholder}}"}`, []string{"warning credential_missing configurations.credential_id"}},
 		{"CredentialMissing", "ACTION.DATABASE_QUERY", `{"query": "select 1"}`, []string{"warning credential_missing configurations.credential_id"}},

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -52,4 +53,56 @@ connections: [{from_node: start, to_node: ai}, {from_node: ai, to_node: ask}]
 	}
 	x := openSite(t)
 	refused(t, x.call(t, "editor", "POST", "/workflows", text("w", `, settings: {language: fr}`)), http.StatusUnprocessableEntity, "invalid")
+}
+
+// Pages for visitors are in the language that was chosen on them, else that of the reader's account, else the browser's, else the workflow's, else the
+// installation's.
+func TestLanguage_OfPages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ installed, settings, account, browser, chosen, want string }{
+		"Nobody":             {want: "en"},
+		"Installation":       {installed: "zh", want: "zh-CN"},
+		"Workflow":           {settings: "ZH", want: "zh-CN"},
+		"WorkflowFirst":      {installed: "zh", settings: "en", browser: "de", want: "en"},
+		"UnknownToBrowser":   {settings: "zh", browser: "de-DE, fr;q=0.5", want: "zh-CN"},
+		"Browser":            {settings: "zh", browser: "de, en;q=0.5", want: "en"},
+		"Account":            {settings: "en", account: "zh", browser: "en", want: "zh-CN"},
+		"Chosen":             {settings: "en", account: "en", browser: "en", chosen: "zh", want: "zh-CN"},
+		"AccountSaysNothing": {settings: "zh", browser: "en", want: "en"},
+	} { // order does not matter: each is for itself
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := openSiteAs(t, func(o *Options, _ string) { o.Language = c.installed }, func(o *server.Options) { o.Language = c.installed })
+			settings := ""
+			if c.settings != "" {
+				settings = ", settings: {language: " + c.settings + "}"
+			}
+			in := x.visitor(t)
+			in.header["Accept-Language"] = c.browser
+			shown := func(path string) {
+				t.Helper()
+				if c.chosen != "" {
+					path += "?lang=" + c.chosen
+				}
+				says(t, in.get(t, path), http.StatusOK, `<html lang="`+c.want+`">`)
+			}
+			for id, kind := range map[string]string{"form": "FORM", "chat": "CHAT"} { // order does not matter either
+				config := map[string]string{"form": oneField, "chat": "title: Talk"}[id]
+				open := strings.Replace(visitFlow(id, kind, "{"+config+"}"), "description: d}", "description: d"+settings+"}", 1)
+				x.deploys(t, id, open)
+				x.deploys(t, id+"_ours", strings.Replace(strings.Replace(open, "id: "+id+",", "id: "+id+"_ours,", 1), "{"+config, "{access: users, "+config, 1))
+				if c.account == "" {
+					shown("/" + map[string]string{"form": "forms", "chat": "chat"}[id] + "/" + id)
+				}
+			}
+			x.save(t, "metadata: {id: hand, name: hand, description: d"+settings+"}\nnodes:\n  - {id: page, name: page, description: d, type: TRIGGER, subtype: MANUAL}\nconnections: []\n")
+			if c.account != "" {
+				want[api.User](t, x.call(t, "operator", "PATCH", "/users/me", map[string]any{"language": c.account}), http.StatusOK)
+			}
+			in.post(t, "/login", url.Values{"token": {x.tokens["operator"]}})
+			for _, path := range []string{"/forms/form_ours", "/chat/chat_ours", "/run/hand"} {
+				shown(path)
+			}
+		})
+	}
 }

@@ -194,7 +194,7 @@ func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile
 	begun := time.Now()
 	out := api.ProfileTest{}
 	// The key is held while anything that the service said is made fit to be shown.
-	open, release := i.vault.holding(identity.System(p.Workspace))
+	open, release := i.vault.Holding(identity.System(p.Workspace))
 	defer release()
 	err := i.try(ctx, p, open, profile, cmp.Or(prompt, "Say ok."), &out)
 	out.LatencyMS = time.Since(begun).Milliseconds()
@@ -202,7 +202,7 @@ func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile
 		return out, context.Cause(ctx)
 	}
 	if err != nil {
-		f := i.vault.redactor.Fault(fault.From(err))
+		f := i.vault.Redactor().Fault(fault.From(err))
 		out.OK, out.Error = false, &api.ProfileFailed{Code: string(f.Code), Message: f.Message}
 	}
 	return out, nil
@@ -238,7 +238,7 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, open credentia
 	if err != nil {
 		return err
 	}
-	reply := []rune(i.vault.redactor.Text(done.Message.Content))
+	reply := []rune(i.vault.Redactor().Text(done.Message.Content))
 	if len(reply) > tryExcerpt {
 		reply = append(reply[:tryExcerpt], '…')
 	}

@@ -29,7 +29,7 @@ func (i *Instance) people(o Options) *human.Desk {
 	}
 	return human.New(human.Options{
 		Interactions: questions, Users: i.stores.Users, Contacts: i.stores.Contacts, Channels: i.parts.Channels, PublicURL: o.PublicURL, Log: i.log,
-		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
+		Credentials: func(workspace string) credential.Opener { return i.vault.Opener(identity.System(workspace)) },
 		Wake:        i.wakes(o.Rest),
 		Listened:    func(ctx context.Context) ([]store.Account, error) { return i.triggers.Accounts(ctx) },
 		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
@@ -120,7 +120,7 @@ func (i *Instance) judge(ctx context.Context, workspace string, t replies.Text) 
 	if err != nil {
 		return replies.Judgement{}, err
 	}
-	open, release := i.vault.holding(identity.System(workspace))
+	open, release := i.vault.Holding(identity.System(workspace))
 	defer release()
 	provider, err := i.speech.Provider(ctx, open, profile)
 	if err != nil {

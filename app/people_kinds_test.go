@@ -287,7 +287,7 @@ func TestPeopleKinds_NobodyIsAsked(t *testing.T) {
 		"ReservedOption":   {`{title: Q, approval_options: "{{start.outputs.options}}"}`, `{"options":["ok","timeout"]}`, "invalid_config", `approval_options[1]: "timeout" is a reserved output key`},
 		"OlderReserved":    {`{title: Q, interaction_type: selection, selection_options: "{{start.outputs.options}}"}`, `{"options":[{"value":"approved"}]}`, "invalid_config", "reserved"},
 		"NoOptions":        {`{title: Q, interaction_type: selection, selection_options: "{{start.outputs.options}}"}`, `{"options":[]}`, "invalid_config", "nothing to select from"},
-		"UnknownRole":      {`{title: Q, approvers: ["{{start.outputs.who}}"]}`, `{"who":"role:king"}`, "invalid_config", `"king" is no role`},
+		"UnknownRole":      {`{title: Q, approvers: ["{{start.outputs.who}}"]}`, `{"who":"role:king"}`, "invalid_config", `"king" is not a role`},
 		"TooFew":           {`{title: Q, approvers: "{{start.outputs.who}}", min_approvals: 3}`, `{"who":["user:editor","approver@x.org"]}`, "invalid_config", "min_approvals"},
 		"OnlyTheStarter":   {`{title: Q, approvers: ["{{start.outputs.who}}"], exclude_requester: true}`, `{"who":"user:operator"}`, "no_approver", "nobody who may answer"},
 		"OtherDefault":     {`{title: Q, approval_options: "{{start.outputs.options}}", timeout_action: default_response, timeout_default_response: {action: later}}`, `{"options":["now"]}`, "invalid_config", "timeout_default_response"},

@@ -152,7 +152,7 @@ func TestRoutes_Strangers(t *testing.T) {
 	}
 	for _, pattern := range slices.Compact(listed) {
 		if !slices.Contains(open, pattern) {
-			t.Errorf("%s is listed and is no route", pattern)
+			t.Errorf("%s is listed and is not a route", pattern)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func checkProgram(what, name, path string) error {
 	case !filepath.IsAbs(path):
 		return fault.Newf(fault.Invalid, "%s %q: the path %q must be absolute", what, name, path)
 	case err != nil || info.IsDir() || info.Mode().Perm()&0o111 == 0:
-		return fault.Newf(fault.Invalid, "%s %q: %q is no program that can be run", what, name, path)
+		return fault.Newf(fault.Invalid, "%s %q: %q is not a program that can be run", what, name, path)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (i *Instance) callbacks(base string) web.Callbacks {
 func checkPublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fault.Newf(fault.Invalid, "the public URL %q is no address such as https://tandem.example.com", text)
+		return nil, fault.Newf(fault.Invalid, "the public URL %q is not an address such as https://tandem.example.com", text)
 	}
 	return u, nil
 }

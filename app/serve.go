@@ -32,6 +32,7 @@ import (
 	"tandem/store"
 	"tandem/tracing"
 	"tandem/validation"
+	"tandem/vault"
 	"tandem/web"
 	"tandem/workflow"
 )
@@ -271,7 +272,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Web: web.Files(), Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &accounts{&i.vault, i.stores.Users, i.tools.public}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
+		Stores: i.stores, Web: web.Files(), Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &vault.Accounts{Vault: i.vault, Users: i.stores.Users, Public: i.tools.PublicURL()}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {
@@ -279,7 +280,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return source.Definition, problems
 		},
-		Revisions: i.revisions, Credentials: i.vault.opener, Import: i.Import,
+		Revisions: i.revisions, Credentials: i.vault.Opener, Import: i.Import,
 		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, Limits: i.limits, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }

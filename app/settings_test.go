@@ -75,7 +75,7 @@ connections:
 metadata: {id: %[1]s, name: %[1]s, description: d, settings: {error_workflow: %[2]s}}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: n, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "a["}}
+  - {id: n, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "{{execution.id}}["}}
 connections:
   - {from_node: start, to_node: n}
 `

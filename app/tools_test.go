@@ -26,6 +26,7 @@ import (
 	"tandem/engine"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/mcp"
 )
 
 // npmServers is where the tool servers are that others wrote.
@@ -392,7 +393,7 @@ func TestTools_Authorization(t *testing.T) {
 	}
 	server := want[api.MCPServer](t, x.call(t, "admin", "GET", "/mcp/servers/login", nil), http.StatusOK)
 	kept := want[api.Credential](t, x.call(t, "admin", "GET", "/credentials/"+server.CredentialID, nil), http.StatusOK)
-	if kept.Type != oauthCredential || kept.Name != "MCP login" {
+	if kept.Type != mcp.OAuthCredential || kept.Name != "MCP login" {
 		t.Errorf("credential %+v", kept)
 	}
 	// A refusal uses the state up; the tokens that are there stay.

@@ -19,7 +19,7 @@ import (
 func (i *Instance) newTriggers(o Options) *trigger.Service {
 	return trigger.New(trigger.Options{
 		Triggers: i.stores.Triggers, Blobs: i.stores.Blobs, Executions: i.stores.Executions, Sources: i.parts.Sources, PublicURL: o.PublicURL, Log: i.log,
-		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
+		Credentials: func(workspace string) credential.Opener { return i.vault.Opener(identity.System(workspace)) },
 		Revision:    i.triggersOf, Start: i.startTriggered,
 		CredentialID: func(ctx context.Context, workspace, name string) (string, error) {
 			found, err := i.stores.Credentials.Find(ctx, identity.System(workspace), name)
@@ -36,7 +36,7 @@ func (i *Instance) triggersOf(ctx context.Context, p identity.Principal, id stri
 		return trigger.Revision{}, err
 	}
 	hash, _ := revisions.SplitHash(ready.Graph.Hash)
-	r := trigger.Revision{Number: request.Revision, Hash: hash}
+	r := trigger.Revision{Number: request.Revision, Hash: hash, Language: ready.Definition.Metadata.Settings.Language}
 	for _, t := range ready.Graph.Triggers {
 		n := &ready.Definition.Nodes[t]
 		r.Nodes = append(r.Nodes, trigger.Node{ID: n.ID, Kind: ready.Graph.Nodes[t].Kind, Config: n.Configurations})

@@ -19,13 +19,12 @@ func problemCodes(r Report) (list []string) {
 	return list
 }
 
-// What cannot be run does not validate, without a server too: kinds that nothing implements, waits that end in unsupported, code
+// What cannot be run does not validate, without a server too: waits that end in unsupported, code
 // that does not parse.
 func TestValidate_WhatCannotRun(t *testing.T) {
 	t.Parallel()
 	const flow = "metadata: {id: f, name: f, description: d}\nnodes:\n  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}\n  - {id: n, description: d, %s}\nconnections:\n  - {from_node: start, to_node: n%s}\n"
 	for name, c := range map[string]struct{ node, connection, want, says string }{
-		"Kind":             {node: `type: EXTERNAL_ACTION, subtype: AZURE_ACTION, configurations: {action_type: get_board, credential_id: c}`, want: "unsupported nodes[1].subtype", says: "cannot be run by this version"},
 		"WaitResource":     {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: resource}`, want: "unsupported nodes[1].configurations.wait_type", says: "signal"},
 		"WaitNoAddress":    {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: api_response, api_config: {method: GET}}`, want: "invalid_config nodes[1].configurations.api_config.url", says: "is required"},
 		"Webhook":          {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: webhook}`},

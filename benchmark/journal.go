@@ -181,7 +181,7 @@ func scratch(data string) (string, error) {
 			}
 			return dir, nil
 		case err == nil:
-			return "", fault.Newf(fault.Invalid, "%q is no directory; choose another place with --data", at)
+			return "", fault.Newf(fault.Invalid, "%q is not a directory; choose another place with --data", at)
 		case !errors.Is(err, os.ErrNotExist) || at == filepath.Dir(at):
 			return "", fmt.Errorf("find data directory %q: %w", data, err)
 		}

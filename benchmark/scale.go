@@ -88,7 +88,7 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 	case "idle":
 		run = func(context.Context) error { return nil }
 	default:
-		return r.report, fault.Newf(fault.Invalid, "%q is no phase", phase)
+		return r.report, fault.Newf(fault.Invalid, "%q is not a phase", phase)
 	}
 	start := time.Now()
 	var err error

@@ -233,7 +233,7 @@ func limitOf(profile llm.Profile, name Name) int64 {
 func dayIn(now time.Time, zone string) (string, error) {
 	place, err := time.LoadLocation(cmp.Or(zone, "UTC"))
 	if err != nil {
-		return "", fault.Newf(fault.InvalidConfig, "%q is no time zone", zone)
+		return "", fault.Newf(fault.InvalidConfig, "%q is not a time zone", zone)
 	}
 	return now.In(place).Format(time.DateOnly), nil
 }

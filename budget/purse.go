@@ -137,7 +137,7 @@ func (p *Purse) today(profile llm.Profile) (time.Time, error) {
 		}
 		zone, err := time.LoadLocation(b.TimeZone)
 		if err != nil {
-			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is no time zone", profile.ID, b.TimeZone).With("path", "budgets.time_zone")
+			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is not a time zone", profile.ID, b.TimeZone).With("path", "budgets.time_zone")
 		}
 		return p.Now().In(zone), nil
 	}

@@ -56,7 +56,7 @@ const (
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fault.Newf(fault.Invalid, "%q is no address of a server; write it like http://127.0.0.1:8080", o.URL)
+		return nil, fault.Newf(fault.Invalid, "%q is not an address of a server; write it like http://127.0.0.1:8080", o.URL)
 	}
 	if base.RawQuery != "" || base.Fragment != "" || base.User != nil {
 		return nil, fault.Newf(fault.Invalid, "the address of a server has no user, query or fragment: write it like %s://%s", base.Scheme, base.Host)
@@ -137,7 +137,7 @@ func call[T any](ctx context.Context, c *Client, r request) (T, error) {
 		return answer, err
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return answer, fault.Newf(fault.RemoteError, "%s answered %s %s with something that is no answer of Tandem: %w", c.base, r.method, r.path, err)
+		return answer, fault.Newf(fault.RemoteError, "%s answered %s %s with something that is not an answer of Tandem: %w", c.base, r.method, r.path, err)
 	}
 	return answer, nil
 }

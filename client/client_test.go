@@ -173,7 +173,7 @@ func TestClient_TellsProblems(t *testing.T) {
 func TestClient_RefusesWhatIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	c := setup(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>welcome</html>") })
-	if _, err := c.Me(t.Context()); fault.CodeOf(err) != fault.RemoteError || !strings.Contains(err.Error(), "no answer of Tandem") {
+	if _, err := c.Me(t.Context()); fault.CodeOf(err) != fault.RemoteError || !strings.Contains(err.Error(), "not an answer of Tandem") {
 		t.Errorf("error %v", err)
 	}
 	c = setup(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -135,7 +135,7 @@ func TestNewAsker(t *testing.T) {
 		t.Error("a pipe is asked")
 	}
 	if a := newAsker(strings.NewReader("y\n"), &strings.Builder{}, tree.NewDrawing(&strings.Builder{}, func() (int, int) { return 80, 24 }, false)); a != nil {
-		t.Error("an input that is no terminal is asked")
+		t.Error("an input that is not a terminal is asked")
 	}
 }
 

@@ -128,7 +128,7 @@ func TestAsker_AsksAgainForWhatIsWrong(t *testing.T) {
 			return nil
 		}
 		return &client.Error{Fault: api.Fault{Code: "invalid_input", Detail: "it is wrong", Errors: []api.FaultField{
-			{Path: "response_data.field_values.mail", Message: `"nobody" is no mail address`}, {Path: "response_data.field_values.day", Message: `"tomorrow" is no date`},
+			{Path: "response_data.field_values.mail", Message: `"nobody" is not a mail address`}, {Path: "response_data.field_values.day", Message: `"tomorrow" is not a date`},
 		}}}
 	})
 	if err != nil {
@@ -144,12 +144,12 @@ func TestAsker_AsksAgainForWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(want, answers); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if shown := f.Shown(); !strings.Contains(shown, `  field_values.mail: "nobody" is no mail address`) || !strings.Contains(shown, `  field_values.day: "tomorrow" is no date`) {
+	if shown := f.Shown(); !strings.Contains(shown, `  field_values.mail: "nobody" is not a mail address`) || !strings.Contains(shown, `  field_values.day: "tomorrow" is not a date`) {
 		t.Errorf("it shows\n%s", shown)
 	}
 }
 
-// Who is too late hears of it, and it is no answer.
+// Who is too late hears of it, and it is not an answer.
 func TestAsker_TooLate(t *testing.T) {
 	t.Parallel()
 	a, f := setupAsker(t, "y")
@@ -211,7 +211,7 @@ func TestAnswerFlags(t *testing.T) {
 				t.Errorf("answer %s, error %v", got, err)
 			}
 			if err != nil && !errors.As(err, new(UsageError)) {
-				t.Errorf("%v is no wrong call", err)
+				t.Errorf("%v is not a wrong call", err)
 			}
 		})
 	}

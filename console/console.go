@@ -55,7 +55,7 @@ func ParseValue(flag, text string, object bool) (json.RawMessage, error) {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	if !json.Valid(raw) {
 		if object {
-			return nil, Usage(fmt.Errorf("--%s %q is no JSON; quote it for the shell, such as --%s '{\"a\": 1}'", flag, text, flag))
+			return nil, Usage(fmt.Errorf("--%s %q is not JSON; quote it for the shell, such as --%s '{\"a\": 1}'", flag, text, flag))
 		}
 		return json.Marshal(text)
 	}

@@ -27,7 +27,7 @@ func ImportFiles(ctx context.Context, tty *Terminal, c *app.Connection, files []
 		for _, f := range got.Files {
 			wrong = wrong || f.Error != ""
 			for _, w := range f.Workflows {
-				wrong = wrong || !w.Valid
+				wrong = wrong || !w.Valid || w.Error != ""
 			}
 			if !asJSON {
 				if err := printImported(tty, f); err != nil {
@@ -58,6 +58,9 @@ func printImported(tty *Terminal, f api.ImportedFile) error {
 		what := "not kept"
 		if w.WorkflowID != "" {
 			what = fmt.Sprintf("workflow %s, revision %d", w.WorkflowID, w.Revision)
+		}
+		if w.Error != "" {
+			what += ": " + table.OneLine(w.Error)
 		}
 		fmt.Fprintf(&b, "%s (%s): %s; of %s %d kept, %d approximated, %d missing\n", f.Name, f.System, what, table.Count(len(w.Nodes), "node", "nodes"), w.Kept, w.Approximated, w.Missing)
 		for _, n := range w.Nodes {

@@ -20,3 +20,15 @@ func TestImported_HostileNames(t *testing.T) {
 		t.Errorf("it shows %q", out.String())
 	}
 }
+
+// A workflow that was not kept says why.
+func TestImported_NotKept(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := printImported(&Terminal{Out: &out}, api.ImportedFile{Name: "f", System: "n8n", Workflows: []api.ImportedWorkflow{{Valid: true, Error: "let an admin\nimport it"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "f (n8n): not kept: let an admin import it; of 0 nodes") {
+		t.Errorf("it shows %q", got)
+	}
+}

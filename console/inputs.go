@@ -28,12 +28,18 @@ func manualSchema(d *workflow.Definition, wanted string) json.RawMessage {
 		if n.Type != workflow.TypeTrigger || off || wanted != "" && n.ID != wanted || wanted == "" && len(d.Triggers) > 0 && !slices.Contains(d.Triggers, n.ID) {
 			continue
 		}
-		if schema := config.Get("input_schema"); n.Kind() == "TRIGGER.MANUAL" && len(schema.Get("properties").Map()) > 0 && len(gjson.ParseBytes(n.InputParams).Map()) == 0 {
+		if schema := config.Get("input_schema"); byHand(n) && len(schema.Get("properties").Map()) > 0 && len(gjson.ParseBytes(n.InputParams).Map()) == 0 {
 			return json.RawMessage(schema.Raw)
 		}
 		return nil // an execution begins at the first
 	}
 	return nil
+}
+
+// byHand says that people start a trigger.
+func byHand(n *workflow.Node) bool {
+	kind, ok := app.Kinds().Get(n.Kind())
+	return ok && kind.About.Traits.ByHand
 }
 
 // lacking says whether inputs do not fit a schema, so that somebody has to be asked. What cannot be read is left to whoever starts the execution to refuse.

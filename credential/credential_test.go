@@ -57,7 +57,7 @@ func TestKeyring_OpenDataHoldsTheSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.OpenData(redactor, databaseLogin(), "main", "c1", odd); fault.CodeOf(err) != fault.Invalid {
-		t.Errorf("opening what is no object: %v", err)
+		t.Errorf("opening what is not an object: %v", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (k *Keyring) wrap(out, dataKey, context []byte) []byte {
 func (k *Keyring) unwrap(sealed, context []byte) ([]byte, error) {
 	switch {
 	case len(sealed) < len(magic)+1 || !bytes.HasPrefix(sealed, []byte(magic)):
-		return nil, unopenable(reasonFormat, "this is no sealed credential")
+		return nil, unopenable(reasonFormat, "this is not a sealed credential")
 	case sealed[len(magic)] != version:
 		return nil, unopenable(reasonVersion, "the credential was sealed in format %d and this version reads format %d; use the version that sealed it, or a newer one", sealed[len(magic)], version)
 	case len(sealed) < minSealed:

@@ -132,7 +132,7 @@ func TestDo_Faults(t *testing.T) {
 		wantFault(t, insert("peple", `{"name": "x"}`), fault.NotFound, false, `did you mean "people"?`)
 		wantFault(t, insert("people", `{"nme": "x"}`), fault.InvalidConfig, false, `did you mean "name"?`)
 		wantFault(t, insert("people", `{"name": null}`), fault.InvalidInput, false, "")
-		wantFault(t, insert("people", `[1]`), fault.InvalidInput, false, "no object")
+		wantFault(t, insert("people", `[1]`), fault.InvalidInput, false, "not an object")
 		wantFault(t, insert("people", `{"name": "a", "NAME": "b"}`), fault.InvalidInput, false, "twice")
 		wantFault(t, insert(`people (name) values ('x'); --`, `{"name": "x"}`), fault.NotFound, false, "no table")
 		_, err := r.query(text("select * from peeple"))

@@ -222,16 +222,24 @@ func (s *mysqlSession) run(ctx context.Context, b bound, to *sink) (outcome, err
 	return s.read(stop, rows, b, to)
 }
 
-func (s *mysqlSession) read(stop func(), rows *sql.Rows, b bound, to *sink) (outcome, error) {
+// columnsOf are the columns of rows, with a value for each of them and what rows are scanned into to fill these.
+func columnsOf(rows *sql.Rows) (columns []Column, values, targets []any, err error) {
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return outcome{}, err
+		return nil, nil, nil, err
 	}
-	columns := make([]Column, len(types))
-	values, targets := make([]any, len(types)), make([]any, len(types))
+	columns, values, targets = make([]Column, len(types)), make([]any, len(types)), make([]any, len(types))
 	for i, t := range types {
 		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
 		targets[i] = &values[i]
+	}
+	return columns, values, targets, nil
+}
+
+func (s *mysqlSession) read(stop func(), rows *sql.Rows, b bound, to *sink) (outcome, error) {
+	columns, values, targets, err := columnsOf(rows)
+	if err != nil {
+		return outcome{}, err
 	}
 	to.beginRows(columns)
 	before := to.count

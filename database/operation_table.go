@@ -33,7 +33,7 @@ func (w *writer) checkTable() error {
 	case Insert, Upsert:
 		for i, row := range o.Rows {
 			if !gjson.ParseBytes(row).IsObject() {
-				return fault.Newf(fault.InvalidInput, "rows[%d] is no object of columns and values", i).With("path", fmt.Sprintf("configurations.rows[%d]", i))
+				return fault.Newf(fault.InvalidInput, "rows[%d] is not an object of columns and values", i).With("path", fmt.Sprintf("configurations.rows[%d]", i))
 			}
 		}
 		if o.Kind == Upsert && len(o.ConflictKeys) == 0 {

@@ -130,9 +130,9 @@ func TestSQLite_Confined(t *testing.T) {
 		_, err = r.pools.Do(t.Context(), r.with(dsn), database.Operation{Kind: database.Execute, Statements: []database.Text{text("drop table t")}})
 		wantFault(t, err, fault.ForbiddenPath, false, "links are not followed")
 	}
-	check(t, os.WriteFile(filepath.Join(workspace, "text.db"), []byte("this is no database, whatever its name says; it is long enough to be read as one"), 0o600))
+	check(t, os.WriteFile(filepath.Join(workspace, "text.db"), []byte("this is not a database, whatever its name says; it is long enough to be read as one"), 0o600))
 	_, err := r.pools.Query(t.Context(), r.with("text.db"), database.Query{Text: text("select * from t"), MaxRows: 1})
-	wantFault(t, err, fault.CredentialInvalid, false, "no SQLite database")
+	wantFault(t, err, fault.CredentialInvalid, false, "not an SQLite database")
 }
 
 // TestSQLite_Replaced puts another file in the place of a database, as a node that writes files does: connections to the

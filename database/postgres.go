@@ -113,7 +113,7 @@ func postgresSettings(dsn string) (dsnSettings, error) {
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		u, err := url.Parse(dsn)
 		if err != nil {
-			return nil, badDSN("is no address; write postgres://user:password@host:5432/database, with special characters of the password as %%40 and so on")
+			return nil, badDSN("is not an address; write postgres://user:password@host:5432/database, with special characters of the password as %%40 and so on")
 		}
 		settings["host"], settings["port"], settings["dbname"] = u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/")
 		if u.User != nil {

@@ -58,7 +58,7 @@ func newSQLite(p *Pools, workspace, dsn string, private *private) (server, error
 	case strings.ContainsAny(name, "?#%"):
 		return nil, badDSN("has settings or escapes after the path; give the path alone")
 	case strings.ContainsAny(name, "\\:\x00"):
-		return nil, forbidden("is no plain path")
+		return nil, forbidden("is not a plain path")
 	case strings.HasPrefix(name, "/"):
 		return nil, forbidden("is an absolute path")
 	}
@@ -382,15 +382,9 @@ func sqliteHandle(conn any) (uintptr, error) {
 }
 
 func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error) {
-	types, err := rows.ColumnTypes()
+	columns, values, targets, err := columnsOf(rows)
 	if err != nil {
 		return outcome{}, err
-	}
-	columns := make([]Column, len(types))
-	values, targets := make([]any, len(types)), make([]any, len(types))
-	for i, t := range types {
-		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
-		targets[i] = &values[i]
 	}
 	to.beginRows(columns)
 	before := to.count
@@ -546,7 +540,7 @@ func sqliteCode(code int, text string, m mode) *fault.Error {
 	case lib.SQLITE_INTERRUPT:
 		return fault.New(fault.Timeout, "the statement was stopped; nothing was committed")
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return fault.New(fault.CredentialInvalid, "the file of the credential is no SQLite database, or is damaged")
+		return fault.New(fault.CredentialInvalid, "the file of the credential is not an SQLite database, or is damaged")
 	case lib.SQLITE_CANTOPEN:
 		return fault.New(fault.NotFound, "the file of the credential cannot be opened")
 	case lib.SQLITE_TOOBIG, lib.SQLITE_NOMEM:

@@ -104,7 +104,7 @@ func (s *statement) trim() error {
 		case t.kind == tokenValue || t.kind == tokenTemplate:
 			return wrongStatement("begins with a placeholder; a placeholder is a value, never SQL, so write the statement itself")
 		}
-		return wrongStatement("begins with %q, which is no SQL", t.text)
+		return wrongStatement("begins with %q, which is not SQL", t.text)
 	}
 	return wrongStatement("is empty; write one")
 }

@@ -109,7 +109,7 @@ func TestStatement_Refuses(t *testing.T) {
 		{mysqlDialect, "select 1 where 1 not in (?)", `[[]]`, "NOT IN is empty", fault.InvalidInput},
 		{postgresDialect, "  -- nothing\n", "", "is empty", fault.InvalidConfig},
 		{postgresDialect, "select 1\x00", "", "NUL", fault.InvalidConfig},
-		{postgresDialect, "'x'", "", "no SQL", fault.InvalidConfig},
+		{postgresDialect, "'x'", "", "not SQL", fault.InvalidConfig},
 		{postgresDialect, "select ?", `"x"`, "a list or an object", fault.InvalidConfig},
 	} {
 		_, err := bindText(c.dialect, c.text, c.params)

@@ -80,7 +80,7 @@ func withField(object json.RawMessage, name string, value json.RawMessage) json.
 
 // Retitle makes the layers those of another execution.
 func (l *Layers) Retitle(execution string) {
-	l.about["execution"] = payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, execution)}})
+	l.about["execution"] = aboutID(execution)
 }
 
 // Variable says in which open scope a name is a variable, as seen from a scope: the innermost that has it.

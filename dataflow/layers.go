@@ -60,13 +60,20 @@ func New(s Start) (*Layers, error) {
 		return nil, err
 	}
 	l.about = map[string]json.RawMessage{
-		"execution": payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, s.ExecutionID)}}),
-		"workflow":  payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, s.WorkflowID)}}),
+		"execution": aboutID(s.ExecutionID),
+		"workflow":  aboutID(s.WorkflowID),
 	}
 	for name, value := range s.Env { // order does not matter: one entry per name
 		l.env[name] = payload.AppendText(nil, value)
 	}
 	return l, nil
+}
+
+// aboutID is an object that has an id.
+func aboutID(id string) json.RawMessage {
+	object := make([]byte, 0, len(`{"id":""}`)+len(id))
+	object = payload.AppendText(append(object, `{"id":`...), id)
+	return append(object, '}')
 }
 
 func objectOf(raw json.RawMessage, what string) (json.RawMessage, error) {
@@ -113,6 +120,8 @@ type scope struct {
 // attempts are the results of one node in one scope. Failures are kept apart, so that none hides a success.
 type attempts struct {
 	ok, failed history[*result]
+	// first is the room of the first success, which most have and no more.
+	first [1]version[*result]
 }
 
 // datum is a value of runtime_metadata: a field of a result.

@@ -233,6 +233,7 @@ func attemptsOf(m map[string]*attempts, key string) *attempts {
 	a := m[key]
 	if a == nil {
 		a = &attempts{}
+		a.ok.versions = a.first[:0]
 		m[key] = a
 	}
 	return a

@@ -157,7 +157,7 @@ func (r *snapshotReader) payload() json.RawMessage {
 func (r *snapshotReader) object() json.RawMessage {
 	value := r.payload()
 	if r.err == nil && value[0] != '{' {
-		r.fail("a payload is no object")
+		r.fail("a payload is not an object")
 	}
 	return value
 }
@@ -259,7 +259,7 @@ func (r *snapshotReader) datum(name string) datum {
 	}
 	field, ok := fieldNamed(name, from.node, prefixed)
 	at, has := findAt(from.fields, field)
-	if r.expect(ok && has && from.success, "a name's value is no field of its result"); r.err != nil {
+	if r.expect(ok && has && from.success, "a name's value is not a field of its result"); r.err != nil {
 		return datum{}
 	}
 	return datum{from: from, at: at}

@@ -2,7 +2,7 @@ package dataflow
 
 import (
 	"encoding/json"
-
+	"slices"
 	"strings"
 
 	"tandem/fault"
@@ -25,6 +25,8 @@ type Step struct {
 	ToolID string
 	// Output is payload by output key. The layers keep it; the caller no longer changes it.
 	Output map[string]json.RawMessage
+	// Payloads are the same as a list, for whoever has no map of them. If there are any, Output is not looked at.
+	Payloads []payload.Member
 	// Beside are fields of the one payload that are kept beside it, so that many results share them.
 	Beside []payload.Part
 	// OutputParams are the names the node's definition lists for synchronisation, DeclaredOutputs those of the tool's
@@ -65,20 +67,37 @@ type result struct {
 // CheckOutput says whether an output can be kept: every payload is JSON within the limits. A host checks before it
 // records, since what is in the journal must be applied.
 func CheckOutput(output map[string]json.RawMessage) error {
+	if len(output) == 1 { // as most are; nothing is made of it
+		for key, value := range output {
+			if err := payload.Check(value, payload.Limits{}); err != nil {
+				return notKept(key, err)
+			}
+		}
+		return nil
+	}
 	_, err := normalizeOutput(output)
 	return err
 }
 
+func notKept(key string, err error) error {
+	return fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", key, err).With("path", key)
+}
+
 func normalizeOutput(output map[string]json.RawMessage) ([]payload.Member, error) {
 	keys := make([]payload.Member, 0, len(output))
-	for key, value := range output { // order does not matter: sorted below
+	for key, value := range output { // order does not matter: sorted when they are normalized
 		keys = append(keys, payload.Member{Key: key, Value: value})
 	}
+	return normalizeKeys(keys)
+}
+
+// normalizeKeys sorts payloads by key and normalizes them, in place.
+func normalizeKeys(keys []payload.Member) ([]payload.Member, error) {
 	sortMembers(keys)
 	for i, m := range keys {
 		value, err := payload.Normalize(m.Value, payload.Limits{})
 		if err != nil {
-			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", m.Key, err).With("path", m.Key)
+			return nil, notKept(m.Key, err)
 		}
 		keys[i].Value = value
 	}
@@ -89,6 +108,15 @@ func normalizeOutput(output map[string]json.RawMessage) ([]payload.Member, error
 // payload of the only key, else an object of all payloads by key. No key at all gives null.
 func Output(output map[string]json.RawMessage) (json.RawMessage, error) {
 	keys, err := normalizeOutput(output)
+	if err != nil {
+		return nil, err
+	}
+	return outputOf(keys), nil
+}
+
+// OutputOf is [Output] of payloads that are a list, which it leaves as it is.
+func OutputOf(payloads []payload.Member) (json.RawMessage, error) {
+	keys, err := normalizeKeys(slices.Clone(payloads))
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +180,11 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 	if err != nil {
 		return trace, err
 	}
-	r, err := newResult(s.Output)
+	keys, err := s.payloads()
 	if err != nil {
 		return trace, err
 	}
+	r := resultOf(keys)
 	if len(s.Beside) > 0 {
 		r.share(s.Beside)
 	}
@@ -194,6 +223,14 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 	}
 	trace.Count = len(trace.Synced)
 	return trace, nil
+}
+
+// payloads are what was put out, normalized and sorted by key.
+func (s *Step) payloads() ([]payload.Member, error) {
+	if len(s.Payloads) > 0 {
+		return normalizeKeys(s.Payloads)
+	}
+	return normalizeOutput(s.Output)
 }
 
 // synced are the fields of a success that become names of the data, each once: those that the node or its tool lists, else all.
@@ -290,17 +327,18 @@ func (l *Layers) Fail(f Failure) error {
 
 func (l *Layers) keep(sc *scope, r *result) {
 	l.ordinal++
-	tables := []*attempts{attemptsOf(sc.steps, r.node)}
-	if r.name != "" && r.name != r.node {
-		tables = append(tables, attemptsOf(sc.named, r.name))
-	}
 	l.notice(sc, r)
-	for _, a := range tables {
-		if r.success {
-			put(l, &a.ok, r.seq, l.ordinal, r)
-		} else {
-			put(l, &a.failed, r.seq, l.ordinal, r)
-		}
+	l.keepAt(attemptsOf(sc.steps, r.node), r)
+	if r.name != "" && r.name != r.node {
+		l.keepAt(attemptsOf(sc.named, r.name), r)
+	}
+}
+
+func (l *Layers) keepAt(a *attempts, r *result) {
+	if r.success {
+		put(l, &a.ok, r.seq, l.ordinal, r)
+	} else {
+		put(l, &a.failed, r.seq, l.ordinal, r)
 	}
 }
 

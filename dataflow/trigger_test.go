@@ -30,8 +30,8 @@ func TestTrigger(t *testing.T) {
 			"trigger.trigger_time": `"2030-01-01T00:00:00Z"`, "trigger.trigger_message": `"Go"`, "trigger.user_id": `"boss"`, "trigger.n": "1", "trigger.left.0": "2", "trigger.deep.a[0]": "7", "trigger.nope": "", "start.user_id": `"ada"`,
 			"trigger": `{"user_id":"boss","n":1,"left":[2],"deep":{"a":[7]},"trigger_message":"Go","trigger_time":"2030-01-01T00:00:00Z"}`,
 		}},
-		"it has not":       {"TRIGGER.MANUAL", 2, map[string]string{"trigger.trigger_time": "", "trigger.user_id": `"boss"`, "trigger": `{"user_id":"boss","n":1,"left":[2]}`}},
-		"it is no trigger": {"FLOW.DELAY", 3, map[string]string{"trigger.trigger_time": "", "trigger.user_id": `"boss"`}},
+		"it has not":          {"TRIGGER.MANUAL", 2, map[string]string{"trigger.trigger_time": "", "trigger.user_id": `"boss"`, "trigger": `{"user_id":"boss","n":1,"left":[2]}`}},
+		"it is not a trigger": {"FLOW.DELAY", 3, map[string]string{"trigger.trigger_time": "", "trigger.user_id": `"boss"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -259,7 +259,7 @@ func askServer(ctx context.Context, addr string) (version string, ready bool, er
 		return "", false, err
 	}
 	if told.Status != "alive" || told.Version == "" {
-		return "", false, errors.New("its answer to /healthz is no answer of Tandem")
+		return "", false, errors.New("its answer to /healthz is not an answer of Tandem")
 	}
 	version = told.Version
 	return version, getJSON(ctx, c, base+"/readyz", &told) == nil, nil

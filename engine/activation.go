@@ -47,6 +47,7 @@ type activation struct {
 	asOf       uint64
 	cause      Cause
 	inputs     []Input
+	only       [1]Input // the room of inputs, which mostly are one
 	input      Ref
 	timedOut   bool // its join's time was up
 

@@ -215,7 +215,7 @@ func TestAgain_Fork(t *testing.T) {
 		if len(s.children) != 0 {
 			t.Errorf("children %v were started before the answer", s.children)
 		}
-		for _, q := range s.asks { // whether b was done: that is no answer to the other question
+		for _, q := range s.asks { // whether b was done: that is not an answer to the other question
 			s.do(engine.AskAnswered{Ask: q.Ask, Outcome: engine.AskDone, Choice: engine.ChoiceNotDone})
 		}
 		s.fire(engine.TimerRetry)

@@ -270,7 +270,9 @@ func (p *graphProgram) ready(sc *Scope, n int) {
 		switch {
 		case es.verdict == edgeLive && (!node.Plan.Join.First || len(a.inputs) == 0):
 			if a.inputs == nil {
-				a.inputs = make([]Input, 0, st.arrived)
+				if a.inputs = a.only[:0]; int(st.arrived) > len(a.only) {
+					a.inputs = make([]Input, 0, st.arrived)
+				}
 			}
 			a.inputs = append(a.inputs, Input{Edge: e, Ref: es.ref})
 		case es.verdict == edgeFailed:

@@ -85,7 +85,7 @@ func wantError(t *testing.T, source, part string) *fault.Error {
 	}
 	fe, ok := errors.AsType[*fault.Error](err)
 	if !ok || fe.Code != fault.ExpressionError {
-		t.Errorf("%s: error %v is no expression_error", clip(source), err)
+		t.Errorf("%s: error %v is not an expression_error", clip(source), err)
 		return nil
 	}
 	if !strings.Contains(fe.Message, part) {

@@ -108,7 +108,7 @@ func (l *lexer) next() (token, error) {
 	case '=':
 		return token{}, failAt(l.source, l.at, "%q assigns nothing here; compare with ==", "=")
 	case '&', '|':
-		return token{}, failAt(l.source, l.at, "%q is no operator; write %q", string(c), string(c)+string(c))
+		return token{}, failAt(l.source, l.at, "%q is not an operator; write %q", string(c), string(c)+string(c))
 	case ';':
 		return token{}, failAt(l.source, l.at, "%q is not allowed: an expression is one value, without statements", ";")
 	}

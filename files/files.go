@@ -60,7 +60,7 @@ func New(dir string) *Store {
 	return &Store{dir: dir, swept: map[string]time.Time{}, naming: map[string]*sync.Mutex{}, partials: map[string]chan struct{}{}}
 }
 
-// Remove removes all files of a workspace that is not there any more. It is no error if there are none.
+// Remove removes all files of a workspace that is not there any more. It is not an error if there are none.
 func (s *Store) Remove(workspace string) error {
 	if err := identity.CheckWorkspace(workspace); err != nil {
 		return err
@@ -222,7 +222,7 @@ func notAFile(name string, i fs.FileInfo) error {
 	if i.IsDir() {
 		return fault.Newf(fault.InvalidInput, "%q is a directory; name a file", name).With("path", name)
 	}
-	return fault.Newf(fault.InvalidInput, "%q is no regular file", name).With("path", name)
+	return fault.Newf(fault.InvalidInput, "%q is not a regular file", name).With("path", name)
 }
 
 // Hash reads a file to its end and returns its SHA-256 in hex.

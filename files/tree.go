@@ -104,7 +104,7 @@ func (d *Dir) entries(ctx context.Context, dir string, seen *int) ([]fs.DirEntry
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		if errors.Is(err, syscall.ENOTDIR) {
-			err = fault.Newf(fault.InvalidInput, "%q is no directory", dir).With("path", dir)
+			err = fault.Newf(fault.InvalidInput, "%q is not a directory", dir).With("path", dir)
 		}
 		return nil, problem(dir, err)
 	}
@@ -131,7 +131,7 @@ func (d *Dir) Mkdir(name string, recursive bool, p Place) (Info, error) {
 		case serr != nil:
 			err = serr
 		case !i.IsDir():
-			err = fault.Newf(fault.Conflict, "%q exists and is no directory", name).With("path", name)
+			err = fault.Newf(fault.Conflict, "%q exists and is not a directory", name).With("path", name)
 		case recursive || p.Again:
 			err = nil
 		default:
@@ -313,7 +313,7 @@ func (d *Dir) tree(ctx context.Context, name, pattern string) ([]entry, error) {
 		case "link":
 			return fault.Newf(fault.ForbiddenPath, "%q is a link; links are neither copied nor archived", i.Path).With("path", i.Path)
 		case "other":
-			return fault.Newf(fault.InvalidInput, "%q is no regular file", i.Path).With("path", i.Path)
+			return fault.Newf(fault.InvalidInput, "%q is not a regular file", i.Path).With("path", i.Path)
 		}
 		if pattern != "" && (i.Type == "directory" || !Match(pattern, below)) {
 			return nil

@@ -21,8 +21,8 @@ type Act struct {
 	Time   int64           `json:"t"`
 }
 
-// actOf is what somebody did, if a fact tells of that: a person, a call back, or the execution that started this one. The end of a
-// question's time is nobody's act.
+// actOf is what somebody did, if a fact tells of that: a person, a call back, or the execution that started this one. When the
+// time of a question runs out, nobody has done anything.
 func actOf(fact engine.Fact) (act Act, ok bool) {
 	switch f := fact.(type) {
 	case engine.ExecutionPaused:

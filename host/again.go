@@ -81,7 +81,7 @@ func (c children) before(nodes []int) error {
 	return nil
 }
 
-// asks is why nobody gets around a node that runs another workflow: each way through that one leads through a question, or nobody can
+// asks says why every way through a node that runs another workflow asks somebody: each way through that one leads through a question, or nobody can
 // tell. With any it is enough that there is a question in it.
 func (c children) asks(node, depth int, any bool) error {
 	runs := c.graph.Nodes[node].Plan.Child

@@ -67,6 +67,9 @@ func (b Blob) shown() (json.RawMessage, error) {
 
 // SpillBeside puts the fields that are kept beside the values of the row where large values belong.
 func (r *Row) SpillBeside(put func(json.RawMessage) (Blob, error)) error {
+	if len(r.Beside) == 0 { // as most rows are
+		return nil
+	}
 	for _, n := range slices.Sorted(maps.Keys(r.Beside)) {
 		for i := range r.Beside[n] {
 			b := &r.Beside[n][i]

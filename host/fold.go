@@ -23,11 +23,11 @@ type Revision interface {
 	Declares(node int) []string
 	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
 	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
-	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Opened, error)
+	Iterations(run engine.RunNode, values *Inputs, data Data) (Opened, error)
 	// Inspect returns the input that a run gets, and a list of where its values came from.
-	Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (input, origins json.RawMessage, err error)
+	Inspect(run engine.RunNode, values *Inputs, data Data) (input, origins json.RawMessage, err error)
 	// Sent returns what a run sends to the world, as people may see it: without secrets, and bounded.
-	Sent(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (json.RawMessage, error)
+	Sent(run engine.RunNode, values *Inputs, data Data) (json.RawMessage, error)
 }
 
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
@@ -85,6 +85,7 @@ type Fold struct {
 	shared shared
 	// turn is the row that was begun last. It may not be in the journal yet, so its values are looked for in it first.
 	turn *Turn
+	room Turn // its room
 
 	// runs is the last RunNode of every activation that runs or has a scope open; since when it runs.
 	runs map[engine.ActivationID]openRun
@@ -96,9 +97,17 @@ type Fold struct {
 	traced func(Traced)
 }
 
+// openRun is a run that is wanted, since when. The command is a RunNode as the engine has made it: those are large, and one that is in
+// an interface already need not be copied.
 type openRun struct {
-	command engine.RunNode
-	since   int64
+	wanted engine.Command
+	since  int64
+}
+
+// command is what is to be run; nothing, of a run that is not open.
+func (r openRun) command() engine.RunNode {
+	run, _ := r.wanted.(engine.RunNode)
+	return run
 }
 
 // Loader reads what a fold no longer has at hand: a row of the journal, a large value.
@@ -195,9 +204,10 @@ type Turn struct {
 	started *Start
 }
 
-// Begin starts the next row.
+// Begin starts the next row. The one before is not to be used any more.
 func (f *Fold) Begin(now int64) *Turn {
-	f.turn = &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	f.room = Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	f.turn = &f.room
 	return f.turn
 }
 
@@ -285,7 +295,7 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 			return nil
 		}
 	}
-	if run, ran := f.runs[end.Activation]; !ran || (run.command.Scope != "" && !f.overlays[run.command.Scope]) {
+	if run, ran := f.runs[end.Activation]; !ran || (run.command().Scope != "" && !f.overlays[run.command().Scope]) {
 		return nil
 	}
 	return f.recordFailure(seq, end.Activation, end.Error, nil)
@@ -312,13 +322,13 @@ func (f *Fold) created(c engine.ExecutionCreated) (err error) {
 }
 
 // command keeps the books on a command.
-func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
-	switch c := c.(type) {
+func (f *Fold) command(seq uint64, now int64, command engine.Command) error {
+	switch c := command.(type) {
 	case engine.RunNode:
-		if run, open := f.runs[c.Activation]; open && run.command.Generation == c.Generation {
+		if run, open := f.runs[c.Activation]; open && run.command().Generation == c.Generation {
 			now = run.since // the clock of an activation stands still, however often it is woken or tried
 		}
-		f.runs[c.Activation] = openRun{c, now}
+		f.runs[c.Activation] = openRun{command, now}
 		return f.openOverlay(c.Scope, seq)
 	case engine.CloseScope:
 		f.closeIteration(c)
@@ -398,7 +408,7 @@ func (f *Fold) prepare(owner engine.ActivationID, fr *frame) error {
 	if !ok {
 		return fault.Newf(fault.Internal, "the run with which %q opened its scope is not known", owner)
 	}
-	run := opened.command
+	run := opened.command()
 	run.Cause = engine.Cause{Kind: engine.CauseRun}
 	values, err := f.Inputs(run)
 	if err != nil {
@@ -439,7 +449,7 @@ func (f *Fold) apart(scope string) ([]dataflow.Apart, error) {
 
 // Tool is whose doing an activation that runs is, if it is a step that says so.
 func (f *Fold) Tool(id engine.ActivationID) string {
-	if step := f.runs[id].command.Step; step != nil {
+	if step := f.runs[id].command().Step; step != nil {
 		return step.Tool
 	}
 	return ""
@@ -481,8 +491,8 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 // Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
 // of the fold but its layers. A connection that brings an iteration's own payload has no reference; it is found under
 // [EntryRef], or, if it has fields, in [Data].
-func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error) {
-	values := map[engine.Ref]json.RawMessage{}
+func (f *Fold) Inputs(run engine.RunNode) (*Inputs, error) {
+	values := &Inputs{}
 	var few [8]engine.Ref // which is enough for most
 	refs := append(few[:0], run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State)
 	if run.Cause.Wake != nil {
@@ -501,9 +511,10 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 			if err != nil {
 				return nil, err
 			}
-			if values[EntryRef] = entry.Value; entry.Fields != nil {
-				values[EntryRef] = noFields // they are in Data
+			if entry.Fields != nil {
+				entry.Value = noFields // they are in Data
 			}
+			values.set(EntryRef, entry.Value)
 		}
 	}
 	if run.Step != nil {
@@ -513,7 +524,7 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 			if err != nil {
 				return nil, err
 			}
-			values[StateRef] = value
+			values.set(StateRef, value)
 		}
 	}
 	if run.Cause.Closed != nil {
@@ -528,14 +539,14 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 			continue
 		}
 		if fields != nil && ref == run.Inputs[0].Ref {
-			values[ref] = noFields // they are in Data
+			values.set(ref, noFields) // they are in Data
 			continue
 		}
 		value, err := f.Value(ref)
 		if err != nil {
 			return nil, err
 		}
-		values[ref] = value
+		values.set(ref, value)
 	}
 	if err := f.editInputs(run, values); err != nil {
 		return nil, err

@@ -40,16 +40,16 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 
 // recordHandled writes a failure that the node handles. What it hands on instead of its work counts as the work where the node
 // ends an iteration.
-func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
+func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs []payload.Member, settled []engine.Verdict) error {
 	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
 		return err
 	}
-	return f.noteResult(f.runs[id].command, outputs, nil, settled)
+	return f.noteResult(f.runs[id].command(), outputs, nil, settled)
 }
 
 // outputs are the payloads by output key. Beside are fields of the payload that are kept beside it, if there is only one.
-func (f *Fold) outputs(list []engine.Output) (outputs map[string]json.RawMessage, beside []payload.Part, err error) {
-	outputs = make(map[string]json.RawMessage, len(list))
+func (f *Fold) outputs(list []engine.Output) (outputs []payload.Member, beside []payload.Part, err error) {
+	outputs = make([]payload.Member, 0, len(list))
 	for _, o := range list {
 		value, parts, err := f.fetch(o.Ref)
 		if err != nil {
@@ -60,71 +60,85 @@ func (f *Fold) outputs(list []engine.Output) (outputs map[string]json.RawMessage
 		} else {
 			value = payload.Join(value, parts)
 		}
-		outputs[o.Key] = value
+		outputs = append(outputs, payload.Member{Key: o.Key, Value: value})
 	}
 	return outputs, beside, nil
 }
 
 // joined are payloads with what is kept beside the only one.
-func joined(outputs map[string]json.RawMessage, beside []payload.Part) map[string]json.RawMessage {
-	for key, value := range outputs { // order does not matter: with something beside it there is one
-		outputs[key] = payload.Join(value, beside)
+func joined(outputs []payload.Member, beside []payload.Part) []payload.Member {
+	for i, o := range outputs {
+		outputs[i].Value = payload.Join(o.Value, beside)
 	}
 	return outputs
 }
 
-func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage, beside []payload.Part) error {
+// byKey are payloads as failures have them: by output key, nil if there are none.
+func byKey(outputs []payload.Member) map[string]json.RawMessage {
+	if len(outputs) == 0 {
+		return nil
+	}
+	keyed := make(map[string]json.RawMessage, len(outputs))
+	for _, o := range outputs {
+		keyed[o.Key] = o.Value
+	}
+	return keyed
+}
+
+func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs []payload.Member, beside []payload.Part) error {
 	id := fact.Activation
-	run, ok := f.runs[id]
+	open, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
 	}
+	run := open.command()
 	delete(f.runs, id)
-	if run.command.Node < 0 {
-		return f.recordStep(seq, fact, run.command, joined(outputs, beside))
+	if run.Node < 0 {
+		return f.recordStep(seq, fact, run, joined(outputs, beside))
 	}
-	n := &f.graph.Nodes[run.command.Node]
+	n := &f.graph.Nodes[run.Node]
 	step := dataflow.Step{
-		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
-		Output: outputs, Beside: beside, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
+		Seq: seq, Scope: run.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Payloads: outputs, Beside: beside, OutputParams: f.revision.Syncs(run.Node), DeclaredOutputs: fact.Declared,
 	}
-	if declares := f.revision.Declares(run.command.Node); f.start.InputRules > 0 && declares != nil {
+	if declares := f.revision.Declares(run.Node); f.start.InputRules > 0 && declares != nil {
 		step.DeclaredOutputs = declares // what a template declares limits what a tool says of itself
 	}
 	if err := f.sync(step); err != nil {
 		return err
 	}
-	return f.noteResult(run.command, outputs, beside, fact.Settled)
+	return f.noteResult(run, outputs, beside, fact.Settled)
 }
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
 // runs beside the one step of such a program.
-func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs []payload.Member) error {
 	if run.Step == nil || run.Step.Tool == "" {
 		return nil // it is for the program
 	}
 	return f.sync(dataflow.Step{
 		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
-		Output: outputs, DeclaredOutputs: fact.Declared,
+		Payloads: outputs, DeclaredOutputs: fact.Declared,
 	})
 }
 
-func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
-	run, ok := f.runs[id]
+func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs []payload.Member) error {
+	open, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has failed and did not run", seq, id)
 	}
-	if run.command.Node < 0 {
-		if s := run.command.Step; s != nil && s.Tool != "" {
+	run := open.command()
+	if run.Node < 0 {
+		if s := run.Step; s != nil && s.Tool != "" {
 			return f.layers.Fail(dataflow.Failure{
-				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: outputs,
+				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: byKey(outputs),
 			})
 		}
 		return nil
 	}
-	n := &f.graph.Nodes[run.command.Node]
+	n := &f.graph.Nodes[run.Node]
 	return f.layers.Fail(dataflow.Failure{
-		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
-		Message: failure.Message, Output: outputs,
+		Seq: seq, Scope: run.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Message: failure.Message, Output: byKey(outputs),
 	})
 }

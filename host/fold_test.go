@@ -3,6 +3,7 @@ package host_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,9 +36,9 @@ type revision struct{}
 func (revision) Syncs(int) []string    { return nil }
 func (revision) Declares(int) []string { return nil }
 
-func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Opened, error) {
-	if len(values) != 1 || run.Activation != "each" || data.Execution != "exec" {
-		return host.Opened{}, fmt.Errorf("run %+v with %s", run, values)
+func (revision) Iterations(run engine.RunNode, values *host.Inputs, data host.Data) (host.Opened, error) {
+	if values.Len() != 1 || run.Activation != "each" || data.Execution != "exec" {
+		return host.Opened{}, fmt.Errorf("run %+v with %+v", run, values)
 	}
 	return host.Opened{Iterate: func(state json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		var items []json.RawMessage
@@ -49,11 +50,11 @@ func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMes
 	}}, nil
 }
 
-func (revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
+func (revision) Sent(engine.RunNode, *host.Inputs, host.Data) (json.RawMessage, error) {
 	return nil, nil
 }
 
-func (revision) Inspect(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (input, origins json.RawMessage, err error) {
+func (revision) Inspect(engine.RunNode, *host.Inputs, host.Data) (input, origins json.RawMessage, err error) {
 	return json.RawMessage(`{}`), json.RawMessage(`[]`), nil
 }
 
@@ -151,7 +152,7 @@ func (b *book) input(id engine.ActivationID) string {
 	if ref == "" {
 		ref = host.EntryRef
 	}
-	return string(values[ref])
+	return string(values.Value(ref))
 }
 
 func TestFold_Scopes(t *testing.T) {
@@ -232,7 +233,7 @@ func TestFold_Apply(t *testing.T) {
 			}
 			w, werr := b.fold.Inputs(run)
 			g, gerr := again.Inputs(run)
-			if werr != nil || gerr != nil || !cmp.Equal(w, g) {
+			if werr != nil || gerr != nil || !reflect.DeepEqual(w, g) {
 				t.Errorf("inputs of %s differ: %v %v", id, werr, gerr)
 			}
 		}

@@ -107,7 +107,7 @@ func (f *Follower) Run(id engine.ActivationID) (engine.RunNode, bool) {
 		return engine.RunNode{}, false
 	}
 	run, ok := f.fold.runs[id]
-	return run.command, ok
+	return run.command(), ok
 }
 
 // Input returns the input of a run that the last row wanted.

@@ -84,7 +84,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		return nil, fault.Say(fault.InvalidInput, text.Of("input: it must be an object with the values that are edited, by name")).With("path", "input")
 	}
 	scope, _ := id.Split()
-	run := f.runs[id].command
+	run := f.runs[id].command()
 	x := editing.Input{
 		Layers: f.layers, View: dataflow.View{Scope: scope, AsOf: run.AsOf}, Given: given, Own: map[string]json.RawMessage{},
 		Brought: func(connection string) (json.RawMessage, error) { return f.brought(run, scope, connection) },
@@ -382,12 +382,14 @@ func (f *Fold) loopState(ref engine.Ref, scope string) (json.RawMessage, error) 
 }
 
 // editInputs lays edits over what a run is given besides its payloads: the state of a loop, and what was found for its input.
-func (f *Fold) editInputs(run engine.RunNode, values map[engine.Ref]json.RawMessage) (err error) {
+func (f *Fold) editInputs(run engine.RunNode, values *Inputs) (err error) {
 	if run.Cause.State != "" && run.Step == nil {
 		if fr := f.frames[run.Activation]; fr != nil && !fr.program {
-			if values[run.Cause.State], err = f.loopState(run.Cause.State, run.Scope); err != nil {
+			state, err := f.loopState(run.Cause.State, run.Scope)
+			if err != nil {
 				return err
 			}
+			values.set(run.Cause.State, state)
 		}
 	}
 	filled := run.Cause.Filled
@@ -402,7 +404,9 @@ func (f *Fold) editInputs(run engine.RunNode, values map[engine.Ref]json.RawMess
 	if err != nil {
 		return err
 	}
-	values[filled.Ref], err = editedMember(value, "slot_data", edits)
+	if value, err = editedMember(value, "slot_data", edits); err == nil {
+		values.set(filled.Ref, value)
+	}
 	return err
 }
 
@@ -428,11 +432,11 @@ func checkLoops(before, after *Fold) error {
 		if !ok || after.frames[id].program {
 			continue
 		}
-		was, err := before.Input(run.command)
+		was, err := before.Input(run.command())
 		if err != nil {
 			continue // it could not have begun
 		}
-		is, err := after.Input(after.runs[id].command)
+		is, err := after.Input(after.runs[id].command())
 		if err != nil || sameLengths(was, is) {
 			continue
 		}

@@ -97,7 +97,7 @@ func (s Scope) Results() ([]json.RawMessage, error) {
 }
 
 // noteResult keeps the output of a node that ends an iteration, as the conversions of its connections back to the loop made it.
-func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage, beside []payload.Part, settled []engine.Verdict) error {
+func (f *Fold) noteResult(run engine.RunNode, outputs []payload.Member, beside []payload.Part, settled []engine.Verdict) error {
 	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 	if fr == nil {
 		return fault.Newf(fault.Internal, "%q has opened no scope", owner)
 	}
-	output, err := dataflow.Output(outputs)
+	output, err := dataflow.OutputOf(outputs)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type keptAnswer struct {
 	body   []byte
 }
 
-// Reader is what an answer about an execution that has ended depends on besides the execution. Who asks finds it out anew for each
+// Reader is what an answer about an execution that has ended depends on besides the execution. It is found out anew for each
 // request.
 type Reader struct {
 	// Detail says that the reader may see what only operators may.

@@ -228,5 +228,5 @@ func ParseRef(ref engine.Ref) (p Place, err error) {
 			}
 		}
 	}
-	return Place{}, fault.Newf(fault.Internal, "%q is no reference to a value", ref)
+	return Place{}, fault.Newf(fault.Internal, "%q is not a reference to a value", ref)
 }

@@ -10,14 +10,14 @@ import (
 	"tandem/workflow"
 )
 
-// Sent returns what the last run of an activation sends, or has sent, as people may see it. Whoever is asked whether it was done has
-// to know what it is; so there is always an answer, and one that cannot be told says why.
+// Sent returns what the last run of an activation sends, or has sent, as people may see it. A person who is asked whether it was done
+// has to know what it is, so there is always an answer: what cannot be told says why.
 func (f *Fold) Sent(id engine.ActivationID) json.RawMessage {
 	run, ok := f.runs[id]
 	if !ok {
 		return nil
 	}
-	return f.sent(run.command)
+	return f.sent(run.command())
 }
 
 func (f *Fold) sent(run engine.RunNode) json.RawMessage {

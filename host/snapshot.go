@@ -61,7 +61,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 	for i, a := range acts {
 		readers[i] = a.AsOf
 		if run, ok := f.runs[a.ID]; ok {
-			snap.Runs = append(snap.Runs, runJSON{run.command, run.since})
+			snap.Runs = append(snap.Runs, runJSON{run.command(), run.since})
 		}
 		if fr := f.frames[a.ID]; fr != nil {
 			ends := make(map[string]map[string]json.RawMessage, len(fr.ends))

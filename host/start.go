@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ type WrittenStart struct {
 
 // WriteStart writes a start down.
 func WriteStart(s Start) (WrittenStart, error) {
-	raw, err := json.Marshal(s)
+	raw, err := s.encode()
 	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 || s.Test != nil {
 		return WrittenStart{raw: raw}, err
 	}
@@ -93,6 +94,56 @@ func WriteStart(s Start) (WrittenStart, error) {
 	s.Requesters, s.Outputs, s.Ancestors, s.Forks, s.Above = nil, nil, nil, nil, nil // none are read as nil
 	return WrittenStart{raw, s, true}, nil
 }
+
+// encode is the encoding of json.Marshal. That of most starts is written without looking at types.
+func (s *Start) encode() ([]byte, error) {
+	if !s.plain() {
+		return json.Marshal(s)
+	}
+	initial, err := payload.Normalize(s.Initial, payload.Limits{})
+	trigger := initial
+	if err == nil && !bytes.Equal(s.Initial, s.Trigger) { // mostly they are the same
+		trigger, err = payload.Normalize(s.Trigger, payload.Limits{})
+	}
+	if err != nil {
+		return json.Marshal(s) // which takes more, or says what is wrong
+	}
+	out := make([]byte, 0, 128+len(s.WorkflowID)+len(s.UserID)+len(s.TokenMadeBy)+len(initial)+len(trigger))
+	out = engine.AppendText(append(out, `{"workflow_id":`...), s.WorkflowID)
+	for _, field := range []struct{ name, text string }{{`,"user_id":`, s.UserID}, {`,"token_made_by":`, s.TokenMadeBy}, {`,"language":`, s.Language}} {
+		if field.text != "" {
+			out = engine.AppendText(append(out, field.name...), field.text)
+		}
+	}
+	out = append(append(out, `,"initial":`...), initial...)
+	out = append(append(out, `,"trigger":`...), trigger...)
+	if s.InputRules != 0 {
+		out = strconv.AppendInt(append(out, `,"input_rules":`...), int64(s.InputRules), 10)
+	}
+	return append(out, '}'), nil
+}
+
+// plain says that a start has nothing but who starts what with which data, and that there is nothing in that data which json.Marshal
+// writes in another way.
+func (s *Start) plain() bool {
+	if len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above)+len(s.ExternalRequest)+len(s.Root)+len(s.ErrorOf) > 0 || s.Test != nil {
+		return false
+	}
+	for _, data := range []json.RawMessage{s.Initial, s.Trigger} {
+		if len(data) == 0 {
+			return false
+		}
+		for _, escaped := range []byte{'<', '>', '&', lineBreak} {
+			if bytes.IndexByte(data, escaped) >= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lineBreak is the first byte of the line breaks that JSON may have as they are and JavaScript had not.
+const lineBreak = 0xe2
 
 // member returns a member of an object as it stands there, nil if there is none.
 func member(object json.RawMessage, name string) json.RawMessage {

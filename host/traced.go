@@ -21,7 +21,8 @@ func (f *Fold) Trace(told func(Traced)) { f.traced = told }
 func (f *Fold) sync(s dataflow.Step) error {
 	trace, err := f.layers.Sync(s)
 	if err == nil && f.traced != nil {
-		f.traced(Traced{Activation: engine.ActivationID(s.Activation), Sync: &trace})
+		told := trace // which is not kept unless somebody is told
+		f.traced(Traced{Activation: engine.ActivationID(s.Activation), Sync: &told})
 	}
 	return err
 }

@@ -102,6 +102,9 @@ func (v *View) waitsInside(a *ActivationView) {
 	}
 }
 
+// usualNodes is how many nodes there is room for in a sequence before more is made.
+const usualNodes = 8
+
 // follows adds to the sequence. Steps inside a node are not part of it.
 func (v *View) follows(a *ActivationView) {
 	if _, node := v.graph.Node(a.Node); !node {
@@ -112,6 +115,9 @@ func (v *View) follows(a *ActivationView) {
 	if len(v.Sequence) >= maxSequence {
 		v.Sequence = slices.Delete(v.Sequence, 0, maxSequence/2)
 		v.SequenceCut += maxSequence / 2
+	}
+	if v.Sequence == nil {
+		v.Sequence = make([]string, 0, usualNodes)
 	}
 	v.Sequence = append(v.Sequence, a.Node)
 }

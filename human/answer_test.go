@@ -51,14 +51,14 @@ func TestReadAnswer_Form(t *testing.T) {
 	}{
 		"all":                     {values: `{"who":"bob","budget":2.50,"mail":"a@b.c","day":"2026-02-28","size":"l","sure":false,"long":"世界"}`, fields: `{"who":"bob","budget":2.50,"mail":"a@b.c","day":"2026-02-28","size":"l","sure":false,"long":"世界"}`},
 		"texts of a browser":      {values: `{"who":"bob","budget":" 7 ","sure":"on","mail":"","day":null}`, fields: `{"who":"bob","budget":7,"sure":true}`},
-		"everything at once":      {values: `{"who":"B0B","mail":"no","day":"2026-02-30","size":"m","sure":"perhaps","long":"1","more":1}`, want: []string{"field_values.more: there is no such field", `field_values.who: it does not match "^[a-z]+$"`, "field_values.budget: it is required", `field_values.mail: "no" is no mail address`, `field_values.day: "2026-02-30" is no date like 2006-01-02`, `field_values.size: "m" is none of s, l`, "field_values.sure: true or false was expected", "field_values.long: it has less than 2 characters"}},
+		"everything at once":      {values: `{"who":"B0B","mail":"no","day":"2026-02-30","size":"m","sure":"perhaps","long":"1","more":1}`, want: []string{"field_values.more: there is no such field", `field_values.who: it does not match "^[a-z]+$"`, "field_values.budget: it is required", `field_values.mail: "no" is not a mail address`, `field_values.day: "2026-02-30" is not a date like 2006-01-02`, `field_values.size: "m" is none of s, l`, "field_values.sure: true or false was expected", "field_values.long: it has less than 2 characters"}},
 		"numbers in range":        {values: `{"who":"b","budget":11,"long":"1234"}`, want: []string{"field_values.budget: from 1 to 10", "field_values.long: it has more than 3 characters"}},
 		"no numbers":              {values: `{"who":"b","budget":"0x1p4"}`, want: []string{"field_values.budget: a number was expected"}},
 		"not infinite":            {values: `{"who":"b","budget":"inf"}`, want: []string{"field_values.budget: a number was expected"}},
-		"a list is no text":       {values: `{"who":["b"],"budget":1}`, want: []string{"field_values.who: a text was expected"}},
+		"a list is not text":      {values: `{"who":["b"],"budget":1}`, want: []string{"field_values.who: a text was expected"}},
 		"blank is not filled in":  {values: `{"who":"","budget":1}`, want: []string{"field_values.who: it is required"}},
 		"nothing":                 {values: `null`, want: []string{"field_values.who: it is required", "field_values.budget: it is required"}},
-		"a name with its address": {values: `{"who":"b","budget":1,"mail":"Bob <b@x.org>"}`, want: []string{`field_values.mail: "Bob <b@x.org>" is no mail address`}},
+		"a name with its address": {values: `{"who":"b","budget":1,"mail":"Bob <b@x.org>"}`, want: []string{`field_values.mail: "Bob <b@x.org>" is not a mail address`}},
 	} {
 		u, err := form.readByPurpose(PurposeNode, json.RawMessage(`{"notes":"n","field_values":`+c.values+`,"user_id":"eve","timestamp":"never"}`), "ann", "now", Came{})
 		if diff := cmp.Diff(c.want, complaints(err)); diff != "" {

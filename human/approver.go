@@ -41,7 +41,7 @@ func (m Media) normalApprover(text string) (string, error) {
 	case named && kind == "role":
 		role := strings.ToLower(rest)
 		if !identity.Role(role).Known() {
-			return "", wrongConfig("approvers", "%q is no role; there are admin, editor, operator, approver and viewer", rest)
+			return "", wrongConfig("approvers", "%q is not a role; there are admin, editor, operator, approver and viewer", rest)
 		}
 		return seatRole + role, nil
 	case named && (kind == "mail" || kind == Email || kind == "mailto"):
@@ -79,7 +79,7 @@ func NamedPerson(text string) (user, mail string, err error) {
 func mailSeat(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil {
-		return "", wrongConfig("approvers", "%q is no mail address", text)
+		return "", wrongConfig("approvers", "%q is not a mail address", text)
 	}
 	return seatMail + strings.ToLower(a.Address), nil
 }
@@ -137,7 +137,7 @@ func (m Media) Addresses(u identity.User) []string {
 func (m Media) Address(text string) (string, error) {
 	seat, err := m.normalApprover(text)
 	if err != nil || !isAddress(seat) {
-		return "", fault.Newf(fault.InvalidInput, "%q is no address; write it as channel:address, such as slack:U024BE7LH or telegram:@ann, or as a mail address", text)
+		return "", fault.Newf(fault.InvalidInput, "%q is not an address; write it as channel:address, such as slack:U024BE7LH or telegram:@ann, or as a mail address", text)
 	}
 	return seat, nil
 }
@@ -254,7 +254,7 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 		for _, text := range settings.Mail {
 			seat, err := mailSeat(text)
 			if err != nil {
-				return nil, wrongConfig("recipient_emails", "%q is no mail address", text)
+				return nil, wrongConfig("recipient_emails", "%q is not a mail address", text)
 			}
 			if !slices.Contains(list, seat) {
 				list = append(list, seat)

@@ -197,7 +197,7 @@ func (r *Request) settle(m Media, q Question) error {
 			err = wrongAnswers(unknown)
 		}
 		if err != nil {
-			return wrongConfig("timeout_default_response", "it is no answer to the question: %s", fault.From(err).Message)
+			return wrongConfig("timeout_default_response", "it is not an answer to the question: %s", fault.From(err).Message)
 		}
 	}
 	return nil
@@ -250,7 +250,7 @@ func (r *Request) checkShape() error {
 	}
 	if !payload.IsNull(r.Schema) {
 		if _, err := payload.CompileSchema(r.Schema); err != nil {
-			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", err)
+			return wrongConfig("form_schema", "it is not a usable JSON Schema: %s", err)
 		}
 		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() && !slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
 			return wrongConfig("form_schema", "its type is %s, and what is filled in is an object", kind.Raw)

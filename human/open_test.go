@@ -201,7 +201,7 @@ func TestOpen_OtherPurposes(t *testing.T) {
 		t.Errorf("a parameter: %s", param.Request)
 	}
 	if odd := open(PurposeConfirm, `"go on?"`); gjson.GetBytes(odd.Request, "arguments").Str != "go on?" {
-		t.Errorf("what is no question is shown as it is: %s", odd.Request)
+		t.Errorf("what is not a question is shown as it is: %s", odd.Request)
 	}
 	tool := open(PurposeToolApproval, `{"tool":"pay","options":["approve","reject"],"arguments":{"sum":5}}`)
 	if r, err := ReadRequest(tool); err != nil || len(r.Options) != 2 || r.Options[1].Outcome != Rejected || gjson.GetBytes(tool.Request, "tool").Str != "pay" || tool.ArgumentsHash == "" {

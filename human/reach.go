@@ -192,7 +192,7 @@ func (m Media) contactAddress(u identity.User, channel, address string) (string,
 	to, ok := strings.CutPrefix(address, seatPrefix(channel))
 	switch {
 	case !ok || to == "":
-		return "", fault.Newf(fault.Invalid, "%q is no address in the channel %q", address, channel)
+		return "", fault.Newf(fault.Invalid, "%q is not an address in the channel %q", address, channel)
 	case !slices.Contains(m.Addresses(u), address):
 		return "", fault.Newf(fault.Forbidden, "the address %q is not one of the user's any more", address)
 	}

@@ -240,7 +240,7 @@ func TestReceive_Clicks(t *testing.T) {
 	}
 	click.From, click.Look = "U1", false
 	if got := b.hears(t, click); !got.Accepted || got.Ended || b.shelf.responses[0].User != "bob" {
-		t.Errorf("a click is no prose: %+v", got)
+		t.Errorf("a click is not prose: %+v", got)
 	}
 	if got := b.hears(t, click); !got.Accepted || len(b.shelf.responses) != 1 {
 		t.Errorf("the same click: %+v", got)

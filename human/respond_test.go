@@ -320,7 +320,7 @@ func TestDesk_Respond_Quorum(t *testing.T) {
 		b := openBureau()
 		i := b.put(t, Request{Type: Review, Approvers: []string{"bob", "cid"}, Review: &ReviewRules{Criteria: []string{"q"}, Scoring: "numeric_scale", Threshold: 3, Consensus: true}})
 		if after := b.must(t, "bob", i.ID, `{"scores":{"q":5}}`); after.Status != store.InteractionPending {
-			t.Fatal("one of two is no consensus")
+			t.Fatal("one of two is not a consensus")
 		}
 		b.must(t, "cid", i.ID, `{"scores":{"q":2}}`)
 		if v := b.answered(t, i).Get("value"); v.Get("average").Num != 3.5 || v.Get("passed").Bool() || !v.Get("disagreement").Bool() || v.Get("ai_classification").Str != Rejected || len(v.Get("reviews").Array()) != 2 {

@@ -114,37 +114,12 @@ const addressOrigins = "address_origins"
 // AddressOrigins are those of the user's addresses whose origin is known, by address as approvers write it (mail:ADDRESS,
 // slack:U1).
 func (u User) AddressOrigins() map[string]AddressOrigin {
-	var settings map[string]json.RawMessage
-	var origins map[string]AddressOrigin
-	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil || json.Unmarshal(settings[addressOrigins], &origins) != nil {
-		return nil // none are known, or the settings are somebody else's
-	}
-	return origins
+	return settingOf[map[string]AddressOrigin](u, addressOrigins)
 }
 
 // SetAddressOrigins keeps them among the user's settings.
 func (u *User) SetAddressOrigins(origins map[string]AddressOrigin) error {
-	settings := map[string]json.RawMessage{}
-	if len(u.Settings) > 0 {
-		if err := json.Unmarshal(u.Settings, &settings); err != nil {
-			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
-		}
-	}
-	raw, err := json.Marshal(origins)
-	if err != nil {
-		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
-	}
-	if settings[addressOrigins] = raw; len(origins) == 0 {
-		delete(settings, addressOrigins)
-	}
-	if len(settings) == 0 {
-		u.Settings = nil
-		return nil
-	}
-	if u.Settings, err = json.Marshal(settings); err != nil {
-		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
-	}
-	return nil
+	return u.keepSetting(addressOrigins, origins, len(origins) == 0)
 }
 
 // languageSetting is the name under which settings keep the language.
@@ -152,25 +127,35 @@ const languageSetting = "language"
 
 // Language is the language that the user reads: zh or en; empty: they have not said.
 func (u User) Language() string {
-	var settings map[string]json.RawMessage
-	var language string
-	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil || json.Unmarshal(settings[languageSetting], &language) != nil {
-		return "" // it is not set, or the settings are somebody else's
-	}
-	return language
+	return settingOf[string](u, languageSetting)
 }
 
 // SetLanguage keeps the language that the user reads among their settings; empty: they do not say.
 func (u *User) SetLanguage(language string) error {
+	return u.keepSetting(languageSetting, language, language == "")
+}
+
+// settingOf reads one of a user's settings: the zero value if it is not set, or the settings are somebody else's.
+func settingOf[T any](u User, name string) T {
+	var settings map[string]json.RawMessage
+	var value, none T
+	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil || json.Unmarshal(settings[name], &value) != nil {
+		return none
+	}
+	return value
+}
+
+// keepSetting keeps a value among the user's settings, and takes it out if it is empty.
+func (u *User) keepSetting(name string, value any, empty bool) error {
 	settings := map[string]json.RawMessage{}
 	if len(u.Settings) > 0 {
 		if err := json.Unmarshal(u.Settings, &settings); err != nil {
 			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
 		}
 	}
-	raw, err := json.Marshal(language)
-	if settings[languageSetting] = raw; language == "" {
-		delete(settings, languageSetting)
+	raw, err := json.Marshal(value)
+	if settings[name] = raw; empty {
+		delete(settings, name)
 	}
 	if err == nil && len(settings) == 0 {
 		u.Settings = nil
@@ -180,7 +165,7 @@ func (u *User) SetLanguage(language string) error {
 		u.Settings, err = json.Marshal(settings)
 	}
 	if err != nil {
-		return fault.Newf(fault.Internal, "the language of user %q cannot be kept: %w", u.ID, err)
+		return fault.Newf(fault.Internal, "the setting %q of user %q cannot be kept: %w", name, u.ID, err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -63,12 +64,12 @@ type Secret struct {
 	Data       json.RawMessage
 }
 
-// Import makes workflows of the content of a file. An error says that it is no file of a known system.
+// Import makes workflows of the content of a file. An error says that it is not a file of a known system.
 func Import(name string, content []byte, o Options) (*Imported, error) {
 	raw, problems := workflow.ToJSON(content, workflow.Options{})
 	if raw == nil {
 		p := problems[0]
-		return nil, fault.Newf(fault.InvalidInput, "%s cannot be read: line %d, column %d: %s", path.Base(name), p.Line, p.Column, p.Message)
+		return nil, fault.Say(fault.InvalidInput, text.Of("%s cannot be read: line %d, column %d: %s", path.Base(name), p.Line, p.Column, p.Says()))
 	}
 	decoded, err := payload.Decode(raw)
 	if err != nil {
@@ -84,11 +85,11 @@ func Import(name string, content []byte, o Options) (*Imported, error) {
 			out.Workflows = append(out.Workflows, draft.finish(name, o))
 		}
 		if len(out.Workflows) == 0 {
-			return nil, fault.Newf(fault.InvalidInput, "%s has no workflow", path.Base(name))
+			return nil, fault.Say(fault.InvalidInput, text.Of("%s has no workflow", path.Base(name)))
 		}
 		return out, nil
 	}
-	return nil, fault.Newf(fault.InvalidInput, "%s is no file of a system that is known here: n8n, Dify, flows of steps, or older workflow files", path.Base(name))
+	return nil, fault.Say(fault.InvalidInput, text.Of("%s is not a file of a system that is known here: n8n, Dify, flows of steps, or older workflow files", path.Base(name)))
 }
 
 // finish names what has no name, moves secrets, and mends what does not validate.

@@ -146,7 +146,7 @@ type Shape struct{ schema *payload.Schema }
 func (s *Schema) Compile() (*Shape, error) {
 	schema, err := payload.CompileSchema(s.JSON)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "schema %q is no usable JSON Schema: %s", s.Name, err).WithCause(err)
+		return nil, fault.Newf(fault.InvalidConfig, "schema %q is not a usable JSON Schema: %s", s.Name, err).WithCause(err)
 	}
 	return &Shape{schema}, nil
 }
@@ -175,7 +175,7 @@ func (s *Shape) Check(raw json.RawMessage) error {
 	case payload.Follows(err):
 		return fault.New(fault.OutputInvalid, "the answer cannot be read: there is more than one JSON value")
 	case err != nil:
-		return fault.Newf(fault.OutputInvalid, "the answer cannot be read: it is no JSON: %w", err)
+		return fault.Newf(fault.OutputInvalid, "the answer cannot be read: it is not JSON: %w", err)
 	}
 	found := s.schema.Problems("answer", value)
 	if len(found) == 0 {

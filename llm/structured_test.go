@@ -49,7 +49,7 @@ func TestFindJSON(t *testing.T) {
 			}
 			var a, b any
 			if err := json.Unmarshal(got, &a); err != nil {
-				t.Fatalf("%q is no JSON: %v", got, err)
+				t.Fatalf("%q is not JSON: %v", got, err)
 			}
 			if err := json.Unmarshal([]byte(c.want), &b); err != nil {
 				t.Fatal(err)
@@ -145,7 +145,7 @@ func TestSchema_Check(t *testing.T) {
 		{"Several", `{"id": "1", "kind": "c", "lines": [], "more": 1}`, []string{"answer: additional properties 'more'", "answer.id: ", "answer.kind: ", "answer.lines: "}},
 		{"NoObject", `[1]`, []string{"answer: got array, want object"}},
 		{"WildNumber", `{"id": 1e999999999, "lines": [{"price": 1}]}`, []string{"out of range"}},
-		{"NoJSON", `{`, []string{"no JSON"}},
+		{"NoJSON", `{`, []string{"not JSON"}},
 		{"TwoValues", `{} {}`, []string{"more than one"}},
 		{"Garbage", `{"id": 1, "lines": [{"price": 2.5}]}}`, []string{"more than one"}},
 	} {

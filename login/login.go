@@ -20,6 +20,8 @@ type Options struct {
 	Keyring *credential.Keyring
 	// PublicURL is where people reach the server, without a slash at the end; empty: nobody knows.
 	PublicURL string
+	// Language is that of the installation, zh or en; empty: en.
+	Language string
 	// Provider is where people log in besides; its zero value: there is none.
 	Provider Provider
 	// Places are the addresses of the web UI, to which people are led back after they have logged in.

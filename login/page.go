@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/text"
@@ -80,12 +81,9 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// page shows a page in the language of the browser.
+// page shows a page in the language of the browser, else in that of the installation.
 func (d *desk) page(w http.ResponseWriter, r *http.Request, status int, tell func(say func(text.Text) string) pageContent) {
-	lang := "en"
-	if first, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ","); strings.HasPrefix(strings.ToLower(strings.TrimSpace(first)), "zh") {
-		lang = "zh"
-	}
+	lang := cmp.Or(sheet.BrowserLanguage(r), d.o.Language, text.English)
 	content := tell(func(t text.Text) string { return t.In(lang) })
 	content.Lang = lang
 	var out bytes.Buffer

@@ -18,7 +18,7 @@ import (
 // ErrLost says that a service does not know a position any more: what has come has to be found by its time.
 var ErrLost = errors.New("the service does not know the position any more") // read-only
 
-// usualAnswer is how much is read of an answer that is no message.
+// usualAnswer is how much is read of an answer that is not a message.
 const usualAnswer = 8 << 20
 
 // Account calls the API of a service with the token of a credential, and once more with a new one when the service does not take it.
@@ -60,7 +60,7 @@ type Call struct {
 	Header http.Header
 	// Body is sent as JSON, unless it is nil.
 	Body any
-	// Most is how many bytes the answer may have; zero: as many as are usual for one that is no message.
+	// Most is how many bytes the answer may have; zero: as many as are usual for one that is not a message.
 	Most int64
 }
 

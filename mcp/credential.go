@@ -8,18 +8,9 @@ import (
 // OAuthCredential is the name of the type of credentials that hold the tokens of a tool server.
 const OAuthCredential = "mcp_oauth"
 
-// Credentials are the types of the credentials of tool servers: the tokens that an authorization brings, and the accounts of services whose servers
-// are handed a token in their environment.
+// Credentials are the types of the credentials of tool servers: the tokens that an authorization brings.
 func Credentials() []credential.Type {
-	return []credential.Type{
-		oauthCredential(),
-		{Name: "notion", Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
-			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
-		}, Check: checkNotion},
-		{Name: "caldav", Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
-			credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
-		}, Check: checkCalDAV},
-	}
+	return []credential.Type{oauthCredential()}
 }
 
 // oauthCredential is that of a grant. All but the client is written by an authorization; one that is empty is filled by it.

@@ -149,7 +149,7 @@ func (s *stdio) next() (jsonrpc.Message, error) {
 		}
 		m, err := jsonrpc.DecodeMessage(line)
 		if err != nil {
-			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is no message", ends: true, cause: err}
+			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is not a message", ends: true, cause: err}
 		}
 		if r, ok := m.(*jsonrpc.Response); ok {
 			if x := s.table.getExchange(fmt.Sprint(r.ID.Raw())); x != nil {

@@ -183,7 +183,7 @@ func sum(old keyValue, found bool, by json.Number) (json.RawMessage, error) {
 	a, ok := new(big.Rat).SetString(text)
 	b, fine := new(big.Rat).SetString(by.String())
 	if !ok {
-		return nil, fault.New(fault.InvalidInput, "the value is no number, so nothing can be added to it").With("path", "key")
+		return nil, fault.New(fault.InvalidInput, "the value is not a number, so nothing can be added to it").With("path", "key")
 	}
 	if !fine {
 		return nil, fault.Newf(fault.InvalidInput, `"by" must be a number, not %q`, by).With("path", "by")

@@ -21,6 +21,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/revisions"
 	"tandem/route"
 	"tandem/store"
@@ -81,7 +82,7 @@ func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflo
 	people := map[bool][]named{} // by whether they are asked in the app only
 	for i := range def.Nodes {
 		inApp := c.asksInApp(&def.Nodes[i])
-		people[inApp] = append(people[inApp], c.namedIn(node.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
+		people[inApp] = append(people[inApp], c.namedIn(shape.NamesPerson)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i))...)
 	}
 	if len(people[true])+len(people[false]) == 0 {
 		return problems, nil
@@ -154,7 +155,7 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 				return ids, err
 			})},
 		{problemUnknownTemplate, text.Of("template"), text.Of("does not exist, so that no start is possible"), text.Of("save it, or name another one"),
-			c.namedIn(node.NamesTemplate), among(func() (ids []string, err error) {
+			c.namedIn(shape.NamesTemplate), among(func() (ids []string, err error) {
 				list, err := c.Stores.Templates.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
@@ -162,7 +163,7 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 				return ids, err
 			})},
 		{problemUnknownProfile, text.Of("profile"), text.Of("does not exist, so that no model can be asked"), text.Of(`make it with "tandem profiles set", or name another one`),
-			c.namedIn(node.NamesProfile), among(func() (ids []string, err error) {
+			c.namedIn(shape.NamesProfile), among(func() (ids []string, err error) {
 				list, err := c.Profiles(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
@@ -181,9 +182,9 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 				return names, err
 			})},
 		{problemUnknownWorkflow, text.Of("workflow"), text.Of("does not exist, so that it cannot be started"), text.Of("save it, or name another one"),
-			c.namedIn(node.NamesWorkflow), noWorkflow},
+			c.namedIn(shape.NamesWorkflow), noWorkflow},
 		{problemUnknownAgent, text.Of("agent"), text.Of("does not exist, so that it cannot be asked"), text.Of(`make it with "tandem agent set", or name another one`),
-			c.namedIn(node.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
+			c.namedIn(shape.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
 	}
 }
 
@@ -238,8 +239,8 @@ func (c *Checker) idleFillings(ctx context.Context, p identity.Principal, def *w
 
 // serversIn are the tool servers that a node names, also those whose tools it names.
 func (c *Checker) serversIn(n *workflow.Node, at string) []named {
-	list := c.namedIn(node.NamesToolServer)(n, at)
-	for _, tool := range c.namedIn(node.NamesTool)(n, at) {
+	list := c.namedIn(shape.NamesToolServer)(n, at)
+	for _, tool := range c.namedIn(shape.NamesTool)(n, at) {
 		if server, _, ok := strings.Cut(tool.text, "/"); ok {
 			list = append(list, named{server, tool.path})
 		}

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/store"
 	"tandem/text"
 	"tandem/trigger"
@@ -102,7 +103,7 @@ func switchedOff(def *workflow.Definition, path string) bool {
 func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
 	system := identity.System(p.Workspace)
 	for i := range def.Nodes {
-		for _, one := range c.namedIn(node.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+		for _, one := range c.namedIn(shape.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
 			revision := gjson.GetBytes(def.Nodes[i].Configurations, "revision")
 			if one.text == def.Metadata.ID || node.Dynamic(revision) {
 				continue
@@ -175,7 +176,7 @@ func (c *Checker) startsAgain(ctx context.Context, p identity.Principal, id, oth
 	}
 	def, _ := c.Check(revision.Definition)
 	return true, def != nil && slices.ContainsFunc(def.Nodes, func(n workflow.Node) bool {
-		return slices.ContainsFunc(c.namedIn(node.NamesWorkflow)(&n, ""), func(one named) bool { return one.text == other })
+		return slices.ContainsFunc(c.namedIn(shape.NamesWorkflow)(&n, ""), func(one named) bool { return one.text == other })
 	}), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/payload"
 )
 
@@ -35,19 +36,19 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
 func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeFor[C](about)
+	fields := shapeFor[C](about)
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
-		ConfigSchema: configSchema[C](about.Name, shape),
+		ConfigSchema: shape.SchemaOfConfig[C](about.Name, fields),
 		InputSchema:  SchemaOf[I](about.Name),
-		config:       shape,
-		plan:         planned(shape, plan),
+		config:       fields,
+		plan:         planned(fields, plan),
 		skims:        payload.ReadsOf(reflect.TypeFor[I]()),
-		prompt:       shape.promptFields,
-		promptInputs: promptInputs(reflect.TypeFor[I]()),
+		prompt:       fields.Prompts,
+		promptInputs: shape.PromptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return nil, err
 			}
@@ -71,11 +72,11 @@ type Body[C any] struct {
 
 // Loop makes a kind that runs a body.
 func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeFor[C](about)
+	fields := shapeFor[C](about)
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return Opening{}, err
 			}
@@ -83,7 +84,7 @@ func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) K
 		},
 		Iteration: func(call *Call, state json.RawMessage, index int64) (it Iteration, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return Iteration{}, err
 			}
@@ -91,7 +92,7 @@ func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) K
 		},
 		Close: func(ctx context.Context, call *Call, t Closing) (d Done, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +102,7 @@ func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) K
 	if body.Share != nil {
 		s.Share = func(call *Call) (path []string, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return nil, err
 			}
@@ -111,14 +112,14 @@ func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) K
 	if body.Turn != nil {
 		s.Turn = func(ctx context.Context, call *Call, t Turn) (a Advance, err error) {
 			defer recovered(about.Name, &err)
-			cfg, err := configuration[C](shape, call.Config)
+			cfg, err := configuration[C](fields, call.Config)
 			if err != nil {
 				return Advance{}, err
 			}
 			return body.Turn(ctx, call, cfg, t)
 		}
 	}
-	return Kind{About: about, Scope: s, ConfigSchema: configSchema[C](about.Name, shape), config: shape, plan: planned(shape, plan)}
+	return Kind{About: about, Scope: s, ConfigSchema: shape.SchemaOfConfig[C](about.Name, fields), config: fields, plan: planned(fields, plan)}
 }
 
 // recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.
@@ -131,20 +132,21 @@ func recovered(kind string, err *error) {
 
 // input reads what a kind wants of its input. Fields it does not know are left alone.
 func input[I any](raw json.RawMessage) (I, error) {
-	var in I
-	switch target := any(&in).(type) {
-	case *json.RawMessage:
-		*target = raw
+	var none I
+	switch any(none).(type) {
+	case json.RawMessage:
 		if len(raw) == 0 {
-			*target = json.RawMessage(`{}`)
+			raw = json.RawMessage(`{}`)
 		}
-		return in, nil
-	case *struct{}:
-		return in, nil
+		as, _ := any(raw).(I) // which it is
+		return as, nil
+	case struct{}:
+		return none, nil
 	}
 	if len(raw) == 0 {
-		return in, nil
+		return none, nil
 	}
+	var in I
 	err := payload.Read(raw, &in)
 	if err == nil {
 		return in, nil
@@ -158,26 +160,7 @@ func input[I any](raw json.RawMessage) (I, error) {
 		if name == "" {
 			name = "input"
 		}
-		return in, fault.Newf(fault.InvalidInput, "%q must be %s, not %s", name, wordOf(wrong.Type), wrong.Value).With("path", name)
+		return in, fault.Newf(fault.InvalidInput, "%q must be %s, not %s", name, shape.WordOf(wrong.Type), wrong.Value).With("path", name)
 	}
 	return in, fault.Newf(fault.InvalidInput, "the input cannot be read: %w", err)
-}
-
-// wordOf says in words what a Go type takes.
-func wordOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	}
-	return "another value"
 }

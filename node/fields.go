@@ -1,6 +1,10 @@
 package node
 
-import "slices"
+import (
+	"slices"
+
+	"tandem/node/shape"
+)
 
 // Field is one configuration field of a kind, as validation, references and forms see it.
 type Field struct {
@@ -27,14 +31,14 @@ type Field struct {
 }
 
 // Fields lists the kind's own configuration fields, in the order in which they are written in its code.
-func (k Kind) Fields() []Field { return k.config.list() }
+func (k Kind) Fields() []Field { return listed(k.config) }
 
 // NeedGroups lists groups of fields, one of each of which must be set.
 func (k Kind) NeedGroups() [][]string {
 	if k.config == nil {
 		return nil
 	}
-	return slices.Clone(k.config.needs)
+	return slices.Clone(k.config.Needs)
 }
 
 // Dropped lists the names that files of older versions have and that are ignored with a warning.
@@ -42,23 +46,23 @@ func (k Kind) Dropped() []string {
 	if k.config == nil {
 		return nil
 	}
-	return slices.Clone(k.config.dropped)
+	return slices.Clone(k.config.Dropped)
 }
 
 // CommonFields lists the configuration fields that every kind has.
-func CommonFields() []Field { return commonShape.list() }
+func CommonFields() []Field { return listed(commonShape) }
 
-func (s *shape) list() []Field {
+func listed(s *shape.Shape) []Field {
 	if s == nil {
 		return nil
 	}
-	list := make([]Field, len(s.fields))
-	for i := range s.fields {
-		f := &s.fields[i]
+	list := make([]Field, len(s.Fields))
+	for i := range s.Fields {
+		f := &s.Fields[i]
 		list[i] = Field{
-			Name: f.name, Meaning: f.meaning, Takes: slices.Clone(f.takes), Required: f.required, Fixed: f.fixed,
-			Values: slices.Clone(f.enum), OlderValues: slices.Clone(f.legacy), OlderNames: slices.Clone(f.older), Min: f.lo, Max: f.hi, Default: f.usual, Names: f.names, With: slices.Clone(f.with),
-			Fields: f.inner.list(),
+			Name: f.Name, Meaning: f.Meaning, Takes: slices.Clone(f.Takes), Required: f.Required, Fixed: f.Fixed,
+			Values: slices.Clone(f.Enum), OlderValues: slices.Clone(f.Legacy), OlderNames: slices.Clone(f.Older), Min: f.Min, Max: f.Max, Default: f.Usual, Names: f.Names, With: slices.Clone(f.With),
+			Fields: listed(f.Inner),
 		}
 	}
 	return list

@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
@@ -86,7 +87,7 @@ func Fillable(schemas ...json.RawMessage) bool {
 // configured is a configuration by its name, also in its camel-cased spelling.
 func configured(config json.RawMessage, name string) (found gjson.Result) {
 	gjson.ParseBytes(config).ForEach(func(key, value gjson.Result) bool {
-		if key.Str == name || snake(key.Str) == name {
+		if key.Str == name || shape.Snake(key.Str) == name {
 			found = value
 			return false
 		}
@@ -279,7 +280,7 @@ func QuestionOf(input json.RawMessage, c dataflow.Context) string {
 	for _, fields := range []map[string]json.RawMessage{own, c.InitialMetadata, c.RuntimeMetadata} {
 		for _, name := range names {
 			var text string
-			if json.Unmarshal(fields[name], &text) == nil && strings.TrimSpace(text) != "" { // others are no question
+			if json.Unmarshal(fields[name], &text) == nil && strings.TrimSpace(text) != "" { // others are not questions
 				return text
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/payload"
 	"tandem/workflow"
 )
@@ -80,7 +81,7 @@ type Kind struct {
 	// skims are the fields of the input that a run reads; nil: it may be all of them.
 	skims *payload.Reads
 	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
-	config *shape
+	config *shape.Shape
 	plan   func(p *Planning)
 	// reserved says that it is only a name.
 	reserved bool
@@ -244,7 +245,7 @@ type Call struct {
 	// look is what [Call.Look] tells.
 	look func(at, name string, found bool, missing func() string)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
-	// with. They are no output.
+	// with. They are not output.
 	Detail func(fields map[string]any)
 	// Declare tells which fields of its result a tool has declared as its outputs. None: whatever it returns.
 	Declare func(names []string)

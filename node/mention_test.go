@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/node"
+	"tandem/node/shape"
 )
 
 // A configuration names records where the tags of its kind say so: at any depth, in lists, under older names; a placeholder names nothing yet.
@@ -26,10 +27,10 @@ func TestKind_Mentions(t *testing.T) {
 	kind := node.Define(node.About{Name: "CALL.NAMES"}, func(context.Context, *node.Call, config, json.RawMessage) (node.Outcome, error) { return nil, nil })
 	raw := json.RawMessage(`{"profileId":"a","more":["b","{{c}}",3],"steps":[{"asks":["ann"]},{"asks":["bob","${who}"]}],"next":{"asks":["cy"]},"other":"x","filling_profile":"d","template_id":"t"}`)
 	for sort, want := range map[node.RecordSort][]node.Mention{
-		node.NamesProfile:  {{Text: "a", Path: "profileId"}, {Text: "b", Path: "more[0]"}, {Text: "d", Path: "filling_profile"}},
-		node.NamesPerson:   {{Text: "ann", Path: "steps[0].asks[0]"}, {Text: "bob", Path: "steps[1].asks[0]"}, {Text: "cy", Path: "next.asks[0]"}},
-		node.NamesTemplate: {{Text: "t", Path: "template_id"}},
-		node.NamesAgent:    nil,
+		shape.NamesProfile:  {{Text: "a", Path: "profileId"}, {Text: "b", Path: "more[0]"}, {Text: "d", Path: "filling_profile"}},
+		shape.NamesPerson:   {{Text: "ann", Path: "steps[0].asks[0]"}, {Text: "bob", Path: "steps[1].asks[0]"}, {Text: "cy", Path: "next.asks[0]"}},
+		shape.NamesTemplate: {{Text: "t", Path: "template_id"}},
+		shape.NamesAgent:    nil,
 	} {
 		if got := kind.Mentions(raw, sort); !slices.Equal(got, want) {
 			t.Errorf("%s: %v; want %v", sort, got, want)

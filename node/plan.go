@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -50,7 +51,7 @@ type Planning struct {
 	workflow.Plan
 
 	node     *workflow.Node
-	shape    *shape
+	shape    *shape.Shape
 	problems []workflow.Problem
 	values   map[string]gjson.Result // by name, older spellings resolved; null counts as absent
 	paths    map[string]string       // where each value stands
@@ -59,37 +60,15 @@ type Planning struct {
 }
 
 // planned makes a plan function of one with a typed configuration.
-func planned[C any](own *shape, plan []func(p *Planning, cfg *C)) func(p *Planning) {
+func planned[C any](own *shape.Shape, plan []func(p *Planning, cfg *C)) func(p *Planning) {
 	if len(plan) == 0 {
 		return nil
 	}
 	return func(p *Planning) {
 		var cfg C
-		own.known(p.values, reflect.ValueOf(&cfg).Elem())
+		own.ReadKnown(p.values, reflect.ValueOf(&cfg).Elem())
 		for _, f := range plan {
 			f(p, &cfg)
-		}
-	}
-}
-
-// known reads what is known of a configuration before it runs.
-func (s *shape) known(values map[string]gjson.Result, v reflect.Value) {
-	if s.defaults {
-		v.Addr().Interface().(interface{ Defaults() }).Defaults()
-	}
-	for i := range s.fields {
-		f := &s.fields[i]
-		value, set := values[f.name]
-		if !set {
-			continue
-		}
-		to := v.FieldByIndex(f.index)
-		usual := reflect.New(to.Type()).Elem()
-		if f.fixed {
-			usual.Set(to) // a fixed field whose value was refused counts as not set, so that the plan stays usable
-		}
-		if dynamic(value) && !slices.Contains(f.takes, takesCode) || f.read(f.name, value, to) != nil {
-			to.Set(usual)
 		}
 	}
 }
@@ -98,7 +77,7 @@ func (s *shape) known(values map[string]gjson.Result, v reflect.Value) {
 func (k *Kind) workflowKind() workflow.Kind {
 	about := k.About
 	typ, _, _ := strings.Cut(about.Name, ".")
-	whole := commonShape.with(k.config)
+	whole := commonShape.With(k.config)
 	aliases := about.keyAliases(typ)
 	keys := []string{workflow.DefaultKey}
 	var instead []string
@@ -133,16 +112,6 @@ func (k *Kind) workflowKind() workflow.Kind {
 	}}
 }
 
-// with are the fields of a shape and those of another one behind them.
-func (s *shape) with(other *shape) *shape {
-	if other == nil {
-		return s
-	}
-	whole := *other
-	whole.fields = slices.Concat(s.fields, other.fields)
-	return &whole
-}
-
 // keyAliases are the accepted spellings of a kind's output keys. "main" is "result" or what the kind has instead of it.
 func (a *About) keyAliases(typ string) map[string]string {
 	aliases := map[string]string{"main": workflow.DefaultKey}
@@ -171,7 +140,7 @@ func (p *Planning) read(needs Needs) {
 		return
 	}
 	value, set := p.values["credential_id"]
-	types := either(quoteAll(needs.Credential))
+	types := shape.Either(shape.QuoteAll(needs.Credential))
 	switch {
 	case set && strings.TrimSpace(value.Str) == ToBeChosen:
 		p.Warn(ProblemCredentialMissing, p.paths["credential_id"], "choose a credential of type %s before deploying", types)
@@ -184,7 +153,7 @@ func (p *Planning) read(needs Needs) {
 func (p *Planning) common(about *About, typ string) {
 	p.Traits = about.Traits
 	c := commonConfig{}
-	commonShape.known(p.values, reflect.ValueOf(&c).Elem())
+	commonShape.ReadKnown(p.values, reflect.ValueOf(&c).Elem())
 	if !p.Has("on_unknown") && about.OnUnknown != "" {
 		c.OnUnknown = string(about.OnUnknown)
 	}
@@ -234,12 +203,12 @@ func (p *Planning) checkStandIn(typ string) {
 	if _, ok := p.MainKey(); ok || len(p.Keys) == 0 {
 		return
 	}
-	keys := strings.Join(quoteAll(p.Keys), ", ")
+	keys := strings.Join(shape.QuoteAll(p.Keys), ", ")
 	if p.Disabled && !p.SkipDisabled && typ != workflow.TypeTrigger {
 		p.Invalid(p.At("enabled"), "cannot be false here: %s has no key under which its input could be handed on, only %s; remove the node and connect what is around it", p.node.Kind(), keys)
 	}
 	value, set := p.values["default_output"]
-	if p.OnError != workflow.OnErrorDefault || !set || dynamic(value) {
+	if p.OnError != workflow.OnErrorDefault || !set || shape.Dynamic(value) {
 		return
 	}
 	members := value.Map()
@@ -263,7 +232,7 @@ func (p *Planning) ID() string { return p.node.ID }
 
 // Has says that a field is written, with whatever value but null. A field that the kind does not have is a defect and panics.
 func (p *Planning) Has(name string) bool {
-	if p.shape.field(name) < 0 {
+	if p.shape.Find(name) < 0 {
 		panic(fmt.Sprintf("node: the plan of %s asks for the field %q, which it does not have", p.node.Kind(), name))
 	}
 	_, ok := p.values[name]
@@ -271,13 +240,13 @@ func (p *Planning) Has(name string) bool {
 }
 
 // Knows says that the kind has a field.
-func (p *Planning) Knows(name string) bool { return p.shape.field(name) >= 0 }
+func (p *Planning) Knows(name string) bool { return p.shape.Find(name) >= 0 }
 
 // Templated says that a template brings values of its own, so that what is missing may come from there.
 func (p *Planning) Templated() bool { _, ok := p.values["template_id"]; return ok }
 
 // Dynamic says that a field's value has a placeholder, so that it is known only when the node runs.
-func (p *Planning) Dynamic(name string) bool { return dynamic(p.values[name]) }
+func (p *Planning) Dynamic(name string) bool { return shape.Dynamic(p.values[name]) }
 
 // Value is a field as it is written.
 func (p *Planning) Value(name string) gjson.Result { return p.values[name] }
@@ -320,10 +289,10 @@ func (p *Planning) At(name string) string {
 
 // Milliseconds is the value of a field of seconds; one that cannot be used, which was reported, counts as the default.
 func (p *Planning) Milliseconds(name string) int64 {
-	f := &p.shape.fields[p.shape.field(name)]
+	f := &p.shape.Fields[p.shape.Find(name)]
 	n, ok := p.number(name)
-	if !ok || !f.holds(n) {
-		n, _ = strconv.ParseFloat(f.usual, 64)
+	if !ok || !f.Holds(n) {
+		n, _ = strconv.ParseFloat(f.Usual, 64)
 	}
 	return int64(math.Round(n * 1000))
 }

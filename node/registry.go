@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/node/shape"
 	"tandem/workflow"
 )
 
@@ -51,7 +52,7 @@ func (r *Registry) Reserve(kinds ...About) {
 		if _, taken := r.plans[about.Name]; taken || !kindName.MatchString(about.Name) {
 			panic(fmt.Sprintf("node: kind %q cannot be reserved", about.Name))
 		}
-		k := Kind{About: about, reserved: true, config: &shape{open: true}, plan: func(p *Planning) { p.Keys = nil }}
+		k := Kind{About: about, reserved: true, config: &shape.Shape{Open: true}, plan: func(p *Planning) { p.Keys = nil }}
 		r.add(k.workflowKind(), about.Older)
 	}
 }

@@ -37,7 +37,7 @@ func (o Override) compile(template string) (*override, error) {
 		}
 		schema, err := payload.CompileSchema(part.schema)
 		if err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "template %q: %s is no usable JSON Schema: %w", template, part.name, err)
+			return nil, fault.Newf(fault.InvalidConfig, "template %q: %s is not a usable JSON Schema: %w", template, part.name, err)
 		}
 		*part.to = schema
 	}

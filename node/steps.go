@@ -8,6 +8,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/shape"
 	"tandem/workflow"
 )
 
@@ -94,20 +95,20 @@ type Leader[C, I any] struct {
 
 // Lead makes a kind whose work a program leads.
 func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeFor[C](about)
+	fields := shapeFor[C](about)
 	kind := Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
-		ConfigSchema: configSchema[C](about.Name, shape),
+		ConfigSchema: shape.SchemaOfConfig[C](about.Name, fields),
 		InputSchema:  SchemaOf[I](about.Name),
-		config:       shape,
-		plan:         planned(shape, plan),
-		prompt:       shape.promptFields,
-		promptInputs: promptInputs(reflect.TypeFor[I]()),
+		config:       fields,
+		plan:         planned(fields, plan),
+		prompt:       fields.Prompts,
+		promptInputs: shape.PromptInputs(reflect.TypeFor[I]()),
 		Steps: &Steps{
 			Program: l.Program,
 			Open: func(ctx context.Context, call *Call) (led Led, err error) {
 				defer recovered(about.Name, &err)
-				cfg, err := configuration[C](shape, call.Config)
+				cfg, err := configuration[C](fields, call.Config)
 				if err != nil {
 					return Led{}, err
 				}
@@ -123,7 +124,7 @@ func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *
 			},
 			Close: func(ctx context.Context, call *Call, e Ending) (done Done, err error) {
 				defer recovered(about.Name, &err)
-				cfg, err := configuration[C](shape, call.Config)
+				cfg, err := configuration[C](fields, call.Config)
 				if err != nil {
 					return nil, err
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -85,10 +86,10 @@ func TestDescribed(t *testing.T) {
 	}
 	schema := gjson.ParseBytes(k.ConfigSchema.JSON())
 	for path, want := range map[string]string{
-		node.SchemaNeed: `[["text","flag"]]`,
-		"properties.mode." + node.SchemaOlderNames:  `["kind"]`,
-		"properties.mode." + node.SchemaOlderValues: `["c"]`,
-		"properties.both." + node.SchemaWith:        `{"flag":["true"],"mode":["a","b"]}`,
+		shape.SchemaNeed: `[["text","flag"]]`,
+		"properties.mode." + shape.SchemaOlderNames:  `["kind"]`,
+		"properties.mode." + shape.SchemaOlderValues: `["c"]`,
+		"properties.both." + shape.SchemaWith:        `{"flag":["true"],"mode":["a","b"]}`,
 	} {
 		if got := schema.Get(path).Raw; got != want {
 			t.Errorf("%s of the schema is %s, want %s", path, got, want)

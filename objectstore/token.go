@@ -74,7 +74,7 @@ func (t *Tokens) slot(key [sha256.Size]byte) *tokenSlot {
 	return s
 }
 
-// FetchToken asks an OAuth service for a token.
+// FetchToken asks an OAuth service for a token: one for access or, where that is what is asked for, one that says who asks.
 func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, form url.Values, now time.Time) (token string, life time.Duration, err error) {
 	response, err := client.Do(ctx, outbound.Request{
 		Method: http.MethodPost, URL: target, Body: []byte(form.Encode()), Repeatable: true, Redirects: outbound.NoFollow,
@@ -90,6 +90,7 @@ func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, f
 	}
 	var answer struct {
 		AccessToken string          `json:"access_token"`
+		IDToken     string          `json:"id_token"`
 		ExpiresIn   json.RawMessage `json:"expires_in"`
 		Error       string          `json:"error"`
 	}
@@ -100,6 +101,9 @@ func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, f
 			s.As = fault.CredentialInvalid
 		}
 		return "", 0, Refusal(response, s, now)
+	}
+	if answer.AccessToken == "" {
+		answer.AccessToken = answer.IDToken
 	}
 	if unreadable || answer.AccessToken == "" || strings.ContainsFunc(answer.AccessToken, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
 		return "", 0, fault.Newf(fault.CredentialInvalid, "host %q answers without a token that can be used; check the address for tokens in the credential", target.Host)

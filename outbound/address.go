@@ -43,7 +43,7 @@ func (l *AllowList) add(entry string) error {
 		p, err := netip.ParsePrefix(entry)
 		switch {
 		case err != nil:
-			return wrong("is no network; write it like 10.0.0.0/8 or fd00::/8")
+			return wrong("is not a network; write it like 10.0.0.0/8 or fd00::/8")
 		case p.Addr().Is4In6():
 			return wrong("is an IPv4 network in IPv6 form; write it in IPv4 form")
 		case p != p.Masked():
@@ -115,7 +115,7 @@ func literal(host string) (a netip.Addr, ok bool, err error) {
 		return a, true, nil
 	}
 	if strings.ContainsRune(host, ':') {
-		return netip.Addr{}, false, refusal(host, "it is no valid address", "write it in its usual form")
+		return netip.Addr{}, false, refusal(host, "it is not a valid address", "write it in its usual form")
 	}
 	if numeric(host) {
 		return netip.Addr{}, false, refusal(host, "it is an address in an unusual form", "write it as four decimal numbers, like 192.0.2.1")

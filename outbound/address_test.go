@@ -68,9 +68,9 @@ func TestParseAllow(t *testing.T) {
 		}
 	}
 	for entry, part := range map[string]string{
-		"10.0.0.0/33": "no network", "10.1.2.3/8": "write 10.0.0.0/8", "::ffff:10.0.0.0/104": "IPv4 form", "http://a": "host name", "a:80": "port",
+		"10.0.0.0/33": "not a network", "10.1.2.3/8": "write 10.0.0.0/8", "::ffff:10.0.0.0/104": "IPv4 form", "http://a": "host name", "a:80": "port",
 		"127.1": "unusual form", "0x7f000001": "unusual form", "a b": "neither", "*.example": "neither", "例子.example": "not ASCII", "fe80::1%eth0": "zone",
-		"a..b": "neither", "-_-/x": "no network",
+		"a..b": "neither", "-_-/x": "not a network",
 	} {
 		_, err := ParseAllow("1.1.1.1," + entry)
 		if fault.CodeOf(err) != fault.InvalidConfig || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), strconv.Quote(entry)) {

@@ -428,7 +428,7 @@ func (s *Secret) in(text string) bool {
 func CheckHeader(header http.Header) error {
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !tokenRune(r) }) {
-			return fault.Newf(fault.InvalidInput, "%q is no name of a header", name)
+			return fault.Newf(fault.InvalidInput, "%q is not the name of a header", name)
 		}
 		switch textproto.CanonicalMIMEHeaderKey(name) {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection":

@@ -33,7 +33,7 @@ func (c *Client) dial(ctx context.Context, _, hostPort string) (net.Conn, error)
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidInput, "host %q: %q is no port", host, portText)
+		return nil, fault.Newf(fault.InvalidInput, "host %q: %q is not a port", host, portText)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.Dial, errDial)
 	defer cancel()

@@ -178,6 +178,9 @@ type Member struct {
 // manyBytes is from which size on the fields of an object are counted before they are taken apart, so that there is room for just as many.
 const manyBytes = 16 << 10
 
+// usualFields is how many fields of a small object there is room for before more is made.
+const usualFields = 4
+
 // Members splits an object into its fields in the order they were written; a repeated key stays where it stood first
 // and has its last value.
 func Members(object []byte) []Member {
@@ -202,6 +205,9 @@ func Members(object []byte) []Member {
 		if at >= 0 {
 			members[at].Value = value
 			return true
+		}
+		if members == nil {
+			members = make([]Member, 0, usualFields)
 		}
 		members = append(members, Member{k, value})
 		if seen != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
@@ -48,6 +49,17 @@ func (s *Set) Factories() map[string]llm.Factory {
 	return factories
 }
 
+// Turns are the kinds that have turns with the models of providers, by the names of the providers.
+func (s *Set) Turns() map[string]turn.Kind {
+	kinds := map[string]turn.Kind{}
+	for name, p := range s.Providers { // order does not matter: one entry per name
+		if !p.Turns.IsZero() {
+			kinds[name] = p.Turns
+		}
+	}
+	return kinds
+}
+
 // AboutProviders is what the providers say of themselves, by name.
 func (s *Set) AboutProviders() []llm.About {
 	var list []llm.About
@@ -59,7 +71,7 @@ func (s *Set) AboutProviders() []llm.About {
 
 // Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the extensions.
 func Gather(list ...Extension) (*Set, error) {
-	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}, Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}}
+	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}, Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}, turns: map[string]bool{}}
 	var types []credential.Type
 	for _, e := range list {
 		if e.Name == "" {
@@ -100,6 +112,8 @@ type gathering struct {
 	set *Set
 	// brought is who has brought what, by the sort of the part and its name.
 	brought map[string]string
+	// turns are the kinds with turns that providers have named and no family has made yet.
+	turns map[string]bool
 }
 
 // take notes that an extension brings a part. What is what the part is called in an error.
@@ -143,6 +157,15 @@ func (g *gathering) parts(e Extension) error {
 		}
 		if p.New == nil {
 			return missing("provider", p.Name, "New")
+		}
+		if kind := p.Turns; !kind.IsZero() {
+			if !kind.IsMade() {
+				return missing("kind", kind.Name, "configuration; make it with turn.Of")
+			}
+			if err := g.take("kind", kind.Name, e.Name); err != nil {
+				return err
+			}
+			g.turns[kind.Name] = true
 		}
 		g.set.Providers[p.Name] = p
 	}
@@ -190,6 +213,10 @@ func (g *gathering) sources(from string, sources []trigger.Source) error {
 func (g *gathering) kinds(from string, kinds []node.Kind) error {
 	for _, k := range kinds {
 		for _, name := range append([]string{k.About.Name}, k.About.Older...) {
+			if g.turns[name] { // the provider has taken the name, and the family that does turns makes the kind
+				delete(g.turns, name)
+				continue
+			}
 			if err := g.take("kind", name, from); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
@@ -52,6 +53,15 @@ func model(llm.Settings) (llm.Provider, error) {
 	return nil, fault.New(fault.Unsupported, "there is no model")
 }
 
+// talks is an extension that brings a provider with a kind for turns.
+func talks(provider, kind string) plug.Extension {
+	return plug.Extension{Providers: []plug.Provider{{Name: provider, New: model, Turns: turn.Of[talking](turn.Kind{Name: kind})}}}
+}
+
+type talking struct{ turn.Common }
+
+func (c talking) Turn(call *node.Call) (turn.Config, error) { return c.With(call, llm.Params{}) }
+
 func TestGather(t *testing.T) {
 	t.Parallel()
 	one := plug.Extension{
@@ -90,6 +100,11 @@ func TestGather(t *testing.T) {
 	if set.ObjectStores["shelf"] == nil {
 		t.Errorf("the object stores are %v", set.ObjectStores)
 	}
+	three := talks("grey", "A.B")
+	three.Name = "three"
+	if set, err = plug.Gather(one, three); err != nil || len(set.Turns()) != 1 || set.Turns()["grey"].Name != "A.B" {
+		t.Errorf("the kinds with turns are %v, %v", set.Turns(), err)
+	}
 }
 
 // Two parts of one name are refused, whatever they are, and so is what could not be used. The error names the part and who brings it.
@@ -104,6 +119,9 @@ func TestGather_Refuses(t *testing.T) {
 		"OlderName":  {plug.Extension{Kinds: []node.Kind{kind("A.B", "A.C")}}, plug.Extension{KindsOf: func(*plug.Set) []node.Kind { return []node.Kind{kind("A.C")} }}, fault.Conflict, []string{`kind "A.C"`, `"one" and "two"`}},
 		"Channel":    {plug.Extension{Channels: []human.Channel{channel("c")}}, plug.Extension{Channels: []human.Channel{channel("c")}}, fault.Conflict, []string{`channel "c"`, `"one" and "two"`}},
 		"Provider":   {plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, fault.Conflict, []string{`provider "p"`, `"one" and "two"`}},
+		"Turns":      {talks("p", "A.B"), talks("q", "A.B"), fault.Conflict, []string{`kind "A.B"`, `"one" and "two"`}},
+		"TurnsKind":  {plug.Extension{Providers: talks("p", "A.B").Providers, Kinds: []node.Kind{kind("A.B")}}, plug.Extension{Kinds: []node.Kind{kind("A.B")}}, fault.Conflict, []string{`kind "A.B"`, `"one" and "two"`}},
+		"NoTurns":    {plug.Extension{Providers: []plug.Provider{{Name: "p", New: model, Turns: turn.Kind{Name: "A.B"}}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "turn.Of"}},
 		"Credential": {plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, fault.Conflict, []string{`credential type "k"`, `"one" and "two"`}},
 		"Store":      {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, fault.Conflict, []string{`object store "s"`, `"one" and "two"`}},
 		"Source":     {plug.Extension{Kinds: []node.Kind{kind("TRIGGER.A")}, Sources: []trigger.Source{source("TRIGGER.A")}}, plug.Extension{Sources: []trigger.Source{source("TRIGGER.A")}}, fault.Conflict, []string{`source of the trigger "TRIGGER.A"`, `"one" and "two"`}},

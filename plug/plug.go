@@ -15,6 +15,7 @@ import (
 	"context"
 	"log/slog"
 
+	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/files"
 	"tandem/human"
@@ -61,6 +62,8 @@ type Provider struct {
 	New llm.Factory
 	// Check says what is wrong with a profile of the provider that somebody wants to keep. May be nil.
 	Check func(p llm.Profile) error
+	// Turns is the kind of node that has turns with models of the provider; none: profiles of it are used by kinds that take any.
+	Turns turn.Kind
 }
 
 // ObjectStore is a service that files can be put into.

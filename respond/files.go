@@ -72,7 +72,7 @@ func (h *Pages) keepInline(ctx context.Context, p identity.Principal, path strin
 	if given.Base64 != nil {
 		content, err := base64.StdEncoding.DecodeString(*given.Base64)
 		if err != nil {
-			return nil, api.WrongField(path+".base64", "this is no base64 (with + and /, padded)")
+			return nil, api.WrongField(path+".base64", "this is not base64 (with + and /, padded)")
 		}
 		if len(content) > MaxFile {
 			return nil, api.WrongField(path, "the file has more than %d MiB", MaxFile>>20)

@@ -125,7 +125,7 @@ func (h *Pages) view(r *http.Request) (human.LinkView, error) {
 	token := r.PathValue("token")
 	if len(token) > maxRespondToken {
 		h.router.Log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
-		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
+		return human.LinkView{}, fault.New(fault.NotFound, "this is not a link")
 	}
 	leave, err := h.router.Links.Enter(r.Context(), h.router.AddressOf(r.Context()), identity.HashSecret(Path+token))
 	if err != nil {

@@ -37,7 +37,7 @@ func toolInputs() []string { return []string{"tool_name", "function_args", "cont
 // templates add to it; fields are the fields of its input that a kind reads by name.
 func usesOf(def, whole *workflow.Definition, kinds workflow.Kinds, fields func(kind string) []string) inputUse {
 	use := certainUse(def, kinds)
-	if closed, ok := declaredUse(def); ok {
+	if closed, ok := declaredUse(def, kinds); ok {
 		closed.mention(def, fields)
 		closed.mention(whole, fields)
 		use.closed = &closed
@@ -59,6 +59,11 @@ func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 	handsOn := map[string]bool{} // what they hand on is what they were given
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
+		kind, known := kinds.Kind(n.Kind())
+		if !known {
+			return inputUse{all: true}
+		}
+		plan, _ := kind.Plan(n)
 		switch {
 		case n.Type == workflow.TypeTrigger:
 			gjson.GetBytes(n.Configurations, "input_schema.properties").ForEach(func(name, _ gjson.Result) bool {
@@ -66,9 +71,9 @@ func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 				return true
 			})
 			handsOn[n.ID], handsOn[n.Name] = true, true
-		case n.Kind() == "TOOL.MCP_TOOL" && callsTool(n), n.Kind() == "CALL.EMPTY" && handsNothingOn(n):
+		case plan.Drops && len(n.AttachedNodes) == 0:
 			tools[n.ID], tools[n.Name] = true, true
-		case n.Kind() == "FLOW.IF" && leadsOn(def, n.ID, "true") && leadsOn(def, n.ID, "false"):
+		case plan.Traits.Chooses == workflow.ChoosesTruth && leadsOn(def, n.ID, "true") && leadsOn(def, n.ID, "false"):
 			handsOn[n.ID], handsOn[n.Name] = true, true
 		default:
 			return inputUse{all: true}
@@ -117,21 +122,8 @@ func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 	return use
 }
 
-// callsTool says that a node calls a tool with arguments of its own, and does nothing else.
-func callsTool(n *workflow.Node) bool {
-	c := gjson.ParseBytes(n.Configurations)
-	return c.Get("function_args").IsObject() && !c.Get("template_id").Exists() && len(n.AttachedNodes) == 0
-}
-
-// handsNothingOn says of an empty node that its input ends with it.
-func handsNothingOn(n *workflow.Node) bool {
-	c := gjson.ParseBytes(n.Configurations)
-	through := c.Get("pass_through")
-	return (!through.Exists() || through.Type == gjson.False) && !c.Get("template_id").Exists()
-}
-
 // declaredUse is what the triggers that people start declare, if all of them do and none takes more than that.
-func declaredUse(def *workflow.Definition) (use inputUse, ok bool) {
+func declaredUse(def *workflow.Definition, kinds workflow.Kinds) (use inputUse, ok bool) {
 	use = inputUse{names: map[string]bool{}}
 	for _, name := range toolInputs() {
 		use.names[name] = true
@@ -143,7 +135,7 @@ func declaredUse(def *workflow.Definition) (use inputUse, ok bool) {
 		}
 		schema := gjson.GetBytes(n.Configurations, "input_schema")
 		properties := schema.Get("properties")
-		if n.Kind() != "TRIGGER.MANUAL" && !properties.IsObject() {
+		if !properties.IsObject() && !byHand(n, kinds) {
 			continue // it starts by itself
 		}
 		if more := schema.Get("additionalProperties"); !properties.IsObject() || more.Exists() && more.Type != gjson.False || combined(schema) {
@@ -156,6 +148,16 @@ func declaredUse(def *workflow.Definition) (use inputUse, ok bool) {
 		})
 	}
 	return use, ok
+}
+
+// byHand says that people start a trigger.
+func byHand(n *workflow.Node, kinds workflow.Kinds) bool {
+	kind, known := kinds.Kind(n.Kind())
+	if !known {
+		return false
+	}
+	plan, _ := kind.Plan(n)
+	return plan.Traits.ByHand
 }
 
 // combined says that a schema has fields besides its properties.

@@ -8,19 +8,26 @@ import (
 	"tandem/workflow"
 )
 
-// toolKinds are kinds whose conditions are known.
+// toolKinds are kinds whose conditions are known, and that say of themselves what the kinds of these names do.
 type toolKinds struct{}
 
 func (toolKinds) Kind(name string) (workflow.Kind, bool) {
 	return workflow.Kind{Name: name, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		var c struct {
-			Condition string `json:"condition_expression"`
-			OnError   string `json:"on_error"`
+			Condition string          `json:"condition_expression"`
+			OnError   string          `json:"on_error"`
+			Arguments json.RawMessage `json:"function_args"`
+			Through   bool            `json:"pass_through"`
 		}
 		_ = json.Unmarshal(n.Configurations, &c) // a node without configurations has neither
 		plan := workflow.Plan{OnError: workflow.OnError(c.OnError)}
 		if c.Condition != "" {
 			plan.Expressions = []workflow.Expression{{Path: "configurations.condition_expression", Source: c.Condition}}
+		}
+		plan.Traits.ByHand = name == "TRIGGER.MANUAL"
+		plan.Drops = c.Arguments != nil || name == "CALL.EMPTY" && !c.Through
+		if name == "FLOW.IF" {
+			plan.Traits.Chooses = workflow.ChoosesTruth
 		}
 		return plan, nil
 	}}, true

@@ -99,7 +99,7 @@ func (r *Ready) InputSchema(trigger string) (*payload.Schema, error) {
 	if wanted := gjson.GetBytes(config, "input_schema"); wanted.IsObject() && len(gjson.ParseBytes(params).Map()) == 0 {
 		var err error
 		if schema, err = payload.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", trigger, err)
+			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is not a usable JSON Schema: %w", "input_schema", trigger, err)
 		}
 	}
 	if r.schemas == nil {

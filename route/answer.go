@@ -28,10 +28,13 @@ func TakesJSON(r *http.Request) bool {
 	return false
 }
 
+// usualAnswer is how long an answer may be before more room is made for it.
+const usualAnswer = 1 << 10
+
 // EncodePlainly encodes an answer as the framework does.
 func EncodePlainly(v any) []byte {
-	var body bytes.Buffer
-	if err := huma.DefaultJSONFormat.Marshal(&body, v); err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, usualAnswer))
+	if err := huma.DefaultJSONFormat.Marshal(body, v); err != nil {
 		panic(err) // a defect, which is told as one
 	}
 	return body.Bytes()
@@ -46,10 +49,23 @@ func (s *Router) RefusePlainly(ctx context.Context, w http.ResponseWriter, r *ht
 	s.SendPlainly(w, r, problem.Status, ProblemType, EncodePlainly(problem))
 }
 
+// largeAnswer is from which size on an answer has to say how long it is. Of smaller ones net/http says so, which costs less: headers are
+// a map, and with the ninth of them it grows.
+const largeAnswer = 2 << 10
+
+// jsonAnswer is the content type of nearly all answers, shared by them as in [protect].
+var jsonAnswer = []string{"application/json"} // read-only
+
 // SendPlainly sends an answer as the framework does. It says how long the answer is, so that it need not be sent in pieces.
 func (s *Router) SendPlainly(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if contentType == jsonAnswer[0] {
+		w.Header()["Content-Type"] = jsonAnswer
+	} else {
+		w.Header().Set("Content-Type", contentType)
+	}
+	if len(body) >= largeAnswer {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)

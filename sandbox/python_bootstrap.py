@@ -65,8 +65,26 @@ def _prepare():
     # the program's own names are its own.
     for name in typing.__all__:
         setattr(builtins, name, getattr(typing, name))
-    for known in (json, re, math, datetime, typing):
+    for known in (json, re, math, typing):
         setattr(builtins, known.__name__, known)
+
+    # Some programs mean the module by datetime, and others the class in it. What nobody has imported is both.
+    class Datetime(types.ModuleType):
+        def __getattr__(self, name):
+            return getattr(self.datetime, name)
+
+        def __call__(self, *args, **keywords):
+            return self.datetime(*args, **keywords)
+
+        def __instancecheck__(self, value):
+            return isinstance(value, self.datetime)
+
+        def __subclasscheck__(self, kind):
+            return issubclass(kind, self.datetime)
+
+    builtins.datetime = Datetime("datetime", datetime.__doc__)
+    builtins.datetime.__dict__.update(datetime.__dict__)
+    builtins.timedelta, builtins.timezone = datetime.timedelta, datetime.timezone
 
     # random is put back by whoever imports it first, and seeded then: most programs never do.
     class Seeding:

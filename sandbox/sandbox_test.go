@@ -72,7 +72,7 @@ func details(t *testing.T, err error) map[string]any {
 	t.Helper()
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		t.Fatalf("error %v is no *fault.Error", err)
+		t.Fatalf("error %v is not a *fault.Error", err)
 	}
 	return f.Details
 }
@@ -221,6 +221,10 @@ def convert(d: Mapping[str, Union[int, List[Optional[str]]]], *more: Tuple[Any, 
 		{name: "re", source: `def convert(d): return re.findall(r"\d{3}-\d{4}", d["note"])`, input: order, value: `["555-0100"]`},
 		{name: "math", source: "def convert(d): return math.ceil(sum(l['n'] for l in d['lines']) / 2)", input: order, value: "3"},
 		{name: "datetime", source: "def convert(d): return (datetime.datetime.fromisoformat(d['at']) + datetime.timedelta(days=1)).date().isoformat()", input: order, value: `"2024-03-01"`},
+		{name: "the class datetime", source: "def convert(d): return [(datetime.fromisoformat(d['at']) + timedelta(days=1)).isoformat(), datetime.strptime('2024', '%Y').year, datetime(2024, 2, 29, tzinfo=timezone.utc).isoformat(), datetime.now() > datetime.min]", input: order, value: `["2024-03-01T10:00:00",2024,"2024-02-29T00:00:00+00:00",true]`},
+		{name: "what is a datetime", source: "def convert(d): return [isinstance(datetime.now(), datetime), isinstance(datetime.date(2024, 1, 1), datetime), isinstance(datetime.datetime.now(), (str, datetime)), issubclass(datetime.datetime, datetime)]", input: order, value: "[true,false,true,true]"},
+		{name: "the module all the same", source: "import datetime\ndef convert(d): return [type(datetime).__name__, hasattr(datetime, 'now')]", input: order, value: `["module",false]`},
+		{name: "what datetime has not", source: "def convert(d):\n    try: datetime.nothing\n    except AttributeError as e: return 'nothing' in str(e)", input: order, value: "true"},
 		{name: "an import all the same", source: "from datetime import datetime\nfrom typing import Dict\ndef convert(d: Dict): return datetime.fromisoformat(d['at']).year", input: order, value: "2024"},
 		{name: "a name of its own", source: "json = 'mine'\ndef convert(d): return json", input: order, value: `"mine"`},
 		{name: "names are not the program's", source: "def convert(d): return sorted(n for n in globals() if not n.startswith('__'))", input: order, value: `["convert"]`},

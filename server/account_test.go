@@ -201,9 +201,9 @@ func TestTemplates(t *testing.T) {
 	for body, want := range map[string][2]string{
 		`{"kind":"CALL.EMTY","name":"T"}`:                                                    {"kind", `did you mean "CALL.EMPTY"?`},
 		`{"kind":"CALL.EMPTY","name":"T","known_params":[1]}`:                                {"known_params", "must be an object"},
-		`{"kind":"CALL.EMPTY","name":"T","known_params":{"other":1}}`:                        {"known_params.other", "is no field"},
+		`{"kind":"CALL.EMPTY","name":"T","known_params":{"other":1}}`:                        {"known_params.other", "is not a field"},
 		`{"kind":"CALL.EMPTY","name":"T","known_params":{"template_id":"x"}}`:                {"known_params.template_id", "build on another"},
-		`{"kind":"CALL.EMPTY","name":"T","override_input":{"type":"strin"}}`:                 {"override_input", "is no JSON Schema: at '/type'"},
+		`{"kind":"CALL.EMPTY","name":"T","override_input":{"type":"strin"}}`:                 {"override_input", "is not a JSON Schema: at '/type'"},
 		`{"kind":"CALL.EMPTY","name":"T","override_output":7}`:                               {"override_output", "must be an object"},
 		`{"kind":"CALL.EMPTY","name":"T","override_output":{"$ref":"http://evil.example/"}}`: {"override_output", "outside of the schema"},
 		`{"kind":"CALL.EMPTY","name":"T","override_output":{"$ref":"file:///etc/passwd"}}`:   {"override_output", "outside of the schema"},

@@ -381,7 +381,7 @@ func TestAudit_EveryChangeLeavesAnEntry(t *testing.T) {
 		}
 	}
 	for name := range cases {
-		t.Errorf("%s has a case and is no operation", name)
+		t.Errorf("%s has a case and is not an operation", name)
 	}
 	for _, e := range w.log() {
 		if text := fmt.Sprintf("%+v %s", e, e.Detail); strings.Contains(text, "canary") || strings.Contains(text, "tdm_") {

@@ -142,7 +142,7 @@ func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) 
 			status = store.InteractionCancelled
 		}
 		if !slices.Contains(known, status) {
-			return nil, api.WrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
+			return nil, api.WrongField("query.status", "%q is not a status of an interaction; there are pending, completed, timeout, cancelled and error", name)
 		}
 		statuses = append(statuses, status)
 	}

@@ -79,6 +79,10 @@ func TestLoginLink(t *testing.T) {
 		if !strings.Contains(chinese.body, "tandem admin link") || strings.Contains(chinese.body, "not good any more") {
 			t.Errorf("in Chinese it says %s", chinese.body)
 		}
+		second := w.comeIn(url.Values{"code": {code}}, func(r *http.Request) { r.Header.Set("Accept-Language", "de, zh;q=0.8, en;q=0.1") }).want(t, 410)
+		if second.header.Get("Content-Language") != "zh" {
+			t.Errorf("to a browser that asks for German, else Chinese, it says %s", second.body)
+		}
 	})
 	t.Run("AtOnce", func(t *testing.T) {
 		code := link()

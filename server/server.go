@@ -171,7 +171,7 @@ func New(o Options) (*Server, error) {
 		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
 	})
 	s.intake(keepCredential)
-	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
+	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Language: o.Language, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
 		return nil, err
 	}
 	s.metrics()

@@ -375,7 +375,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("a server that stops says %s", got.body)
 	}
 	if said := log.String(); strings.Contains(said, "level=ERROR") {
-		t.Errorf("an instance that is not ready is no error of a request: %s", said)
+		t.Errorf("an instance that is not ready is not an error of a request: %s", said)
 	}
 }
 

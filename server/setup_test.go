@@ -69,7 +69,7 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 		}
 		for field := range config {
 			if field != "pass_through" && field != "template_id" && name != "CALL.TASK" {
-				return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "unknown_field", Path: "configurations." + field, Message: "is no field"}}
+				return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "unknown_field", Path: "configurations." + field, Message: "is not a field"}}
 			}
 		}
 		return plan, nil

@@ -28,7 +28,7 @@ import (
 // visitors registers the pages on which visitors start workflows.
 func (s *Server) visitors() {
 	visitors.Register(visitors.Options{
-		Router: s.Router, Triggers: s.o.Triggers, Deliveries: s.o.Stores.Triggers, Interactions: s.o.Stores.Interactions, Blobs: s.o.Stores.Blobs, Desk: s.o.Desk, Keyring: s.o.Keyring,
+		Router: s.Router, Triggers: s.o.Triggers, Deliveries: s.o.Stores.Triggers, Interactions: s.o.Stores.Interactions, Users: s.o.Stores.Users, Blobs: s.o.Stores.Blobs, Desk: s.o.Desk, Keyring: s.o.Keyring,
 		Executions: visited{s}, ByHand: handStarts{s}, LoginPath: login.Path, Language: s.o.Language, Now: s.o.Now,
 	})
 }
@@ -191,7 +191,7 @@ func (b handStarts) Manual(ctx context.Context, p identity.Principal, workflow s
 		if !ready.Graph.Nodes[t].Plan.Traits.ByHand {
 			continue
 		}
-		m := visitors.Manual{Name: cmp.Or(heading.Name, workflow), Node: ready.Graph.Nodes[t].ID}
+		m := visitors.Manual{Name: cmp.Or(heading.Name, workflow), Node: ready.Graph.Nodes[t].ID, Language: ready.Definition.Metadata.Settings.Language}
 		config := gjson.ParseBytes(ready.Definition.Nodes[t].Configurations)
 		m.Description = cmp.Or(config.Get("description").String(), ready.Definition.Metadata.Description)
 		schema, err := ready.InputSchema(m.Node)

@@ -93,7 +93,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, map[string]any{"workflow_id": in.ID, "revision": request.Revision}), p, request)
+	started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, startedOf{request.Revision, in.ID}), p, request)
 	if leave(err == nil && started.Execution == request.ID); err != nil {
 		return nil, err
 	}
@@ -111,6 +111,12 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	}
 	out.Body.Warnings = warnings
 	return out, nil
+}
+
+// startedOf is what the audit log says of a start.
+type startedOf struct {
+	Revision   int64  `json:"revision"`
+	WorkflowID string `json:"workflow_id"`
 }
 
 // repeatedAnswer answers a start that was made before, as it was answered then: by the revision that was started.

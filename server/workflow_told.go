@@ -70,7 +70,7 @@ func checkWorkflowID(id string) error {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.~-", r)
 	}
 	if id == "" || len(id) > 128 || !utf8.ValidString(id) || strings.ContainsRune(".~-", rune(id[0])) || strings.ContainsFunc(id, wrong) {
-		return api.WrongField("metadata.id", "%q is no id of a workflow; use up to 128 letters, digits, dashes, dots and underscores", id)
+		return api.WrongField("metadata.id", "%q is not the id of a workflow; use up to 128 letters, digits, dashes, dots and underscores", id)
 	}
 	return nil
 }

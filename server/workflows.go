@@ -94,7 +94,7 @@ func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workfl
 		switch kind {
 		case "application/json":
 			if len(b.RawBody) > 0 && !json.Valid(b.RawBody) && !strings.HasPrefix(strings.TrimSpace(string(b.RawBody)), "{") {
-				return nil, nil, api.WrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
+				return nil, nil, api.WrongField("header.Content-Type", "the body is not JSON; send YAML as application/yaml")
 			}
 		case "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain", "application/octet-stream":
 		default:
@@ -317,7 +317,7 @@ func expectedRevision(match string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, api.WrongField("header.If-Match", "%q is no revision; send its number", match)
+		return 0, api.WrongField("header.If-Match", "%q is not a revision; send its number", match)
 	}
 	return n, nil
 }

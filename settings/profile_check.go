@@ -194,7 +194,7 @@ func checkBaseURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "is no http or https address; write it like https://api.example.com/v1"
+		return "is not an http or https address; write it like https://api.example.com/v1"
 	case u.User != nil:
 		return "has a user or a password in it; put them into a credential"
 	case u.RawQuery != "" || u.Fragment != "":
@@ -307,7 +307,7 @@ func checkBudgets(body *api.Profile, refuse func(string, string, ...any)) {
 			continue
 		}
 		if _, err := time.LoadLocation(b.TimeZone); err != nil || b.TimeZone == "Local" {
-			refuse(path+".time_zone", "%q is no time zone; write it like Asia/Shanghai", b.TimeZone)
+			refuse(path+".time_zone", "%q is not a time zone; write it like Asia/Shanghai", b.TimeZone)
 		} else if b.Per != "day" {
 			refuse(path+".time_zone", "says when a day begins, and the budget is per %s", b.Per)
 		}
@@ -321,7 +321,7 @@ func checkScript(body *api.Profile, provider llm.About, refuse func(string, stri
 	for i, r := range body.Script.Rules {
 		path := fmt.Sprintf("script.rules[%d]", i)
 		if _, err := regexp.Compile(r.Matches); err != nil {
-			refuse(path+".matches", "is no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			refuse(path+".matches", "is not a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 		if r.Fail != "" && !slices.Contains(fault.Codes(), fault.Code(r.Fail)) {
 			refuse(path+".fail", "there is no error code %q%s", r.Fail, route.DidYouMean(r.Fail, codeNames()))

@@ -149,7 +149,7 @@ func (s *settings) contact(ctx context.Context, p identity.Principal, name strin
 
 func (s *settings) putContact(ctx context.Context, p identity.Principal, in *contactPut) (*contactOutput, error) {
 	if !contactName.MatchString(in.Name) {
-		return nil, api.WrongField("name", "%q is no name; use letters, digits, _, . and -", in.Name)
+		return nil, api.WrongField("name", "%q is not a name; use letters, digits, _, . and -", in.Name)
 	}
 	s.accounts.Lock()
 	defer s.accounts.Unlock()

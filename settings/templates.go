@@ -192,7 +192,7 @@ func checkSchema(raw json.RawMessage) string {
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return "is no JSON"
+		return "is not JSON"
 	}
 	if _, object := doc.(map[string]any); !object {
 		return "must be an object: a JSON Schema to lay over that of the kind"
@@ -201,10 +201,10 @@ func checkSchema(raw json.RawMessage) string {
 	c.UseLoader(noLoader{})
 	const name = "urn:tandem:override"
 	if err := c.AddResource(name, doc); err != nil {
-		return "is no JSON Schema: " + schemaProblem(err)
+		return "is not a JSON Schema: " + schemaProblem(err)
 	}
 	if _, err := c.Compile(name); err != nil {
-		return "is no JSON Schema: " + schemaProblem(err)
+		return "is not a JSON Schema: " + schemaProblem(err)
 	}
 	return ""
 }

@@ -549,7 +549,7 @@ func (s *settings) acceptTools(ctx context.Context, p identity.Principal, in *to
 		shown := []byte(nil)
 		if !absent(c.After) {
 			if shown, err = payload.Canonical(c.After); err != nil {
-				return nil, api.WrongField(fmt.Sprintf("changes[%d].after", i), "it is no JSON; send it back as it was shown")
+				return nil, api.WrongField(fmt.Sprintf("changes[%d].after", i), "it is not JSON; send it back as it was shown")
 			}
 		}
 		if accepted[i] = now[at]; !bytes.Equal(shown, now[at].After) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 	"sync/atomic"
 
 	"tandem/fault"
@@ -180,6 +181,13 @@ func WithoutEntries(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, auditKey{}, []*PendingEntry(nil))
+}
+
+// AuditedBy returns a context whose next change is entered in the audit log as that of somebody who did not come by a route of the API. The object
+// is what the action begins with.
+func AuditedBy(ctx context.Context, p identity.Principal, action, id string, after any) context.Context {
+	object, _, _ := strings.Cut(action, ".")
+	return Audited(ctx, AuditEntry{Workspace: p.Workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id, Detail: AuditChange(nil, after)})
 }
 
 // AuditChange is the detail of a change: what it was before and after, in short. Either may be nil.

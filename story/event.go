@@ -57,7 +57,7 @@ func ParsePosition(name, text string) (Position, error) {
 		p.part = int(n)
 	}
 	if err != nil {
-		return Position{}, api.WrongField(name, "%q is no position in a stream; write the id of the last event, as in 17 or 17.2", text)
+		return Position{}, api.WrongField(name, "%q is not a position in a stream; write the id of the last event, as in 17 or 17.2", text)
 	}
 	return p, nil
 }

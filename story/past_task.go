@@ -41,7 +41,7 @@ func (r *Reading) PastTask(ctx context.Context) (agent.Past, error) {
 	case err != nil:
 		return agent.Past{}, err
 	case !ok:
-		return agent.Past{}, fault.Say(fault.Invalid, text.Of("execution %q is no task of an agent; what it ran is a workflow already: copy that", id))
+		return agent.Past{}, fault.Say(fault.Invalid, text.Of("execution %q is not a task of an agent; what it ran is a workflow already: copy that", id))
 	case r.View.Status != engine.StatusSuccess:
 		return agent.Past{}, fault.Say(fault.Conflict, text.Of("task %q is %s; only one that has ended with %s can become a workflow", id, r.View.Status, engine.StatusSuccess))
 	}

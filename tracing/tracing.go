@@ -61,7 +61,7 @@ func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Trac
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fault.Newf(fault.Invalid, "the endpoint for traces, %q, is no address such as http://localhost:4318", endpoint)
+		return nil, fault.Newf(fault.Invalid, "the endpoint for traces, %q, is not an address such as http://localhost:4318", endpoint)
 	}
 	if strings.Trim(u.Path, "/") == "" { // as the protocol says: traces go below the endpoint of all signals
 		u.Path = "/v1/traces"

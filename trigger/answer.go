@@ -35,7 +35,7 @@ func (s *Service) AwaitAnswer(ref store.Ref) (answered <-chan struct{}, stop fun
 	}
 }
 
-// Why a node has answered nobody.
+// Why a node that answers a request has not answered one.
 const (
 	// NoRequest: no request has started the execution.
 	NoRequest = "no_request"

@@ -60,7 +60,9 @@ type Page struct {
 	// Path is below the address of the workflow; "/" is that address itself.
 	Path               string
 	Title, Description string
-	Access             Access
+	// Language is that of the workflow, for visitors of whom nothing else says which they read; empty: it has none.
+	Language string
+	Access   Access
 	// Roles are those of whom a page for users is for; none: everybody who has one.
 	Roles []identity.Role
 	// Origins are the sites that may show the page inside a page of theirs.

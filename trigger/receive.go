@@ -105,7 +105,7 @@ func (s *Service) load(ctx context.Context, k workflowKey) (doors, error) {
 		return doors{}, err
 	}
 	for _, t := range stored {
-		if err := s.open(&list, t); err != nil {
+		if err := s.open(ctx, &list, t); err != nil {
 			s.o.Log.Error("a trigger that was deployed takes no requests", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
 		}
 	}
@@ -135,13 +135,18 @@ func (s *Service) routeOf(t store.Trigger) (r Route, source Receiver, ok bool, e
 }
 
 // open adds a trigger, if it takes requests or has a page.
-func (s *Service) open(list *doors, t store.Trigger) (err error) {
+func (s *Service) open(ctx context.Context, list *doors, t store.Trigger) (err error) {
 	defer recovered(t.Kind, &err)
 	if source, ok := s.sources[t.Kind].(Presenter); ok {
 		page, err := source.Page(s.trigger(t))
 		if err != nil {
 			return err
 		}
+		revision, err := s.o.Revision(ctx, identity.System(t.Workspace), t.WorkflowID, t.Revision)
+		if err != nil {
+			return err
+		}
+		page.Language = revision.Language
 		list.pages = append(list.pages, presented{t, source, page})
 		return nil
 	}

@@ -45,7 +45,9 @@ type Options struct {
 type Revision struct {
 	Number int64
 	Hash   string
-	Nodes  []Node
+	// Language is that of the workflow's settings; empty: they say none.
+	Language string
+	Nodes    []Node
 }
 
 // Node is an enabled trigger node of a revision.

@@ -126,13 +126,16 @@ func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflo
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		kind, ok := kinds.Kind(n.Kind())
-		if !ok || n.Kind() == "ACTION.EXECUTE_SCRIPT" { // which is for the interpreters of the host
+		if !ok {
 			continue
 		}
 		plan, _ := kind.Plan(n)
+		if plan.Traits.Code == workflow.CodeOfHost {
+			continue
+		}
 		for _, path := range plan.Shielded {
 			source := gjson.GetBytes(n.Configurations, strings.NewReplacer("[", ".", "]", "").Replace(strings.TrimPrefix(path, "configurations.")))
-			language, known := codeLanguage(n, source.Str)
+			language, known := codeLanguage(n, plan.Traits.Code, source.Str)
 			if source.Type != gjson.String || strings.TrimSpace(source.Str) == "" || !known {
 				continue
 			}
@@ -146,9 +149,8 @@ func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflo
 }
 
 // codeLanguage is the language of code in a node: what its configuration says, else what the form of the code tells.
-func codeLanguage(n *workflow.Node, source string) (workflow.Language, bool) {
-	switch n.Kind() {
-	case "ACTION.RUN_CODE", "TOOL.CODE_TOOL":
+func codeLanguage(n *workflow.Node, code workflow.CodeLanguage, source string) (workflow.Language, bool) {
+	if code == workflow.CodeNamed {
 		language := strings.ToLower(gjson.GetBytes(n.Configurations, "language").String())
 		switch {
 		case language == "" && gjson.GetBytes(n.Configurations, "template_id").Exists():

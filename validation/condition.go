@@ -48,14 +48,14 @@ func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []w
 		if len(plan.Expressions) == 0 {
 			continue
 		}
-		schema, direct := inputShape(def, n.ID, kind.Scope != nil)
+		schema, direct := inputShape(def, kinds, n.ID, kind.Scope != nil)
 		direct = direct && emptyObject(n.InputParams)
 		for _, e := range plan.Expressions {
 			warn(fmt.Sprintf("nodes[%d].%s", i, e.Path), e.Source, func(path []string) reading {
-				if r := ofLayer(trigger, only, path); r.known || !direct {
+				if r := ofLayer(trigger, only, kinds, path); r.known || !direct {
 					return r
 				}
-				return ofInput(n.Kind(), schema, path)
+				return ofInput(plan.Traits.Names, schema, path)
 			})
 		}
 	}
@@ -65,7 +65,7 @@ func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []w
 		if at < 0 || c.ConversionFunction == "" || workflow.LanguageOf(c.ConversionFunction) != workflow.LanguageExpression {
 			continue
 		}
-		if schema, ok := triggerShape(&def.Nodes[at]); ok {
+		if schema, ok := triggerShape(&def.Nodes[at], kinds); ok {
 			warn(fmt.Sprintf("connections[%d].conversion_function", i), c.ConversionFunction, func(path []string) reading {
 				return ofPayload(schema, path, "value", "data", "output")
 			})
@@ -83,11 +83,11 @@ type reading struct {
 }
 
 // ofLayer is what a path reads of the layers of the execution, of a workflow with one trigger.
-func ofLayer(trigger *workflow.Node, only bool, path []string) reading {
+func ofLayer(trigger *workflow.Node, only bool, kinds workflow.Kinds, path []string) reading {
 	if !only || len(path) < 2 {
 		return reading{}
 	}
-	schema, ok := triggerShape(trigger)
+	schema, ok := triggerShape(trigger, kinds)
 	switch {
 	case !ok:
 	case path[0] == "trigger" || path[0] == "initial":
@@ -101,11 +101,11 @@ func ofLayer(trigger *workflow.Node, only bool, path []string) reading {
 }
 
 // ofInput is what a path reads of the input of a node directly behind the trigger.
-func ofInput(kind string, schema gjson.Result, path []string) reading {
-	switch kind {
-	case "FLOW.IF", "FLOW.SWITCH", "FLOW.TIMEOUT":
+func ofInput(names workflow.ConditionNames, schema gjson.Result, path []string) reading {
+	switch names {
+	case workflow.NamesOfInput:
 		return ofPayload(schema, path, "input", "data")
-	case "FLOW.WHILE", "FLOW.LOOP": // what an iteration makes is the data of the next one
+	case workflow.NamesOfCarried: // what an iteration makes is the data of the next one
 		return reading{known: len(path) > 1 && (path[0] == "input" || path[0] == "data" && !declares(schema, "data")), near: path[0] == "data", schema: schema, from: 1}
 	}
 	return reading{known: len(path) > 1 && path[0] == "input", schema: schema, from: 1}
@@ -140,9 +140,13 @@ func onlyTrigger(def *workflow.Definition) (trigger *workflow.Node, only bool) {
 	return trigger, trigger != nil
 }
 
-// triggerShape is the schema of what a manual trigger hands on, if it says so.
-func triggerShape(n *workflow.Node) (gjson.Result, bool) {
-	if n.Kind() != "TRIGGER.MANUAL" || !emptyObject(n.InputParams) {
+// triggerShape is the schema of what a trigger hands on that people start, if it says so.
+func triggerShape(n *workflow.Node, kinds workflow.Kinds) (gjson.Result, bool) {
+	kind, known := kinds.Kind(n.Kind())
+	if !known || !emptyObject(n.InputParams) {
+		return gjson.Result{}, false
+	}
+	if plan, _ := kind.Plan(n); !plan.Traits.ByHand {
 		return gjson.Result{}, false
 	}
 	schema := gjson.GetBytes(n.Configurations, "input_schema")
@@ -155,7 +159,7 @@ func emptyObject(raw []byte) bool { return len(gjson.ParseBytes(raw).Map()) == 0
 const maxLooked = 2000
 
 // inputShape is the schema of what comes to a node that only a manual trigger leads to, as the trigger was given it. The way back to a loop does not count.
-func inputShape(def *workflow.Definition, to string, loops bool) (gjson.Result, bool) {
+func inputShape(def *workflow.Definition, kinds workflow.Kinds, to string, loops bool) (gjson.Result, bool) {
 	from, count := "", 0
 	for i := range def.Connections {
 		c := &def.Connections[i]
@@ -171,7 +175,7 @@ func inputShape(def *workflow.Definition, to string, loops bool) (gjson.Result, 
 	if count != 1 || at < 0 {
 		return gjson.Result{}, false
 	}
-	return triggerShape(&def.Nodes[at])
+	return triggerShape(&def.Nodes[at], kinds)
 }
 
 // leadsTo says that a node leads to another one: a connection from that one is the way back to a loop.

@@ -32,6 +32,8 @@ type Manual struct {
 	// Node is the trigger, and Schema what it wants the inputs to be; empty: it takes none.
 	Node   string
 	Schema json.RawMessage
+	// Language is that of the workflow's settings; empty: they say none.
+	Language string
 }
 
 // ByHand is how people start workflows by hand.
@@ -53,7 +55,7 @@ func (h *Pages) run(w http.ResponseWriter, r *http.Request, serve func(http.Resp
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "same-origin") // so that a browser says where a form comes from
 	ctx := r.Context()
-	v := &visit{lang: h.language(r), address: h.router.AddressOf(ctx), base: r.URL.Path}
+	v := &visit{lang: h.language(r, "", ""), address: h.router.AddressOf(ctx), base: r.URL.Path}
 	p, err := h.router.Identify(ctx, route.Authorization(r))
 	if fault.CodeOf(err) == fault.Unauthorized && r.Method == http.MethodGet && r.Header.Get("Authorization") == "" {
 		http.Redirect(w, r, h.o.LoginPath+"?next="+url.QueryEscape(r.URL.Path), http.StatusSeeOther)
@@ -74,7 +76,9 @@ func (h *Pages) run(w http.ResponseWriter, r *http.Request, serve func(http.Resp
 		return
 	}
 	v.Entrance = &trigger.Entrance{Trigger: store.Trigger{Workspace: p.Workspace, WorkflowID: r.PathValue("workflow"), Node: m.Node}, Page: trigger.Page{Access: trigger.AccessUsers, Schema: m.Schema}}
-	serve(w, r, v, m)
+	if h.known(w, r, v, p, m.Language) {
+		serve(w, r, v, m)
+	}
 }
 
 // drawRun draws the form of the inputs. What is a file cannot be given here: inputs are JSON.

@@ -27,6 +27,7 @@ type Options struct {
 	Triggers     *trigger.Service
 	Deliveries   store.Triggers
 	Interactions store.Interactions
+	Users        store.Users
 	Blobs        store.Blobs
 	Desk         *human.Desk
 	Keyring      *credential.Keyring
@@ -163,7 +164,7 @@ func (h *Pages) enter(w http.ResponseWriter, r *http.Request, kind trigger.PageT
 // find finds the page that a request is for.
 func (h *Pages) find(r *http.Request, kind trigger.PageType, path string) (*visit, error) {
 	ctx := r.Context()
-	v := &visit{lang: h.language(r), address: h.router.AddressOf(ctx)}
+	v := &visit{lang: h.language(r, "", ""), address: h.router.AddressOf(ctx)}
 	slug, below, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), path), "/")
 	v.base = path + slug
 	slug, err := url.PathUnescape(slug)
@@ -182,7 +183,7 @@ func (h *Pages) find(r *http.Request, kind trigger.PageType, path string) (*visi
 		v.Entrance = nil
 		return v, err
 	}
-	v.secret = h.visitorOf(r)
+	v.lang, v.secret = h.language(r, "", v.Page.Language), h.visitorOf(r)
 	return v, nil
 }
 
@@ -198,9 +199,10 @@ func (h *Pages) sameSite(r *http.Request, v *visit) error {
 	return nil
 }
 
-// language is that of a page: as it was chosen on it, else as the browser says, else that of the installation.
-func (h *Pages) language(r *http.Request) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), sheet.BrowserLanguage(r), h.o.Language} {
+// language is that of a page: as it was chosen on it, else as the reader has set it, else as the browser says, else that of the workflow, else that of
+// the installation.
+func (h *Pages) language(r *http.Request, reader, workflow string) string {
+	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, sheet.BrowserLanguage(r), workflow, h.o.Language} {
 		if lang, ok := sheet.KnownLanguage(wanted); ok {
 			return lang
 		}
@@ -290,7 +292,17 @@ func (h *Pages) admitted(w http.ResponseWriter, r *http.Request, v *visit) bool 
 		h.fail(w, r, v, fault.Newf(fault.Forbidden, "this page is for users with the role %s", route.RoleList(roles, "or")))
 		return false
 	}
-	v.user = p
+	return h.known(w, r, v, p, v.Page.Language)
+}
+
+// known notes who reads a page, and shows it in the language that they have set. It is false when the page says that this cannot be done.
+func (h *Pages) known(w http.ResponseWriter, r *http.Request, v *visit, p identity.Principal, workflow string) bool {
+	reader, err := h.o.Users.Get(r.Context(), identity.System(p.Workspace), p.User)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // a token may be of somebody without an account
+		h.fail(w, r, v, err)
+		return false
+	}
+	v.user, v.lang = p, h.language(r, reader.Language(), workflow)
 	return true
 }
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import type { Plugin } from "vite"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { outline } from "./src/docs/outline.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
@@ -43,6 +44,20 @@ function documents(): Plugin {
   }
 }
 
+// The longest files of tests begin first: a worker that begins with one of them when all others are done keeps everybody waiting. Without this, files
+// begin by their size where nobody has run them before.
+const long = ["kinds", "editor", "settings", "executions", "inbox", "kinds_form"]
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const at = ({ moduleId }: TestSpecification) => {
+      const found = long.findIndex((name) => moduleId.endsWith(`/e2e/${name}.test.ts`))
+      return found < 0 ? long.length : found
+    }
+    return (await super.sort(files)).sort((a, b) => at(a) - at(b))
+  }
+}
+
 const server = process.env.TANDEM_URL ?? "http://127.0.0.1:8080"
 const proxied = ["/api", "/login", "/openapi", "/respond", "/forms", "/chat", "/run"]
 
@@ -54,6 +69,7 @@ export default defineConfig({
   // `npx vite` while the UI is worked on: the API is that of a running server.
   server: { fs: { allow: [here, join(here, "..", "docs")] }, proxy: Object.fromEntries(proxied.map((path) => [path, { target: server, ws: true }])) },
   test: {
+    sequence: { sequencer: LongFirst },
     projects: [
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"], environment: "jsdom" } },
       {

@@ -13,7 +13,7 @@ const (
 	maxCycles    = 100
 )
 
-// checkShape reports connections that cross the border of a body, and cycles that are no loop. One misplaced connection
+// checkShape reports connections that cross the border of a body, and cycles that are not loops. One misplaced connection
 // can spoil the bodies of all scopes around it, so the blamed ones are left out and the bodies found again, until what
 // remains is sound; only then are cycles looked for. The bodies returned are those of the whole definition.
 func checkShape(l *linked) (*bodies, []Problem) {

@@ -88,13 +88,13 @@ func checkInvariants(t failer, g *Graph) {
 			t.Fatalf("node %q: edges out of definition order", node.ID)
 		}
 		if node.Feeds >= 0 && !g.Nodes[node.Feeds].Plan.Join.First {
-			t.Fatalf("node %q feeds %q, which is no first-join", node.ID, g.Nodes[node.Feeds].ID)
+			t.Fatalf("node %q feeds %q, which is not a first-join", node.ID, g.Nodes[node.Feeds].ID)
 		}
 	}
 	for e, edge := range g.Edges {
 		if edge.Back {
 			if edge.Local != -1 || edge.To != g.Bodies[g.Nodes[edge.From].Body].Owner {
-				t.Fatalf("edge %d %q is no back edge", e, edge.ID)
+				t.Fatalf("edge %d %q is not a back edge", e, edge.ID)
 			}
 		} else if !slices.Contains(g.Nodes[edge.To].In, e) {
 			t.Fatalf("edge %q is missing among its target's", edge.ID)

@@ -373,7 +373,7 @@ func (r *jsonReader) escape(built []byte) ([]byte, *flaw) {
 	if c := r.data[r.pos+1]; c != 'u' {
 		i := strings.IndexByte(`"\/bfnrt`, c)
 		if i < 0 {
-			return nil, r.flaw("%q is no escape of JSON; write a backslash as \\\\", `\`+string(rune(c)))
+			return nil, r.flaw("%q is not an escape of JSON; write a backslash as \\\\", `\`+string(rune(c)))
 		}
 		r.pos += 2
 		return append(built, "\"\\/\b\f\n\r\t"[i]), nil
@@ -413,7 +413,7 @@ func (r *jsonReader) number() (string, *flaw) {
 	text := r.data[start:r.pos]
 	if !json.Valid([]byte(text)) {
 		r.pos = start
-		return "", r.flaw("%s is no number of JSON; write plain digits, or put it in double quotes", shortened(text))
+		return "", r.flaw("%s is not a number of JSON; write plain digits, or put it in double quotes", shortened(text))
 	}
 	if !finite(text) {
 		r.pos = start

@@ -82,7 +82,29 @@ type Traits struct {
 	BySource bool
 	// AsksIn is the channel in which its nodes ask people, unless their configuration names another one; empty: they ask nobody.
 	AsksIn string
+	// Names says what the plain names in its conditions are.
+	Names ConditionNames
+	// Code says how the language of the code in its configurations is known.
+	Code CodeLanguage
 }
+
+// ConditionNames say what the plain names in the conditions of a kind are; the zero value: only the names that all expressions have.
+type ConditionNames string
+
+// What plain names are.
+const (
+	NamesOfInput   ConditionNames = "input"   // the fields of the node's input
+	NamesOfCarried ConditionNames = "carried" // those of the data that one iteration hands to the next
+)
+
+// CodeLanguage is how the language of code in configurations is known; the zero value: the form of the code tells it.
+type CodeLanguage string
+
+// How languages are known.
+const (
+	CodeNamed  CodeLanguage = "named" // the configuration "language" names it; without one it is Python
+	CodeOfHost CodeLanguage = "host"  // it is for an interpreter of the host, which alone can read it
+)
 
 // Signals are those that a node takes; the zero value: none.
 type Signals string
@@ -134,6 +156,8 @@ type Plan struct {
 	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
 	// are then ordinary ones.
 	Unscoped bool
+	// Drops says that the node hands nothing of its input on: what it produces is made of something else.
+	Drops bool
 	// Whole says that the node is all there is to its workflow: a program leads it, and its steps go by their own names.
 	Whole bool
 	// Join is how the node waits for its incoming connections.

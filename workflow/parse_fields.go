@@ -256,7 +256,7 @@ func (d *decoder) settings(s *Settings, path string, v *value) {
 		case "on_unresolved":
 			if v.kind == kindNull { // a client's empty field, or an author who forgot the quotes
 				d.report(warningAt(ProblemAlias, at.String(),
-					"null without quotes is no value, so the default holds; write \"null\" in quotes to have unresolved placeholders become null"))
+					"null without quotes is not a value, so the default holds; write \"null\" in quotes to have unresolved placeholders become null"))
 			}
 			d.text(&s.OnUnresolved, at, v)
 			s.OnUnresolved = strings.ToLower(s.OnUnresolved)

@@ -140,7 +140,7 @@ func TestParse(t *testing.T) {
 		}
 		before := Hash(s.Definition)
 		if s.Definition.Notes[0].Text = "other"; Hash(s.Definition) == before {
-			t.Error("a note is no part of the revision")
+			t.Error("a note is not part of the revision")
 		}
 	})
 	t.Run("Tests", func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestParse(t *testing.T) {
 		}
 		before := Hash(s.Definition)
 		if s.Definition.Tests[1].Name = "other"; Hash(s.Definition) == before {
-			t.Error("a test is no part of the revision")
+			t.Error("a test is not part of the revision")
 		}
 	})
 	t.Run("NodeThatMayNotRun", func(t *testing.T) {
@@ -326,8 +326,8 @@ func TestParseRefuses(t *testing.T) {
 		{"Unquoted", `{"nodes":[{id:1}]}`, Options{}, "1:12 syntax", "double quotes"},
 		{"HugeExponent", `{"nodes":[{"configurations":{"a":1e999999}}]}`, Options{}, "1:34 syntax", "reckoned"},
 		{"HugeInteger", `{"metadata":{"settings":{"timeout_seconds":` + strings.Repeat("9", 400) + `}}}`, Options{}, "1:44 syntax", "reckoned"},
-		{"LeadingZero", `{"a":01}`, Options{}, "1:6 syntax", "no number"},
-		{"NaN", `{"a":-NaN}`, Options{}, "1:6 syntax", "no number"},
+		{"LeadingZero", `{"a":01}`, Options{}, "1:6 syntax", "not a number"},
+		{"NaN", `{"a":-NaN}`, Options{}, "1:6 syntax", "not a number"},
 		{"Word", `{"a":truely}`, Options{}, "1:6 syntax", "expected"},
 		{"HalfCharacter", `{"a":"\ud800x"}`, Options{}, "1:7 syntax", "half"},
 		{"BadEscape", `{"a":"\x"}`, Options{}, "1:7 syntax", "escape"},

@@ -60,7 +60,7 @@ func plainScalar(text string) (kind valueKind, meaning, problem string) {
 	case "false", "False", "FALSE":
 		return kindBool, "false", ""
 	case ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF":
-		return kindNull, "", "is no number of JSON; write another value, or put it in quotes"
+		return kindNull, "", "is not a number of JSON; write another value, or put it in quotes"
 	}
 	if base, digits, ok := based(text); ok {
 		n, _ := new(big.Int).SetString(digits, base)

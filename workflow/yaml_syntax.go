@@ -225,7 +225,7 @@ func yamlRemedy(problem string) (message string, at errorPlace) {
 	case "found unknown escape character":
 		return "a text in double quotes has a backslash that begins no escape; write it as \\\\, or use single quotes", atToken
 	case "did not find expected hexdecimal number", "found invalid Unicode character escape code":
-		return "a text in double quotes has an escape that is no character; write the character itself", atToken
+		return "a text in double quotes has an escape that is not a character; write the character itself", atToken
 	case "did not find expected ',' or ']'":
 		return "this list lacks a comma or its closing \"]\"; write it, and put texts that hold brackets, commas or colons in quotes", atBracket
 	case "did not find expected ',' or '}'":
@@ -247,5 +247,5 @@ func yamlRemedy(problem string) (message string, at errorPlace) {
 	case "did not find expected alphabetic or numeric character":
 		return "after & or * the name of an anchor must follow; write it, or put the text in quotes", atToken
 	}
-	return "this is no YAML that can be read (" + problem + "); correct the line or put the text in quotes", atToken
+	return "this is not YAML that can be read (" + problem + "); correct the line or put the text in quotes", atToken
 }

@@ -100,7 +100,7 @@ func TestReadYAMLFlaws(t *testing.T) {
 		{"BinaryTag", "a: !!binary aGk=\n", 1, 4, "!!binary"},
 		{"TagHandle", "z: 1\na: !e!x y\nb: 1\n", 2, 1, "tag"},
 		{"Directive", "%FOO\n---\na: 1\n", 1, 1, "%"},
-		{"Infinity", "a: .inf\n", 1, 4, "no number"},
+		{"Infinity", "a: .inf\n", 1, 4, "not a number"},
 		{"LeadingZero", "a: 007\n", 1, 4, "octal"},
 		{"Underscores", "a: 1_000\n", 1, 4, "quotes"},
 		{"Binary", "a: 0b11\n", 1, 4, "quotes"},

@@ -73,6 +73,7 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 		}
 		return out, nil
 	}, append(plan, s.plan)...)
+	k.Run = pausing(k.Run)
 	k.InputSchema = inputSchema(node.SchemaOf[C](about.Name))
 	if s.inquires {
 		k.Inquire = s.inquire

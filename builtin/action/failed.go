@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"time"
@@ -15,6 +16,9 @@ import (
 func Failed(err error, once bool) error {
 	if told, ok := errors.AsType[*node.Failure](err); ok {
 		return told
+	}
+	if later, ok := errors.AsType[*Pause](err); ok {
+		return later
 	}
 	f := fault.From(err)
 	call, outside := errors.AsType[*outbound.Error](err)
@@ -56,4 +60,22 @@ func wished(f *fault.Error) time.Duration {
 		return time.Duration(ms) * time.Millisecond
 	}
 	return 0
+}
+
+// Pause is what an operation ends a run with when the service needs time: the node waits, and the operation is run again with what it has left
+// as its memo.
+type Pause struct{ Wait node.Wait }
+
+// Error says that it waits.
+func (p *Pause) Error() string { return "the service needs more time" }
+
+// pausing makes a run wait that pauses.
+func pausing(run func(context.Context, *node.Call) (node.Outcome, error)) func(context.Context, *node.Call) (node.Outcome, error) {
+	return func(ctx context.Context, call *node.Call) (node.Outcome, error) {
+		out, err := run(ctx, call)
+		if later, ok := errors.AsType[*Pause](err); ok {
+			return later.Wait, nil
+		}
+		return out, err
+	}
 }

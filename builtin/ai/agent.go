@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"tandem/builtin/fileref"
 	"tandem/builtin/models"
 	"tandem/builtin/toolset"
+	"tandem/builtin/turn"
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
@@ -23,61 +25,32 @@ import (
 	"tandem/node"
 	"tandem/node/slot"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
-
-type agentInput struct {
-	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true" doc:"What the model is asked, if the configuration does not say." zh:"未配置时对模型的提问。"`
-	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
-	Message    json.RawMessage   `json:"message,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
-	Question   json.RawMessage   `json:"question,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
-	Images     []json.RawMessage `json:"images,omitempty" doc:"Pictures that the model looks at." zh:"供模型查看的图片。"`
-	Context    json.RawMessage   `json:"context,omitempty" doc:"What the model is told besides." zh:"补充给模型的内容。"`
-	// Variables are names for the placeholders of the prompts.
-	Variables json.RawMessage `json:"variables,omitempty" doc:"Names for the placeholders of the prompts." zh:"提示词占位符的值。"`
-}
-
-// prompt is what the input brings for the model, if it does.
-func (in *agentInput) prompt() string {
-	for _, raw := range []json.RawMessage{in.UserPrompt, in.UserInput, in.Message, in.Question} {
-		if text := values.Text(raw); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// agentProvider says which provider a kind means when it names a model and no profile, and what that model is asked with by default.
-type agentProvider struct {
-	name              string
-	temperature, topP float64 // negative for none
-}
 
 // anyModel is the kind that speaks with the model of any profile.
 const anyModel = "AI_AGENT.LLM"
 
-// agents are the kinds that have a turn with a model.
-func agents(m *models.Models, store *files.Store, tools *mcp.Pool) []node.Kind {
-	if m == nil {
+// agents are the kinds that have a turn with a model: those that providers bring, by the names of these, and the one for any.
+func agents(d Deps) []node.Kind {
+	if d.Models == nil {
 		return nil
 	}
-	t := turns{models: m, files: store, tools: tools}
-	return []node.Kind{
-		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, "AI_AGENT.OPENAI_CHATGPT", node.Says("ChatGPT", "ChatGPT"),
-			node.Says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
-		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, "AI_AGENT.ANTHROPIC_CLAUDE", node.Says("Claude", "Claude"),
-			node.Says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
-		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, "AI_AGENT.GOOGLE_GEMINI", node.Says("Gemini", "Gemini"),
-			node.Says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		withModel[llmConfig](t, agentProvider{"", -1, -1}, anyModel, node.Says("Language model", "大语言模型"),
-			node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。")),
+	t := turns{models: d.Models, files: d.Files, tools: d.Tools}
+	var list []node.Kind
+	for _, provider := range slices.Sorted(maps.Keys(d.Turns)) {
+		list = append(list, t.make(provider, d.Turns[provider]))
 	}
+	return append(list, t.make("", turn.Of[llmConfig](turn.Kind{
+		Name: anyModel, Title: node.Says("Language model", "大语言模型"), Description: node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
+	})))
 }
 
 // aboutTurn is what a kind says of itself that has a turn with a model of a provider, or of any.
-func aboutTurn(provider, name string, title, description node.Text) node.About {
+func aboutTurn(provider string, kind turn.Kind) node.About {
 	about := node.About{
-		Name: name, Title: title, Description: description,
+		Name: kind.Name, Title: kind.Title, Description: kind.Description,
 		Effect: workflow.Idempotent, // the calls of its tools have classes of their own
 		Keys:   turnKeys(),
 		Needs:  node.Needs{Credential: []string{provider}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
@@ -98,36 +71,28 @@ func aboutTurn(provider, name string, title, description node.Text) node.About {
 	return about
 }
 
-func withModel[C turnSettings](t turns, p agentProvider, name string, title, description node.Text) node.Kind {
-	t.kind, t.provider = name, p
-	k := node.Lead(aboutTurn(p.name, name, title, description), node.Leader[C, agentInput]{
-		Program: engine.ProgramToolLoop, Step: t.step, Inquire: t.inquire, Given: t.given, Shows: shows,
-		Open: func(ctx context.Context, call *node.Call, cfg C, in agentInput) (node.Led, error) {
-			c, err := cfg.turn(call)
-			if err != nil {
-				return node.Led{}, err
-			}
-			return t.open(ctx, call, c, in)
-		},
-		Close: func(ctx context.Context, call *node.Call, _ C, e node.Ending) (node.Done, error) {
-			return t.close(call, e)
-		},
-	}, func(p *node.Planning, cfg *C) { planTurn(p, (*cfg).base()) })
+// make makes a kind that has turns with the models of a provider; empty: of any.
+func (t turns) make(provider string, kind turn.Kind) node.Kind {
+	t.kind, t.provider = kind, provider
+	k := kind.Make(aboutTurn(provider, kind), turn.Runner{
+		Open: t.open, Step: t.step, Inquire: t.inquire, Given: t.given, Shows: shows, Close: t.close, Plan: planTurn,
+	})
 	k.Own = promptNames()
 	return k
 }
 
 // turns are the turns of one kind.
 type turns struct {
-	models   *models.Models
-	files    *files.Store
-	tools    *mcp.Pool
-	kind     string
-	provider agentProvider
+	models *models.Models
+	files  *files.Store
+	tools  *mcp.Pool
+	kind   turn.Kind
+	// provider is which one a node means that names a model and no profile; empty: none.
+	provider string
 }
 
-// turn is what the steps of a turn share: everything that was known when it began.
-type turn struct {
+// turnState is what the steps of a turn share: everything that was known when it began.
+type turnState struct {
 	Profiles []turnProfile `json:"profiles"`
 	Request  llm.Request   `json:"request"`
 	// System is how many of the messages come before those of memories.
@@ -209,8 +174,8 @@ func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
 // toolTimeoutMS is how long a tool call may take.
 const toolTimeoutMS = 60_000
 
-func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in agentInput) (node.Led, error) {
-	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000), ToUser: gjson.GetBytes(call.Config, "to_user").Bool()}
+func (t *turns) open(ctx context.Context, call *node.Call, cfg turn.Config, in turn.Input) (node.Led, error) {
+	state := turnState{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000), ToUser: gjson.GetBytes(call.Config, "to_user").Bool()}
 	if gjson.GetBytes(call.Config, "timeout").Exists() {
 		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
 	}
@@ -239,7 +204,7 @@ func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in ag
 }
 
 // profiles are the models that the turn may use, in order.
-func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *turnConfig) ([]turnProfile, error) {
+func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *turn.Config) ([]turnProfile, error) {
 	ids := cfg.Fallbacks
 	var list []turnProfile
 	if cfg.ProfileID != "" {
@@ -247,20 +212,20 @@ func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *turnConfig) 
 		if err != nil {
 			return nil, err
 		}
-		if t.provider.name != "" && p.Provider != t.provider.name && p.Provider != "scripted" {
-			return nil, fault.Newf(fault.InvalidConfig, "profile %q is of the provider %q; %s speaks with %q, use AI_AGENT.LLM for any other", p.ID, p.Provider, t.kind, t.provider.name).
+		if t.provider != "" && p.Provider != t.provider && p.Provider != "scripted" {
+			return nil, fault.Newf(fault.InvalidConfig, "profile %q is of the provider %q; %s speaks with %q, use AI_AGENT.LLM for any other", p.ID, p.Provider, t.kind.Name, t.provider).
 				With("path", "configurations.profile_id")
 		}
 		list, ids = append(list, turnProfile{ID: p.ID, Model: cfg.Model}), append(slices.Clone(ids), p.Fallbacks...)
 	} else {
-		if t.provider.name == "" || cfg.Model == "" {
+		if t.provider == "" || cfg.Model == "" {
 			return nil, fault.New(fault.InvalidConfig, `"profile_id" is missing; name a profile, "tandem profiles" lists them`).With("path", "configurations.profile_id")
 		}
 		credential, err := credentialOf(call)
 		if err != nil {
 			return nil, err
 		}
-		own := llm.Profile{ID: t.provider.name + "/" + cfg.Model, Provider: t.provider.name, Model: cfg.Model, CredentialID: credential}
+		own := llm.Profile{ID: t.provider + "/" + cfg.Model, Provider: t.provider, Model: cfg.Model, CredentialID: credential}
 		list = append(list, turnProfile{ID: own.ID, Own: &own})
 	}
 	for _, id := range ids {
@@ -287,17 +252,12 @@ func credentialOf(call *node.Call) (string, error) {
 }
 
 // request builds what the first completion asks: system, history, the person's words.
-func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, in *agentInput, state *turn) error {
+func (t *turns) request(ctx context.Context, call *node.Call, cfg *turn.Config, in *turn.Input, state *turnState) error {
 	r := &state.Request
 	r.Stream, r.OneTool, r.User = cfg.Stream, !cfg.Parallel, call.UserID
-	r.Params = cfg.params
+	r.Params = cfg.Params
 	if state.Profiles[0].Own != nil { // a stored profile has defaults of its own
-		if r.Temperature == nil && t.provider.temperature >= 0 {
-			r.Temperature = &t.provider.temperature
-		}
-		if r.TopP == nil && t.provider.topP >= 0 {
-			r.TopP = &t.provider.topP
-		}
+		r.Temperature, r.TopP = cmp.Or(r.Temperature, t.kind.Temperature), cmp.Or(r.TopP, t.kind.TopP)
 	}
 	switch cfg.ResponseFormat {
 	case "json":
@@ -305,17 +265,17 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 	case "schema":
 		r.Schema = &llm.Schema{Name: "answer", JSON: json.RawMessage(cfg.OutputSchema)}
 		if _, err := r.Schema.Compile(); err != nil {
-			return fault.Newf(fault.InvalidConfig, `"output_schema" is no usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
+			return fault.Newf(fault.InvalidConfig, `"output_schema" is not a usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
 		}
 	}
 	if !values.IsNull(in.Variables) && !values.IsObject(in.Variables) {
 		return fault.New(fault.InvalidInput, `"variables" must be an object: the names that placeholders of the prompts may have, and their values`).With("path", "variables")
 	}
-	given, err := givenMessages(cfg.messages)
+	given, err := givenMessages(cfg.Messages)
 	if err != nil {
 		return err
 	}
-	system, user := cfg.prompts(in, len(given) > 0)
+	system, user := prompts(cfg, in, len(given) > 0)
 	if user == "" && len(given) == 0 {
 		return slot.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
 	}
@@ -345,9 +305,9 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 
 // prompts are what the model is told before the conversation, and what it is asked. What is configured wins over what the input brings; the older
 // "prompt" is a question only where there is no other.
-func (c *turnConfig) prompts(in *agentInput, listed bool) (system, user string) {
+func prompts(c *turn.Config, in *turn.Input, listed bool) (system, user string) {
 	system, user = string(c.SystemPrompt), string(c.UserPrompt)
-	brought := in.prompt()
+	brought := in.Prompt()
 	if prompt := string(c.Prompt); prompt != "" {
 		if brought != "" || user != "" || listed {
 			system = values.JoinTexts(system, prompt)
@@ -373,7 +333,7 @@ func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
 		Role    llm.Role        `json:"role"`
 		Content json.RawMessage `json:"content"`
 	}
-	wrong := fault.New(fault.InvalidConfig, `"messages" must be a list of {role, content}, the role one of system, user and assistant`).With("path", "configurations.messages")
+	wrong := fault.Say(fault.InvalidConfig, text.Of(`"messages" must be a list of {role, content}, the role one of system, user and assistant`)).With("path", "configurations.messages")
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 		return nil, wrong
 	}
@@ -409,7 +369,7 @@ func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMess
 		}
 		images[i] = llm.Image{MediaType: http.DetectContentType(content), Data: content}
 		if !strings.HasPrefix(images[i].MediaType, "image/") {
-			return nil, fault.Newf(fault.InvalidInput, "%q is no picture but %s", at, images[i].MediaType).With("path", at)
+			return nil, fault.Newf(fault.InvalidInput, "%q is not a picture but %s", at, images[i].MediaType).With("path", at)
 		}
 	}
 	return images, nil

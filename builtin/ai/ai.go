@@ -1,5 +1,5 @@
 // Package ai holds the kinds that have a turn with a model, with its tools and memories (AI_AGENT), and the small calls of a model that other parts are
-// made of (CALL). A turn is led by a program of the engine and so has many steps: config.go reads what a node says, tools.go and listed.go equip the model,
+// made of (CALL). A turn is led by a program of the engine and so has many steps: package turn reads what a node says, tools.go and listed.go equip the model,
 // turn.go does the steps, result.go tells what came of them. How models are reached is in package models.
 //
 // The package that puts a program together imports it; nothing else does.
@@ -7,6 +7,7 @@ package ai
 
 import (
 	"tandem/builtin/models"
+	"tandem/builtin/turn"
 	"tandem/files"
 	"tandem/mcp"
 	"tandem/node"
@@ -20,11 +21,13 @@ type Deps struct {
 	Files *files.Store
 	// Tools are the tools of MCP servers; nil: there are none, and a node that lists some says so.
 	Tools *mcp.Pool
+	// Turns are what providers say of the kinds that have turns with their models, by the names of the providers.
+	Turns map[string]turn.Kind
 }
 
 // Kinds lists every kind of this package.
 func Kinds(d Deps) []node.Kind {
-	return append(agents(d.Models, d.Files, d.Tools),
+	return append(agents(d),
 		callFacts(d.Models),
 		callSlot(d.Models),
 		callSummary(d.Models),

@@ -83,7 +83,7 @@ func (t *listedTool) read(raw json.RawMessage) (problem string) {
 }
 
 // equipListed gives the turn the tools that its node lists by itself.
-func (t *turns) equipListed(ctx context.Context, call *node.Call, a approval, listed []listedTool, state *turn) (*node.Wait, error) {
+func (t *turns) equipListed(ctx context.Context, call *node.Call, a approval, listed []listedTool, state *turnState) (*node.Wait, error) {
 	var servers []string
 	for _, l := range listed {
 		if l.Server == "" {
@@ -119,7 +119,7 @@ func (t *turns) listedServer(call *node.Call, server string, tools []string) (*t
 	return &toolset.Server{Pool: t.tools, Call: call, Config: &cfg}, nil
 }
 
-func (t *turns) equipServer(ctx context.Context, call *node.Call, a approval, server string, wanted []listedTool, state *turn) (*node.Wait, error) {
+func (t *turns) equipServer(ctx context.Context, call *node.Call, a approval, server string, wanted []listedTool, state *turnState) (*node.Wait, error) {
 	names := make([]string, len(wanted))
 	for i, w := range wanted {
 		names[i] = w.Remote

@@ -1,12 +1,15 @@
 package ai
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
+	"tandem/builtin/turn"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -19,7 +22,7 @@ func turnKeys() []node.Key {
 }
 
 // planTurn checks what the configuration of a turn with a model says together.
-func planTurn(p *node.Planning, c agentConfig) {
+func planTurn(p *node.Planning, c turn.Common) {
 	switch {
 	case c.ResponseFormat == "schema" && !p.Has("output_schema") && !p.Has("output_processing") && !p.Has("generation_config") && !p.Templated():
 		p.Invalid("configurations.output_schema", `is required when response_format is "schema"`)
@@ -32,14 +35,26 @@ func planTurn(p *node.Planning, c agentConfig) {
 			p.Invalid(p.At("tool_approval"), `must be one of "never", "once", "always", not %s%s`, node.Excerpt(v), p.Suggest(v.String(), words))
 		}
 	}
+	if p.Value("tool_approval").IsArray() {
+		early.Read(p, "tool_approval", func(raw json.RawMessage) error {
+			_, err := readApproval(raw)
+			return err
+		})
+	}
 	planBlock(p, "generation_config")
+	planStop(p, "generation_config")
 	planBlock(p, "output_processing")
 	if p.Has("profile_id") && p.Has("credential_id") {
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing beside profile_id: the profile names its credential; remove one of them")
 	}
 	if p.Kind() == anyModel {
 		planBlock(p, "parameters")
+		planStop(p, "parameters")
 		planTools(p)
+		early.Read(p, "messages", func(raw json.RawMessage) error {
+			_, err := givenMessages(raw)
+			return err
+		})
 	}
 }
 
@@ -48,6 +63,20 @@ func planBlock(p *node.Planning, name string) {
 	p.Inside(name, func(field, key string, value gjson.Result) {
 		if p.Written(field) && value.Type != gjson.Null {
 			p.Warn(workflow.ProblemConfig, node.Under(p.At(name), key), "%q is ignored, since the node sets %q by itself; keep one of them", name+"."+key, field)
+		}
+	})
+}
+
+// planStop checks the texts at which an answer ends, in a block of parameters.
+func planStop(p *node.Planning, name string) {
+	p.Inside(name, func(field, key string, value gjson.Result) {
+		if field != "stop" || node.Dynamic(value) {
+			return
+		}
+		for i, item := range value.Array() {
+			if value.IsArray() && item.Type != gjson.String {
+				p.Invalid(fmt.Sprintf("%s[%d]", node.Under(p.At(name), key), i), "must be a text, not %s", node.Excerpt(item))
+			}
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 	if err := json.Unmarshal(e.Result, &end); err != nil {
 		return nil, fault.Newf(fault.Internal, "the end of the turn cannot be read: %w", err)
 	}
-	if err := json.Unmarshal(e.State, &p.turn); err != nil {
+	if err := json.Unmarshal(e.State, &p.turnState); err != nil {
 		return nil, fault.Newf(fault.Internal, "the state of the turn cannot be read: %w", err)
 	}
 	p.about.Log = end.Log
@@ -121,7 +121,7 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 	call.Detail(map[string]any{
 		"ai_model": last.Model, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens, "model_response": values.Excerpt(last.Message.Content),
 	})
-	if t.kind == anyModel {
+	if t.kind.Name == anyModel {
 		out.OldFinishReason, out.OldToolCalls, out.OldToolResults = out.FinishReason, out.ToolCalls, out.ToolResults
 	}
 	payload, err := payload.Encode(out)

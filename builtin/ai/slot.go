@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
@@ -67,7 +68,7 @@ func callSlot(m *models.Models) node.Kind {
 			}
 			return f.fill(ctx, call, s, cfg.Ask)
 		})
-	k.OutputSchema = node.SchemaText(`{"type":"object","required":["slot_data","filled_fields","remaining_schema"],"properties":{"slot_data":{"type":"object"},"filled_fields":{"type":"array","items":{"type":"string"}},"remaining_schema":{"type":["object","null"]}}}`)
+	k.OutputSchema = shape.SchemaText(`{"type":"object","required":["slot_data","filled_fields","remaining_schema"],"properties":{"slot_data":{"type":"object"},"filled_fields":{"type":"array","items":{"type":"string"}},"remaining_schema":{"type":["object","null"]}}}`)
 	k.Fill = func(ctx context.Context, call *node.Call, s node.Slots) (node.Outcome, error) {
 		return f.fill(ctx, call, s, true)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tandem/builtin/toolset"
+	"tandem/builtin/turn"
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
@@ -26,7 +27,7 @@ import (
 
 // equip gives the turn what is attached to its node: memories by their kind, tools as what they offer; and the tools that the node lists by
 // itself. What a person has to decide before tools can be offered is waited for.
-func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, state *turn) (*node.Wait, error) {
+func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turn.Config, state *turnState) (*node.Wait, error) {
 	approval, err := readApproval(cfg.ToolApproval)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, sta
 			}
 		}
 	}
-	listed, err := listedTools(cfg.tools)
+	listed, err := listedTools(cfg.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, sta
 }
 
 // offer adds a tool that somebody offers.
-func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
+func (t *turnState) offer(a approval, by turnTool, o node.Tool) error {
 	names := append([]string{o.Name, toolName(o.Name)}, o.Also...)
 	for _, name := range names {
 		names = append(names, by.Node+"/"+name)
@@ -86,8 +87,8 @@ func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
 	return t.add(tool, o.Description, o.Parameters)
 }
 
-func (t *turn) add(tool turnTool, description string, parameters json.RawMessage) error {
-	if other, taken := (&progress{turn: *t}).tool(tool.Name); taken {
+func (t *turnState) add(tool turnTool, description string, parameters json.RawMessage) error {
+	if other, taken := (&progress{turnState: *t}).tool(tool.Name); taken {
 		return fault.Newf(fault.InvalidConfig, "%s and %s both offer a tool %q; give an attached node a tool_prefix, or list the tool once", other.origin(), tool.origin(), tool.Name).With("path", "configurations.tool_prefix")
 	}
 	t.Tools = append(t.Tools, tool)
@@ -134,7 +135,7 @@ type approval struct {
 }
 
 func readApproval(raw json.RawMessage) (approval, error) {
-	wrong := fault.New(fault.InvalidConfig, `"tool_approval" must be never, once, always or a list of names of tools`).With("path", "configurations.tool_approval")
+	wrong := fault.Say(fault.InvalidConfig, text.Of(`"tool_approval" must be never, once, always or a list of names of tools`)).With("path", "configurations.tool_approval")
 	switch {
 	case values.IsNull(raw):
 		return approval{mode: toolset.ApproveNever}, nil

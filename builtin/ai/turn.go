@@ -50,14 +50,14 @@ type memoryAnswer struct {
 
 // progress is a turn as a step finds it.
 type progress struct {
-	turn
+	turnState
 	about  engine.LoopStep
 	values []json.RawMessage
 }
 
 func readProgress(s node.Step) (*progress, error) {
 	p := &progress{values: s.Values}
-	if err := json.Unmarshal(s.State, &p.turn); err != nil {
+	if err := json.Unmarshal(s.State, &p.turnState); err != nil {
 		return nil, fault.Newf(fault.Internal, "the state of the turn cannot be read: %w", err)
 	}
 	if err := json.Unmarshal(s.Config, &p.about); err != nil {
@@ -387,7 +387,7 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 
 // say does the completion, and lets the text be seen as it comes.
 func (t *turns) say(ctx context.Context, call *node.Call, p *progress, profile llm.Profile, request llm.Request) (models.Spoken, error) {
-	return t.models.Complete(ctx, call, t.kind, profile, llm.Call{
+	return t.models.Complete(ctx, call, t.kind.Name, profile, llm.Call{
 		Request: request, Snapshot: snapshotOf(p.Snapshot),
 		FirstToken: time.Duration(p.FirstTokenMS) * time.Millisecond, Total: time.Duration(p.TotalMS) * time.Millisecond,
 		Sink: func(d llm.Delta) {

@@ -38,6 +38,7 @@ func runCode() node.Kind {
 	k := node.Define(
 		node.About{
 			Name: "ACTION.RUN_CODE", Title: node.Says("Run code", "运行代码"),
+			Traits:      workflow.Traits{Code: workflow.CodeNamed},
 			Description: node.Says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
 			Effect:      workflow.Pure,
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("What the function has returned as result, and what it has printed.", "函数返回值 result 及其打印内容。")}},

@@ -93,6 +93,7 @@ func executeScript(s *Scripts) node.Kind {
 	return node.Define(
 		node.About{
 			Name: "ACTION.EXECUTE_SCRIPT", Title: node.Says("Execute script", "执行脚本"),
+			Traits:      workflow.Traits{Code: workflow.CodeOfHost},
 			Description: node.Says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
 			Effect:      workflow.Once,
 			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The exit code and what was printed.", "退出码和打印内容。")}},
@@ -218,7 +219,7 @@ func (s *Scripts) environment(cfg scriptConfig, in json.RawMessage) ([]string, e
 		switch {
 		case problem != nil:
 		case !variableName(name):
-			problem = fault.Newf(fault.InvalidConfig, "%q in \"env\" is no name of a variable; use letters, digits and _", name).With("path", "configurations.env")
+			problem = fault.Newf(fault.InvalidConfig, "%q in \"env\" is not the name of a variable; use letters, digits and _", name).With("path", "configurations.env")
 		case cfg.Command != "" && steers(name):
 			problem = fault.Newf(fault.InvalidConfig, "\"env\" may not set %s for a command: it would make another program run", name).With("path", "configurations.env."+name)
 		default:
@@ -297,7 +298,7 @@ func (s *Scripts) directory(workspace, name string) (_ *os.File, err error) {
 		return nil, fault.Newf(fault.NotFound, "the working_dir %q does not exist in the files of the workspace", name).With("path", name)
 	case err != nil:
 		if info, serr := root.Stat(name); serr == nil && !info.IsDir() {
-			return nil, fault.Newf(fault.InvalidConfig, "the working_dir %q is no directory", name).With("path", name)
+			return nil, fault.Newf(fault.InvalidConfig, "the working_dir %q is not a directory", name).With("path", name)
 		}
 		return nil, fault.Newf(fault.ForbiddenPath, "the working_dir %q leads out of the workspace, or may not be opened", name).With("path", name).WithCause(err)
 	}
@@ -360,7 +361,7 @@ func (e processEnd) failure() *fault.Error {
 	case e.signal != "":
 		return fault.Newf(fault.CodeError, "the process was ended by the signal %q", e.signal).With("signal", e.signal)
 	}
-	return fault.Newf(fault.CodeError, "the process ended with exit code %d; list it in success_codes if it is no failure", e.code).With("exit_code", e.code)
+	return fault.Newf(fault.CodeError, "the process ended with exit code %d; list it in success_codes if it is not a failure", e.code).With("exit_code", e.code)
 }
 
 // describe adds the end of what the process said to an error.

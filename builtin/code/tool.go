@@ -36,6 +36,7 @@ func codeTool() node.Kind {
 	k := node.Define(
 		node.About{
 			Name: "TOOL.CODE_TOOL", Title: node.Says("Code tool", "代码工具"),
+			Traits:      workflow.Traits{Code: workflow.CodeNamed},
 			Description: node.Says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
 			Effect:      workflow.Idempotent,
 			Keys:        toolset.Keys(),

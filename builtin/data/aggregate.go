@@ -9,6 +9,8 @@ import (
 
 	"tandem/builtin/values"
 	"tandem/fault"
+	"tandem/node"
+	"tandem/text"
 )
 
 // aggregation computes one field of a group.
@@ -107,18 +109,36 @@ func aggregateFunctions() []string {
 	return []string{"count_distinct", "count", "sum", "avg", "min", "max", "first", "last", "list"}
 }
 
+// aggregateFunction is the function that sums a field up.
+func aggregateFunction(name string, raw json.RawMessage) (string, error) {
+	function, _ := values.Decode(raw).(string)
+	if function = strings.ToLower(function); !slices.Contains(aggregateFunctions(), function) {
+		return "", fault.Say(fault.InvalidConfig, text.Of("%q must be one of %s", "aggregation_functions."+name, strings.Join(aggregateFunctions(), ", ")))
+	}
+	return function, nil
+}
+
+// checkAggregations says what is wrong with functions and fields that are written out.
+func checkAggregations(raw json.RawMessage) error {
+	return node.Object(raw).Each(func(name string, raw json.RawMessage) error {
+		if _, err := values.ParsePath(name); err != nil {
+			return err
+		}
+		_, err := aggregateFunction(name, raw)
+		return err
+	})
+}
+
 // aggregations reads what is to be computed. "salary": "avg" is the average of salary; where no record has the field
 // "max_salary", "max_salary": "max" is the maximum of salary.
 func (t *transformation) aggregations() ([]aggregation, error) {
 	var list []aggregation
 	err := t.cfg.Aggregations.Each(func(name string, raw json.RawMessage) error {
-		function, _ := values.Decode(raw).(string)
-		function = strings.ToLower(function)
-		if !slices.Contains(aggregateFunctions(), function) {
-			return fault.Newf(fault.InvalidConfig, "%q must be one of %s", "aggregation_functions."+name, strings.Join(aggregateFunctions(), ", "))
+		function, err := aggregateFunction(name, raw)
+		if err != nil {
+			return err
 		}
 		a := aggregation{name: name, function: function}
-		var err error
 		if a.field, err = values.ParsePath(name); err != nil {
 			return err
 		}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -122,7 +124,7 @@ func newEdit(call *node.Call, cfg editConfig) (*edit, error) {
 	err = cfg.Rename.Each(func(from string, raw json.RawMessage) error {
 		to, ok := values.Decode(raw).(string)
 		if !ok {
-			return fault.Newf(fault.InvalidConfig, "rename.%s is not a text: it is the path that the field gets", from).With("path", "configurations.rename")
+			return fault.Say(fault.InvalidConfig, text.Of("rename.%s is not a text: it is the path that the field gets", from)).With("path", "configurations.rename")
 		}
 		paths, err := editPaths("rename", []string{from, to})
 		if err == nil {
@@ -144,27 +146,36 @@ func newEdit(call *node.Call, cfg editConfig) (*edit, error) {
 		return nil, err
 	}
 	return e, cfg.Expressions.Each(func(name string, raw json.RawMessage) error {
-		source, ok := values.Decode(raw).(string)
-		if !ok {
-			return fault.Newf(fault.InvalidConfig, "expressions.%s is not a text: fixed values belong into set", name).With("path", "configurations.expressions")
-		}
-		paths, err := editPaths("expressions", []string{name})
+		source, path, err := editExpression(name, raw)
 		if err != nil {
 			return err
 		}
 		read, err := lists.NewReader(call, source)
-		e.set = append(e.set, editSet{path: paths[0], read: read})
+		e.set = append(e.set, editSet{path: path, read: read})
 		return err
 	})
+}
+
+// editExpression reads an expression and the path of the field that it is for.
+func editExpression(name string, raw json.RawMessage) (source string, path values.Path, err error) {
+	source, ok := values.Decode(raw).(string)
+	if !ok {
+		return "", nil, fault.Say(fault.InvalidConfig, text.Of("expressions.%s is not a text: fixed values belong into set", name)).With("path", "configurations.expressions")
+	}
+	paths, err := editPaths("expressions", []string{name})
+	if err != nil {
+		return "", nil, err
+	}
+	return source, paths[0], nil
 }
 
 // editPaths reads the paths that a configuration field names.
 func editPaths(field string, texts []string) ([]values.Path, error) {
 	paths := make([]values.Path, len(texts))
-	for i, text := range texts {
-		p, err := values.ParsePath(text)
+	for i, one := range texts {
+		p, err := values.ParsePath(one)
 		if err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "%s has %q, which is not the path of a field: %s", field, text, fault.From(err).Message).With("path", "configurations."+field)
+			return nil, fault.Newf(fault.InvalidConfig, "%s has %q, which is not the path of a field: %s", field, one, fault.From(err).Message).With("path", "configurations."+field)
 		}
 		paths[i] = p
 	}
@@ -287,6 +298,21 @@ func removeAt(raw json.RawMessage, p values.Path) json.RawMessage {
 }
 
 func planEdit(p *node.Planning, c *editConfig) {
+	early.Paths(p, "items_path", "selected", "remove")
+	early.Read(p, "rename", func(raw json.RawMessage) error {
+		_, err := newEdit(nil, editConfig{Rename: node.Object(raw)})
+		return err
+	})
+	early.Read(p, "set", func(raw json.RawMessage) error {
+		_, err := newEdit(nil, editConfig{Set: node.Object(raw)})
+		return err
+	})
+	early.Read(p, "expressions", func(raw json.RawMessage) error {
+		return node.Object(raw).Each(func(name string, raw json.RawMessage) error {
+			_, _, err := editExpression(name, raw)
+			return err
+		})
+	})
 	if c.Include == "selected" {
 		p.Require("selected", "when %s is %q", "include", c.Include)
 	}

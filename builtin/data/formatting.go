@@ -230,7 +230,7 @@ func formatDate(call *node.Call, v any, o formatOptions) (string, error) {
 	}
 	text, err := call.Eval("format_date(date_value, date_layout)", map[string]any{"date_value": t.Format(time.RFC3339Nano), "date_layout": o.DateFormat})
 	if err != nil {
-		return "", fault.Newf(fault.InvalidConfig, "%q is no layout of a date: %s", "options.date_format", fault.From(err).Message).WithCause(err)
+		return "", fault.Newf(fault.InvalidConfig, "%q is not a layout of a date: %s", "options.date_format", fault.From(err).Message).WithCause(err)
 	}
 	return values.TextOf(text), nil
 }
@@ -239,7 +239,7 @@ func formatDate(call *node.Call, v any, o formatOptions) (string, error) {
 func readDate(call *node.Call, v any, o formatOptions) (time.Time, error) {
 	location, err := time.LoadLocation(o.Timezone)
 	if err != nil {
-		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is no time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
+		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
 	}
 	got, err := call.Eval("date(date_value)", map[string]any{"date_value": v})
 	text, ok := got.(string)
@@ -262,7 +262,7 @@ func parseDate(call *node.Call, text string, o formatOptions) (json.RawMessage, 
 	}
 	location, err := time.LoadLocation(o.Timezone)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "%q is no time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
+		return nil, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
 	}
 	layout, err := expr.ReadDateLayout(o.DateFormat)
 	if err != nil {

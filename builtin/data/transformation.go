@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -371,7 +372,7 @@ func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
 	keys := make([]string, len(records))
 	for i, record := range records {
 		if !values.IsObject(record) {
-			return nil, fault.Newf(fault.InvalidInput, "record %d of the %s side is no object, so it cannot be joined", i, side)
+			return nil, fault.Newf(fault.InvalidInput, "record %d of the %s side is not an object, so it cannot be joined", i, side)
 		}
 		if value, ok := p.At(record); ok && !values.IsNull(value) {
 			keys[i] = values.Canonical(values.Decode(value))
@@ -381,6 +382,8 @@ func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
 }
 
 func planTransformation(p *node.Planning, c *transformConfig) {
+	early.Paths(p, "items_path")
+	early.Read(p, "aggregation_functions", checkAggregations)
 	needed := map[string]string{ // flattening and joining have usable defaults
 		"filter": "filter_conditions", "sort": "sort_config", "group_by": "group_by_fields",
 		"pivot": "pivot_config", "custom": "transformation_script", "aggregate": "aggregation_functions",

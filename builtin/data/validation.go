@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/expr"
@@ -194,7 +195,7 @@ func newDataCheck(call *node.Call, c validationConfig) (*dataCheck, error) {
 	if !values.IsNull(c.Schema) {
 		var err error
 		if check.schema, err = payload.CompileSchema(c.Schema); err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "schema", err)
+			return nil, fault.Newf(fault.InvalidConfig, "%q is not a usable JSON Schema: %w", "schema", err)
 		}
 	}
 	for i, r := range c.Rules {
@@ -249,7 +250,7 @@ func (r *ruleCheck) prepare(at string) error {
 		}
 		var err error
 		if r.pattern, err = regexp.Compile(text); err != nil {
-			return fault.Newf(fault.InvalidConfig, "%q is no regular expression: %w", at+".value", err)
+			return fault.Newf(fault.InvalidConfig, "%q is not a regular expression: %w", at+".value", err)
 		}
 	}
 	return nil
@@ -470,6 +471,7 @@ func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]payload.SchemaP
 
 // planValidation: the value of a rule of the sort "expression" is one, and the values of the others fit their rules.
 func planValidation(p *node.Planning, c *validationConfig) {
+	early.Paths(p, "items_path")
 	for i, item := range p.Items("rules") {
 		if i < len(c.Rules) && !strings.Contains(item.Raw, "{{") && !strings.Contains(item.Raw, "${") {
 			rule := ruleCheck{validationRule: c.Rules[i]}

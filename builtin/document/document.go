@@ -147,7 +147,7 @@ func (o *office) has(name string) bool {
 func docxText(o *office) (int, error) {
 	const document = "word/document.xml"
 	if !o.has(document) {
-		return 0, fault.New(fault.InvalidInput, "the file is no Word document, although its name says so")
+		return 0, fault.New(fault.InvalidInput, "the file is not a Word document, although its name says so")
 	}
 	headings, err := o.headingStyles()
 	if err != nil {
@@ -225,7 +225,7 @@ func attribute(e xml.StartElement, name string) string {
 // xlsxText writes every sheet as its name and lines of cells with tabs between them.
 func xlsxText(o *office) (int, error) {
 	if !o.has("xl/workbook.xml") {
-		return 0, fault.New(fault.InvalidInput, "the file is no Excel workbook, although its name says so")
+		return 0, fault.New(fault.InvalidInput, "the file is not an Excel workbook, although its name says so")
 	}
 	shared, err := o.sharedStrings()
 	if err != nil {

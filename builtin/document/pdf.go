@@ -62,7 +62,7 @@ func pdfText(ctx context.Context, data []byte) (Content, error) {
 		return fault.Newf(fault.Unsupported, "the PDF file %s", why)
 	}
 	if head := data[:min(len(data), 1024)]; !bytes.Contains(head, []byte("%PDF-")) {
-		return Content{}, fault.New(fault.InvalidInput, "the file is no PDF, although its name says so")
+		return Content{}, fault.New(fault.InvalidInput, "the file is not a PDF, although its name says so")
 	}
 	d := &pdfDoc{ctx: ctx, data: data, where: map[pdfRef]int{}, objects: map[pdfRef]any{}, decoded: map[*byte][]byte{}}
 	root, encrypted, err := d.index()

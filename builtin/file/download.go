@@ -16,12 +16,14 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/builtin/early"
 	"tandem/builtin/fileref"
 	"tandem/builtin/httpcall"
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -77,6 +79,9 @@ func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 				return downloadOutput{}, x.Failed(err)
 			}
 			return out, nil
+		}, func(p *node.Planning, _ *downloadConfig) {
+			httpcall.Plan(p)
+			early.Text(p, "sha256", checkSum)
 		})
 	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": httpcall.UrlNames}
 	return k
@@ -110,9 +115,17 @@ func (n *downloadNote) validator() string {
 	return n.Modified
 }
 
+// checkSum says what is wrong with a sum of a file.
+func checkSum(sum string) error {
+	if !sha256Hex.MatchString(sum) {
+		return fault.Say(fault.InvalidConfig, text.Of(`"sha256" must be 64 hexadecimal digits`)).With("path", "configurations.sha256")
+	}
+	return nil
+}
+
 func (x *download) run(ctx context.Context, store *files.Store, in httpcall.Input, tokens *httpcall.Tokens) (out downloadOutput, err error) {
-	if sum := x.cfg.SHA256; sum != "" && !sha256Hex.MatchString(sum) {
-		return out, fault.New(fault.InvalidConfig, `"sha256" must be 64 hexadecimal digits`).With("path", "configurations.sha256")
+	if err := checkSum(x.cfg.SHA256); x.cfg.SHA256 != "" && err != nil {
+		return out, err
 	}
 	if x.dir, err = fileref.Workspace(store, x.Node); err != nil {
 		return out, err

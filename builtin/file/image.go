@@ -149,7 +149,7 @@ func (x *imageTools) open(ctx context.Context, raw json.RawMessage) (*picture, e
 	}
 	p := &picture{name: source.Name, data: data, format: imageFormat(data), orientation: 1}
 	if p.format == "" {
-		return nil, fault.Newf(fault.Unsupported, "%q is no picture of a known format; there are png, jpeg, gif, webp and bmp", source.Name)
+		return nil, fault.Newf(fault.Unsupported, "%q is not a picture of a known format; there are png, jpeg, gif, webp and bmp", source.Name)
 	}
 	c, err := p.config()
 	if err != nil {

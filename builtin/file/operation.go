@@ -245,7 +245,7 @@ func (x *fileWork) read(ctx context.Context) (fileOutput, error) {
 	case x.cfg.Encoding == "base64":
 		content = base64.StdEncoding.EncodeToString(data)
 	case !utf8.Valid(data):
-		return fileOutput{}, fault.Newf(fault.InvalidInput, `%q is no UTF-8 text; set encoding to "base64" to read it`, f.Info.Path).With("path", f.Info.Path)
+		return fileOutput{}, fault.Newf(fault.InvalidInput, `%q is not UTF-8 text; set encoding to "base64" to read it`, f.Info.Path).With("path", f.Info.Path)
 	default:
 		content = string(data)
 	}
@@ -274,7 +274,7 @@ func (x *fileWork) content(ctx context.Context) (io.ReadCloser, error) {
 	case isText && x.cfg.Encoding == "base64":
 		data, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fault.New(fault.InvalidInput, `"content" is no base64, which encoding says it is`).With("path", "configurations.content").WithCause(err)
+			return nil, fault.New(fault.InvalidInput, `"content" is not base64, which encoding says it is`).With("path", "configurations.content").WithCause(err)
 		}
 		text = string(data)
 	case isText:

@@ -165,7 +165,7 @@ func (x *fileTools) read(_ context.Context, a fileReadArgs) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains(textFormats(), format) {
-		return nil, fault.Newf(fault.Unsupported, "%q is no text file; use file_extract_text", a.Path).With("path", a.Path)
+		return nil, fault.Newf(fault.Unsupported, "%q is not a text file; use file_extract_text", a.Path).With("path", a.Path)
 	}
 	f, err := x.dir.Open(a.Path)
 	if err != nil {
@@ -203,7 +203,7 @@ func (x *fileTools) read(_ context.Context, a fileReadArgs) (any, error) {
 	}
 	r.Content = strings.ToValidUTF8(text, "\uFFFD")
 	if len(values.Encode(r)) > toolset.MaxResult { // bytes that are not text take three each
-		return nil, fault.Newf(fault.Unsupported, "%q is no UTF-8 text", a.Path).With("path", a.Path)
+		return nil, fault.Newf(fault.Unsupported, "%q is not UTF-8 text", a.Path).With("path", a.Path)
 	}
 	r.NextOffset = a.Offset + int64(end)
 	r.EOF = r.NextOffset >= f.Info.Size
@@ -360,7 +360,7 @@ func (x *fileTools) write(ctx context.Context, a fileWriteArgs) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains(textFormats(), format) {
-		return nil, fault.Newf(fault.Unsupported, "%q is no text file; write one of %s", a.Path, strings.Join(textFormats(), ", ")).With("path", a.Path)
+		return nil, fault.Newf(fault.Unsupported, "%q is not a text file; write one of %s", a.Path, strings.Join(textFormats(), ", ")).With("path", a.Path)
 	}
 	i, sum, err := x.dir.Write(ctx, a.Path, strings.NewReader(a.Content), x.cfg.MaxBytes, files.Place{Overwrite: true})
 	if err != nil {

@@ -417,7 +417,7 @@ func TestFileUpload(t *testing.T) {
 			{`{"url": "$URL/up"}`, `{"file": "../secret"}`, fault.ForbiddenPath, ""},
 			{`{"url": "$URL/up"}`, `{"file": "gone"}`, fault.NotFound, ""},
 			{`{"url": "$URL/up"}`, `{"file": {"blob": "nope"}}`, fault.NotFound, ""},
-			{`{"url": "$URL/up"}`, `{"file": 7}`, fault.InvalidInput, "no file"},
+			{`{"url": "$URL/up"}`, `{"file": 7}`, fault.InvalidInput, "not a file"},
 			{`{"url": "$URL/up"}`, `{"file": {"base64": "%"}}`, fault.InvalidInput, "base64"},
 			{`{"url": "$URL/up"}`, `{}`, fault.ParameterMissing, `"file"`},
 			{`{}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, `"url"`},

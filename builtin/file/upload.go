@@ -275,6 +275,7 @@ func (x *upload) answer(ctx context.Context, r *outbound.Response) (uploadOutput
 }
 
 func planUpload(p *node.Planning, c *uploadConfig) {
+	httpcall.Plan(p)
 	switch p.Choice("target", c.Target) {
 	case "", httpTarget:
 		p.Effect = httpcall.EffectOf(p.Choice("method", c.Method))

@@ -2,10 +2,8 @@ package fileref
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -26,10 +24,6 @@ func Decoded(ctx context.Context, call *node.Call, encoded, where string) (text 
 	if call.Files == nil {
 		return "", nil, fault.New(fault.Unsupported, "the file is not a text, and files cannot be kept here")
 	}
-	hash, size, err := call.Files.Keep(ctx, bytes.NewReader(content))
-	if err != nil {
-		return "", nil, err
-	}
-	name := CleanName(path.Base(where))
-	return "", &Value{Blob: hash, Name: name, ContentType: cmp.Or(TypeByName(name), "application/octet-stream"), Size: size, SHA256: hash}, nil
+	file, err = Keep(ctx, call, bytes.NewReader(content), where, "")
+	return "", file, err
 }

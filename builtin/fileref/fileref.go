@@ -54,7 +54,7 @@ func Workspace(store *files.Store, call *node.Call) (*files.Dir, error) {
 // Open finds what a file value means: a path, {blob}, {base64, name} or {path}. At is where it stands, for errors;
 // more than limit bytes is too_large, before anything of it is read.
 func Open(ctx context.Context, store *files.Store, call *node.Call, raw json.RawMessage, at string, limit int64) (*Source, error) {
-	wrong := fault.Newf(fault.InvalidInput, `%q is no file; give a path in the workspace, a file with "blob", or one with "base64" and "name"`, at).With("path", at)
+	wrong := fault.Newf(fault.InvalidInput, `%q is not a file; give a path in the workspace, a file with "blob", or one with "base64" and "name"`, at).With("path", at)
 	var v struct {
 		Blob        string  `json:"blob"`
 		Base64      *string `json:"base64"`
@@ -106,7 +106,7 @@ func (s *Source) inline(text, at string, limit int64) error {
 	}
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return fault.Newf(fault.InvalidInput, "%q is no base64", at+".base64").With("path", at+".base64").WithCause(err)
+		return fault.Newf(fault.InvalidInput, "%q is not base64", at+".base64").With("path", at+".base64").WithCause(err)
 	}
 	s.Size = int64(len(data))
 	s.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }

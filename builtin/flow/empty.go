@@ -36,6 +36,9 @@ func callEmpty() node.Kind {
 				return in, nil
 			}
 			return json.RawMessage(`{}`), nil
+		},
+		func(p *node.Planning, cfg *emptyConfig) {
+			p.Drops = !cfg.PassThrough && !p.Dynamic("pass_through") && !p.Templated()
 		})
 	k.Hands = func(config json.RawMessage) bool {
 		cfg, err := node.Configuration[emptyConfig](config)

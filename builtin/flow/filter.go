@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/expr"
@@ -119,6 +120,7 @@ func filterShapes() map[string]node.Only {
 }
 
 func planFilter(p *node.Planning, c *filterConfig) {
+	early.Paths(p, "items_path", "sort_field")
 	if c.Type == "custom_function" {
 		p.Require("custom_filter_function", "when %s is %q", "filter_type", "custom_function")
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/node"
@@ -83,7 +84,7 @@ func flowForEach() node.Kind {
 			Close: func(_ context.Context, _ *node.Call, cfg forEachConfig, t node.Closing) (node.Done, error) {
 				return completed(t, cfg.CollectResults, nil)
 			},
-		})
+		}, func(p *node.Planning, _ *forEachConfig) { early.Paths(p, "items_path") })
 	k.Needs = needsList(func(c forEachConfig) (string, bool) { return c.ItemsPath, true })
 	return k
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
@@ -45,6 +46,7 @@ func flowLoop() node.Kind {
 	k := node.Loop(
 		node.About{
 			Name: "FLOW.LOOP", Title: node.Says("Loop", "循环"),
+			Traits:      workflow.Traits{Names: workflow.NamesOfCarried},
 			Description: node.Says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
 			Older:  []string{"LOOP"},
@@ -115,6 +117,7 @@ func flowLoop() node.Kind {
 }
 
 func planLoop(p *node.Planning, c *loopConfig) {
+	early.Paths(p, "array_path")
 	switch c.Type {
 	case "for_range":
 		if step := p.Value("step"); step.Type == gjson.Number && step.Num == 0 {

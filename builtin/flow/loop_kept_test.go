@@ -17,15 +17,15 @@ func TestLoopState_CarriesWhatHasChanged(t *testing.T) {
 		input, state, last string
 		wantState, want    string // the next state, and the data by it; DOC stands for the large text
 	}{
-		"nothing":           {`{"doc":"DOC","n":1}`, `{}`, `{}`, `{}`, `{"doc":"DOC","n":1}`},
-		"no object":         {`{"doc":"DOC","n":1}`, `{}`, `7`, `{}`, `{"doc":"DOC","n":1}`},
-		"handed on":         {`{"doc":"DOC","n":1}`, `{}`, `{"doc":"DOC","n":1,"item":1}`, `{"over":{"item":1}}`, `{"doc":"DOC","n":1,"item":1}`},
-		"changed":           {`{"doc":"DOC","n":1}`, `{}`, `{"n":2}`, `{"over":{"n":2}}`, `{"doc":"DOC","n":2}`},
-		"changed again":     {`{"doc":"DOC","n":1}`, `{"over":{"n":2,"m":1}}`, `{"n":3}`, `{"over":{"n":3,"m":1}}`, `{"doc":"DOC","n":3,"m":1}`},
-		"as it was":         {`{"doc":"DOC","n":1}`, `{"over":{"n":2}}`, `{"n":1}`, `{}`, `{"doc":"DOC","n":1}`},
-		"data of its own":   {`{"data":{"doc":"DOC","n":1},"k":1}`, `{}`, `{"n":2}`, `{"over":{"n":2}}`, `{"doc":"DOC","n":2}`},
-		"data is no object": {`{"data":5,"k":1}`, `{}`, `{"n":2}`, `{"data":{"n":2}}`, `{"n":2}`},
-		"an older journal":  {`{"doc":"DOC","n":1}`, `{"data":{"doc":"DOC","n":4}}`, `{"n":5}`, `{"data":{"doc":"DOC","n":5}}`, `{"doc":"DOC","n":5}`},
+		"nothing":               {`{"doc":"DOC","n":1}`, `{}`, `{}`, `{}`, `{"doc":"DOC","n":1}`},
+		"no object":             {`{"doc":"DOC","n":1}`, `{}`, `7`, `{}`, `{"doc":"DOC","n":1}`},
+		"handed on":             {`{"doc":"DOC","n":1}`, `{}`, `{"doc":"DOC","n":1,"item":1}`, `{"over":{"item":1}}`, `{"doc":"DOC","n":1,"item":1}`},
+		"changed":               {`{"doc":"DOC","n":1}`, `{}`, `{"n":2}`, `{"over":{"n":2}}`, `{"doc":"DOC","n":2}`},
+		"changed again":         {`{"doc":"DOC","n":1}`, `{"over":{"n":2,"m":1}}`, `{"n":3}`, `{"over":{"n":3,"m":1}}`, `{"doc":"DOC","n":3,"m":1}`},
+		"as it was":             {`{"doc":"DOC","n":1}`, `{"over":{"n":2}}`, `{"n":1}`, `{}`, `{"doc":"DOC","n":1}`},
+		"data of its own":       {`{"data":{"doc":"DOC","n":1},"k":1}`, `{}`, `{"n":2}`, `{"over":{"n":2}}`, `{"doc":"DOC","n":2}`},
+		"data is not an object": {`{"data":5,"k":1}`, `{}`, `{"n":2}`, `{"data":{"n":2}}`, `{"n":2}`},
+		"an older journal":      {`{"doc":"DOC","n":1}`, `{"data":{"doc":"DOC","n":4}}`, `{"n":5}`, `{"data":{"doc":"DOC","n":5}}`, `{"doc":"DOC","n":5}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
@@ -71,6 +72,7 @@ func flowMerge() node.Kind {
 
 // planMerge says how the node waits for its branches.
 func planMerge(p *node.Planning, c *mergeConfig) {
+	early.Paths(p, "merge_key", "items_path")
 	p.Join = workflow.Join{
 		First:        c.Strategy == "first" || c.Strategy == "first_complete",
 		TimeoutMS:    p.Milliseconds("timeout_seconds"),

@@ -88,7 +88,7 @@ func TestSort_IsAStablePermutationAndIdempotent(t *testing.T) {
 		}
 		once, indices := sort(list(input))
 		if !slices.Equal(multiset(read[[]json.RawMessage](r, json.RawMessage(once))...), multiset(input...)) {
-			r.Fatalf("%s is no permutation of %s", once, input)
+			r.Fatalf("%s is not a permutation of %s", once, input)
 		}
 		if twice, _ := sort(once); twice != once {
 			r.Fatalf("sorting %s again gives %s", once, twice)

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 	"golang.org/x/net/http/httpguts"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
@@ -76,6 +77,9 @@ func flowRespond(respond Respond) node.Kind {
 			if p.Has("body") && p.Has("file") {
 				p.Invalid(p.At("file"), "stands beside body; leave one of them out")
 			}
+			early.Read(p, "headers", func(raw json.RawMessage) error {
+				return (&respondConfig{Headers: node.Object(raw)}).headers(&trigger.Answer{})
+			})
 		})
 }
 

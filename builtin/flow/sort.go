@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -97,6 +98,8 @@ func flowSort() node.Kind {
 				"sorted":   data,
 				"metadata": values.Object([]values.Member{stats, values.Field("original_indices", indices)}),
 			}, nil
+		}, func(p *node.Planning, _ *sortConfig) {
+			early.Paths(p, "sort_field", "sort_fields.*.field", "items_path")
 		})
 }
 

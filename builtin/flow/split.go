@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/early"
 	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/expr"
@@ -107,6 +108,12 @@ func flowSplit() node.Kind {
 
 // planSplit finds the keys of a split. Only the split into items runs a body.
 func planSplit(p *node.Planning, c *splitConfig) {
+	early.Paths(p, "items_path")
+	for i, item := range p.Items("by_key") {
+		if item.Type != gjson.String && c.Mode != "by_key" {
+			p.Invalid(fmt.Sprintf("%s[%d]", p.At("by_key"), i), "must be a text, not %s", node.Excerpt(item))
+		}
+	}
 	p.Unscoped = c.Mode != "items"
 	var keys []string
 	seen := map[string]bool{}

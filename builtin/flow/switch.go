@@ -62,7 +62,7 @@ func flowSwitch(m *models.Models) node.Kind {
 	k := node.Raw(
 		node.About{
 			Name: "FLOW.SWITCH", Title: node.Says("Switch", "多路分支"),
-			Traits:      workflow.Traits{Chooses: workflow.ChoosesCase},
+			Traits:      workflow.Traits{Chooses: workflow.ChoosesCase, Names: workflow.NamesOfInput},
 			Description: node.Says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
 			Effect:      workflow.Pure, // unless a model chooses
 			Older:       []string{"CHOICE"},

@@ -22,7 +22,7 @@ func wait(t testing.TB, name string, call *node.Call) node.Wait {
 	}
 	w, ok := out.(node.Wait)
 	if !ok {
-		t.Fatalf("%#v is no wait", out)
+		t.Fatalf("%#v is not a wait", out)
 	}
 	return w
 }

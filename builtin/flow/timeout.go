@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/builtin/early"
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/expr"
@@ -29,6 +30,7 @@ func flowTimeout() node.Kind {
 	return node.Loop(
 		node.About{
 			Name: "FLOW.TIMEOUT", Title: node.Says("Timeout", "超时"),
+			Traits:      workflow.Traits{Names: workflow.NamesOfInput},
 			Description: node.Says("Puts a deadline on its body.", "为其主体设置截止时间。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
@@ -66,6 +68,11 @@ func flowTimeout() node.Kind {
 				return node.Iteration{Payload: call.Input}, nil
 			},
 			Close: closeTimeout,
+		}, func(p *node.Planning, _ *timeoutConfig) {
+			early.Text(p, "deadline", func(at string) error {
+				_, err := parseTime(at, "")
+				return err
+			})
 		})
 }
 

@@ -14,6 +14,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -213,8 +214,8 @@ func isTrue(raw json.RawMessage, name string) bool {
 }
 
 // parseTime reads a time with its offset, or one that is local to a zone (UTC if none is named).
-func parseTime(text, zone string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+func parseTime(at, zone string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, at); err == nil {
 		return t, nil
 	}
 	location, err := time.LoadLocation(zone)
@@ -222,9 +223,9 @@ func parseTime(text, zone string) (time.Time, error) {
 		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", zone, "Europe/Berlin").WithCause(err)
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, location); err == nil {
+		if t, err := time.ParseInLocation(layout, at, location); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time; write it like %q, or local with a timezone", text, "2030-01-31T09:00:00Z")
+	return time.Time{}, fault.Say(fault.InvalidConfig, text.Of("%q is not a time; write it like %q, or local with a timezone", at, "2030-01-31T09:00:00Z"))
 }

@@ -37,6 +37,7 @@ func flowWhile() node.Kind {
 	return node.Loop(
 		node.About{
 			Name: "FLOW.WHILE", Title: node.Says("While", "条件循环"),
+			Traits:      workflow.Traits{Names: workflow.NamesOfCarried},
 			Description: node.Says("Repeats its body while a condition holds.", "当条件成立时重复执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
 			Inputs: []node.Value{node.Meaning("*", "Whatever the first iteration gets.", "首次迭代得到的内容。")},

@@ -150,10 +150,11 @@ func (c *workflowToolConfig) called(call *node.Call, in toolset.Input) (node.Out
 	if call.Detail != nil {
 		call.Detail(map[string]any{"child_execution_id": call.Wake.Child})
 	}
-	answer, err := toolset.Answer(c.name(), out, c.Fields(in), in, begunAt(call))
+	answer, err := toolset.Answer(c.name(), out, c.Fields(in), in)
 	if err != nil {
 		return nil, err
 	}
+	answer.ExecutionTime = time.Since(begunAt(call)).Milliseconds()
 	raw, err := payload.Encode(answer)
 	return node.Done{"result": raw}, err
 }

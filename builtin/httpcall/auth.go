@@ -78,6 +78,24 @@ type Auth struct {
 	Held   bool
 }
 
+// AuthOf is a credential whose fields stand in another one, for calls to a host. Without fields nothing authenticates them.
+func AuthOf(id string, fields json.RawMessage, tokens *Tokens, host string) (*Auth, error) {
+	a := &Auth{tokens: tokens, key: tokenKey(sha256.Sum256(append([]byte(id+"\x00"), fields...)))}
+	if len(fields) > 0 && json.Unmarshal(fields, &a.data) != nil {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", id)
+	}
+	if len(a.data.AllowedHosts) == 0 {
+		a.data.AllowedHosts = []string{host}
+	}
+	if len(fields) == 0 {
+		a.data.Scheme = noScheme
+	}
+	return a, nil
+}
+
+// noScheme is the scheme of calls that nothing authenticates.
+const noScheme = "none"
+
 func openAuth(ctx context.Context, call *node.Call, id string, tokens *Tokens) (*Auth, error) {
 	if call.Credential == nil {
 		return nil, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
@@ -100,6 +118,8 @@ func openAuth(ctx context.Context, call *node.Call, id string, tokens *Tokens) (
 func (a *Auth) secret(ctx context.Context, renew bool) (s *outbound.Secret, fresh bool, err error) {
 	s = &outbound.Secret{Header: http.Header{}, Hosts: a.data.AllowedHosts}
 	switch a.data.Scheme {
+	case noScheme:
+		return s, true, nil
 	case "bearer":
 		s.Header.Set("Authorization", "Bearer "+a.data.Token)
 	case oauthType:

@@ -189,7 +189,7 @@ func (x *Call) Begin(ctx context.Context, in Input, tokens *Tokens) error {
 		x.timeout = outbound.DefaultTotal
 	}
 	base := ""
-	if id := common[0].Str; id != "" {
+	if id := common[0].Str; id != "" && x.Auth == nil {
 		var err error
 		if x.Auth, err = openAuth(ctx, x.Node, id, tokens); err != nil {
 			return err

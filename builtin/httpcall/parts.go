@@ -17,6 +17,7 @@ import (
 	"tandem/node"
 	"tandem/node/slot"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // The parts of an HTTP call: address, query, headers, body. What data brings is escaped where it is put in, and refused
@@ -40,11 +41,11 @@ func UrlNames(input json.RawMessage) json.RawMessage {
 }
 
 // address fills the variables in and reads the address. One without a host is taken relative to base.
-func address(text string, variables json.RawMessage, base string) (*url.URL, error) {
+func address(written string, variables json.RawMessage, base string) (*url.URL, error) {
 	invalid := func(format string, args ...any) error {
 		return fault.Newf(fault.InvalidConfig, format, args...).With("path", "configurations.url")
 	}
-	filled, err := fillVariables(strings.TrimSpace(text), variables)
+	filled, err := fillVariables(strings.TrimSpace(written), variables)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func address(text string, variables json.RawMessage, base string) (*url.URL, err
 		return nil, invalid(`"url" cannot be read: %w`, err)
 	}
 	if u.Scheme == "" || u.Host == "" {
-		return nil, invalid(`"url" must be an absolute address such as https://host/path`)
+		return nil, fault.Say(fault.InvalidConfig, text.Of(`"url" must be an absolute address such as https://host/path`)).With("path", "configurations.url")
 	}
 	if left := urlVariable.FindStringSubmatch(before); left != nil {
 		return nil, slot.Missing([]string{"url_variables." + left[1]}, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
@@ -222,7 +223,7 @@ func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 		Base64      *string `json:"base64"`
 		ContentType string  `json:"content_type"`
 	}
-	wrong := fault.New(fault.InvalidInput, `"body" is no file; give a text, a file with "blob", or one with "base64"`).With("path", "body")
+	wrong := fault.New(fault.InvalidInput, `"body" is not a file; give a text, a file with "blob", or one with "base64"`).With("path", "body")
 	if json.Unmarshal(raw, &file) != nil {
 		return nil, "", wrong
 	}
@@ -234,7 +235,7 @@ func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 	case file.Base64 != nil:
 		data, err = base64.StdEncoding.DecodeString(*file.Base64)
 		if err != nil {
-			return nil, "", fault.New(fault.InvalidInput, `"body.base64" is no base64`).With("path", "body.base64").WithCause(err)
+			return nil, "", fault.New(fault.InvalidInput, `"body.base64" is not base64`).With("path", "body.base64").WithCause(err)
 		}
 		return data, contentType, nil
 	case file.Blob == "":

@@ -234,7 +234,7 @@ func (t *test) regex(c *Condition, caseSensitive bool) error {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return fault.Newf(fault.InvalidConfig, "%q is no regular expression: %w", c.Pattern, err)
+		return fault.Newf(fault.InvalidConfig, "%q is not a regular expression: %w", c.Pattern, err)
 	}
 	t.empty = ""
 	t.holds = func(v any, _ bool) (bool, error) {
@@ -282,7 +282,7 @@ func (t *test) typed(c *Condition) error {
 		"object": "object", "obj": "object", "dict": "object", "null": "null", "none": "null",
 	}[strings.ToLower(c.Type)]
 	if !ok {
-		return fault.Newf(fault.InvalidConfig, "%q is no type; use string, number, integer, boolean, array, object or null", c.Type)
+		return fault.Newf(fault.InvalidConfig, "%q is not a type; use string, number, integer, boolean, array, object or null", c.Type)
 	}
 	t.aboutNull = want == "null"
 	t.holds = func(v any, _ bool) (bool, error) { return values.HasType(v, want), nil }

@@ -33,7 +33,7 @@ func TestMemoryKeyValues_VersionsAndExpiry(t *testing.T) {
 	r.want(kind, "", `{"operation": "increment", "key": "n", "by": 9007199254740993}`, `{"value": 9007199254740994}`)
 	r.want(kind, "", `{"operation": "increment", "key": "n", "by": -0.1}`, `{"value": 9007199254740993.9}`)
 	r.want(kind, "", `{"operation": "set", "key": "text", "value": "x"}`, `{}`)
-	r.refused(kind, "", `{"operation": "increment", "key": "text"}`, fault.InvalidInput, "no number")
+	r.refused(kind, "", `{"operation": "increment", "key": "text"}`, fault.InvalidInput, "not a number")
 	r.refused(kind, "", `{"operation": "increment", "key": "n", "by": 1e999999}`, fault.InvalidInput, "too large")
 
 	r.want(kind, `{"key_prefix": "p/"}`, `{"operation": "set", "key": "x/1", "value": 1}`, `{}`)

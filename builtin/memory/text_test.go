@@ -335,7 +335,7 @@ func TestMemoryKnowledge_ContradictionsAreMarked(t *testing.T) {
 	denied := fact("tea", "is not", "hot", 1)
 	stated := fact("tea", "is", "hot", 0.8)
 	if !stated.Contradicted || !slices.Equal(stated.Contradicts, []string{denied.ID}) {
-		t.Errorf("a denial is no contradiction: %+v", stated)
+		t.Errorf("a denial is not a contradiction: %+v", stated)
 	}
 	r.want(kind, "", fmt.Sprintf(`{"operation": "delete", "id": %q}`, denied.ID), `{"deleted": 1}`)
 	out = r.want(kind, "", `{"operation": "query", "query": "hot"}`, `{"facts": [{"subject": "tea", "object": "hot"}]}`)

@@ -35,6 +35,8 @@ type Service struct {
 	Name string
 	// Base is its address; the base_url of a credential takes its place, also one with a path. Empty: the credential must name one.
 	Base string
+	// Elsewhere are schemes of a base_url that is for another protocol of the same account, such as imap: Base holds then.
+	Elsewhere []string
 	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call begin.
 	Below string
 	// Credentials are the types of credentials that it takes.
@@ -49,11 +51,12 @@ type Service struct {
 	Refine func(r *Refusal)
 }
 
-// Refusal is an answer with a status that is not good, and what it means.
+// Refusal is an answer with a status that is not good, and what it means. Raw is its body as it came.
 type Refusal struct {
 	Status  int
 	Header  http.Header
 	Body    gjson.Result
+	Raw     []byte
 	Problem *outbound.Error
 }
 
@@ -84,9 +87,21 @@ type API struct {
 	service *Service
 	client  *outbound.Client
 	secret  *outbound.Secret
+	// authorize takes the place of the secret, see [Service.At].
+	authorize Authorize
+	redact    credential.Redactor
 	// open opens the credential for the run, which keeps its secrets from leaving; renew gets a new token for it.
 	open  func(ctx context.Context) (credential.Opened, error)
 	renew func(ctx context.Context, refused string) (credential.Opened, error)
+}
+
+// Authorize makes what lets one call in: a signature of it, or a token that somebody gives for the credential. It may write the query of the
+// call anew. Renew says that the service did not take what it made last; nil: there is nothing else.
+type Authorize func(ctx context.Context, r *outbound.Request, renew bool) (*outbound.Secret, error)
+
+// At is the service at an address, for credentials that are more than a token. What lets calls in is kept from answers and errors.
+func (s *Service) At(client *outbound.Client, base *url.URL, authorize Authorize) *API {
+	return &API{service: s, client: client, Base: base, authorize: authorize}
 }
 
 // Open opens the credential that a node names by credential_id.
@@ -111,7 +126,7 @@ func (a *API) take(c credential.Opened) error {
 		return fault.Newf(fault.CredentialInvalid, "credential %q lacks what %s wants to see; save it again", c.ID, a.service.Name)
 	}
 	text := a.Fields.Get("base_url").Str
-	if text == "" {
+	if scheme, _, _ := strings.Cut(text, "://"); text == "" || slices.Contains(a.service.Elsewhere, scheme) {
 		text = a.service.Base
 	}
 	base, err := url.Parse(strings.TrimRight(text, "/"))
@@ -154,6 +169,9 @@ type Call struct {
 	Wants      Shape
 	// Fields are those that the answer must have.
 	Fields []string
+	// Patience is how long the answer may take; zero: as long as usual. MostBytes is how much it may be; zero: as much as usual.
+	Patience  time.Duration
+	MostBytes int64
 }
 
 // Answer is what a service has answered, with a status that is good.
@@ -186,20 +204,49 @@ func Path(segments ...any) string {
 
 // Do makes a call. What is wrong with its answer is an [*outbound.Error], which says what the service can have taken.
 func (a *API) Do(ctx context.Context, c Call) (Answer, error) {
-	answer, problem, err := a.once(ctx, c)
-	if err != nil || problem == nil {
-		return answer, err
+	response, err := a.Send(ctx, c)
+	if err != nil {
+		return Answer{}, err
 	}
-	if answer.Status != http.StatusUnauthorized || a.renew == nil {
-		return Answer{}, problem
+	body, err := response.ReadAll()
+	if err != nil {
+		return Answer{}, a.clean(err)
 	}
-	if err := a.fresh(ctx); err != nil {
-		return Answer{}, &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
-	}
-	if answer, problem, err = a.once(ctx, c); err == nil && problem != nil {
-		return Answer{}, problem
+	answer, err := a.shaped(c, response, Answer{Status: response.Status, Header: response.Header, Body: body})
+	if a.authorize != nil && len(answer.Body) > 0 {
+		answer.Body = a.redact.JSON(answer.Body)
 	}
 	return answer, err
+}
+
+// Send makes a call like [API.Do], and returns the answer before it is read. Whoever calls it reads or closes it.
+func (a *API) Send(ctx context.Context, c Call) (*outbound.Response, error) {
+	response, problem, err := a.once(ctx, c, false)
+	if err == nil && problem != nil && problem.Fault.Details["status_code"] == http.StatusUnauthorized && (a.renew != nil || a.authorize != nil) {
+		if a.renew != nil {
+			if err := a.fresh(ctx); err != nil {
+				return nil, &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
+			}
+		}
+		if again, refused, failed := a.once(ctx, c, true); again != nil || refused != nil || failed != nil {
+			response, problem, err = again, refused, failed
+		}
+	}
+	if err == nil && problem != nil {
+		err = problem
+	}
+	return response, a.clean(err)
+}
+
+// clean takes what lets calls in out of an error.
+func (a *API) clean(err error) error {
+	told, ok := errors.AsType[*outbound.Error](err)
+	if !ok || a.authorize == nil {
+		return err
+	}
+	out := *told
+	out.Fault = a.redact.Fault(told.Fault)
+	return &out
 }
 
 // fresh takes a new token in the place of one that was refused. It is opened for the run, so that it does not leave it either.
@@ -218,29 +265,51 @@ func (a *API) fresh(ctx context.Context) error {
 	return err
 }
 
-// once sends a call and reads the answer. A refusal is a problem; an error is anything else that went wrong.
-func (a *API) once(ctx context.Context, c Call) (Answer, *outbound.Error, error) {
+// once sends a call. A refusal is a problem; an error is anything else that went wrong. Nothing at all: there is nothing new that would let
+// the call in.
+func (a *API) once(ctx context.Context, c Call, renewed bool) (*outbound.Response, *outbound.Error, error) {
 	request, err := a.request(c)
 	if err != nil {
-		return Answer{}, nil, &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
+		return nil, nil, &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
+	}
+	if a.authorize != nil {
+		if request.Secret, err = a.authorize(ctx, &request, renewed); err != nil {
+			return nil, nil, before(err)
+		}
+		if request.Secret == nil && renewed {
+			return nil, nil, nil
+		}
+		if token, ok := strings.CutPrefix(request.Secret.Header.Get("Authorization"), "Bearer "); ok {
+			a.redact.Hold(token) // until the run ends, and the redactor with it
+		}
 	}
 	response, err := a.client.Do(ctx, request)
 	if err != nil {
-		return Answer{}, nil, err
+		return nil, nil, err
 	}
-	body, err := response.ReadAll()
-	answer := Answer{Status: response.Status, Header: response.Header, Body: body}
-	if bad := response.Problem(time.Now()); bad != nil {
-		return answer, a.refused(answer, bad), nil // its status says enough if the body could not be read
+	bad := response.Problem(time.Now())
+	if bad == nil && response.Status >= 300 {
+		bad = &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected,
+			"host %q answered %d, which leads elsewhere; check the base_url of the credential, and whether what is named has moved", response.URL.Host, response.Status).
+			With("status_code", response.Status)}
 	}
-	if err != nil {
-		return Answer{}, nil, err
+	if bad != nil {
+		body, err := response.ReadAll()
+		if err != nil {
+			body = nil // its status says enough
+		}
+		return nil, a.refused(Answer{Status: response.Status, Header: response.Header, Body: body}, bad), nil
 	}
-	if response.Status >= 300 {
-		return Answer{}, nil, &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected,
-			"host %q answered %d, which leads elsewhere; check the base_url of the credential, and whether what is named has moved", response.URL.Host, response.Status)}
+	return response, nil, nil
+}
+
+// before says of what went wrong before a call that nothing was sent.
+func before(err error) error {
+	told := &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
+	if called, ok := errors.AsType[*outbound.Error](err); ok {
+		told.RetryAfter = called.RetryAfter
 	}
-	return a.shaped(c, response, answer)
+	return told
 }
 
 // request makes what goes out.
@@ -255,9 +324,9 @@ func (a *API) request(c Call) (outbound.Request, error) {
 	target.RawQuery = c.Query.Encode()
 	r := outbound.Request{
 		Method: c.Method, URL: target, Secret: a.secret, Header: a.service.Header.Clone(), Redirects: outbound.NoFollow,
-		Repeatable: c.Repeatable, Open: c.Open, Size: c.Size,
+		Repeatable: c.Repeatable, Open: c.Open, Size: c.Size, Timeout: c.Patience, FirstByte: c.Patience, MaxResponse: c.MostBytes,
 	}
-	if c.Method == http.MethodGet || c.Method == http.MethodHead {
+	if a.authorize == nil && (c.Method == http.MethodGet || c.Method == http.MethodHead) { // a signature is for one address
 		r.Redirects = 3
 	}
 	if r.Header == nil {
@@ -302,7 +371,7 @@ const maxSaid = 500
 
 // refused says what a refusal means.
 func (a *API) refused(answer Answer, problem *outbound.Error) *outbound.Error {
-	r := Refusal{Status: answer.Status, Header: answer.Header, Problem: problem}
+	r := Refusal{Status: answer.Status, Header: answer.Header, Raw: answer.Body, Problem: problem}
 	switch mediaType := answer.Header.Get("Content-Type"); {
 	case gjson.ValidBytes(answer.Body):
 		r.Body = gjson.ParseBytes(answer.Body)
@@ -329,7 +398,7 @@ func cut(text string, most int) string {
 }
 
 // shaped looks whether an answer is what was promised.
-func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer, *outbound.Error, error) {
+func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer, error) {
 	value := gjson.ParseBytes(answer.Body)
 	valid := payload.Check(answer.Body, payload.Limits{}) == nil
 	fits := false
@@ -346,17 +415,17 @@ func (a *API) shaped(c Call, response *outbound.Response, answer Answer) (Answer
 	if !fits && c.Wants == Anything {
 		text, err := payload.Encode(strings.ToValidUTF8(string(answer.Body), "\uFFFD"))
 		answer.Body = text
-		return answer, nil, err
+		return answer, err
 	}
 	missing := ""
 	if i := slices.IndexFunc(c.Fields, func(name string) bool { return !value.Get(name).Exists() }); fits && i >= 0 {
 		fits, missing = false, fmt.Sprintf(" (it has no %s)", c.Fields[i])
 	}
 	if !fits {
-		return Answer{}, nil, &outbound.Error{Fate: outbound.Unknown, Fault: fault.Newf(fault.RemoteError,
+		return Answer{}, &outbound.Error{Fate: outbound.Unknown, Fault: fault.Newf(fault.RemoteError,
 			"host %q answers in a way that is not that of %s%s; check the base_url of the credential", response.URL.Host, a.service.Name, missing)}
 	}
-	return answer, nil, nil
+	return answer, nil
 }
 
 // IsCode says whether a call was refused with a code, and not lost.

@@ -12,6 +12,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/workflow"
@@ -84,7 +85,7 @@ func mcpAgent(agents Agents) node.Kind {
 			}
 			return node.Wait{Child: &node.Child{Workflow: id, Revision: "latest", Input: request, Outputs: []string{agent.TaskNode}}}, nil
 		}, planMCPAgent)
-	k.OutputSchema = node.SchemaText(`{"type":"object","required":["answer","task_id","status","steps","token_usage"],"properties":{"answer":{"type":"string"},"task_id":{"type":"string"},"status":{"type":"string"},"steps":{"type":"array","items":{"type":"object"}},"token_usage":{"type":"object"}}}`)
+	k.OutputSchema = shape.SchemaText(`{"type":"object","required":["answer","task_id","status","steps","token_usage"],"properties":{"answer":{"type":"string"},"task_id":{"type":"string"},"status":{"type":"string"},"steps":{"type":"array","items":{"type":"object"}},"token_usage":{"type":"object"}}}`)
 	return k
 }
 

@@ -340,7 +340,7 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 	}
 	switch s.Kind {
 	case agent.KindConfirmFlow, agent.KindConfirm:
-		return stepDone(map[string]any{"confirm": false, "reason": "a skipped question is no confirmation"}, agent.ConfirmReply{}, llm.Usage{})
+		return stepDone(map[string]any{"confirm": false, "reason": "a skipped question is not a confirmation"}, agent.ConfirmReply{}, llm.Usage{})
 	case agent.KindAskParams:
 		answer, told := readGivenParams(output)
 		return stepDone(answer, told, llm.Usage{})

@@ -73,7 +73,7 @@ func lacks(tool, where string, missing []string, schema, args json.RawMessage) e
 			continue
 		}
 		if near := fault.Nearest(m.Key, missing); near != "" {
-			hint = fmt.Sprintf("; %q is no argument of it: did you mean %q?", m.Key, near)
+			hint = fmt.Sprintf("; %q is not an argument of it: did you mean %q?", m.Key, near)
 		}
 	}
 	return slot.Missing(missing, "the tool %q needs %s; set it in %s%s", tool, strings.Join(missing, ", "), where, hint).With("path", "function_args."+missing[0])

@@ -333,7 +333,7 @@ func (c *ServerConfig) allows(tool string) (bool, error) {
 		for _, name := range []string{tool, mcp.ToolID(c.ServerID, tool), mcp.ModelName(c.ServerID, tool)} {
 			ok, err := paths.Match(plain.Replace(pattern), plain.Replace(name))
 			if err != nil {
-				return false, fault.Newf(fault.InvalidConfig, "%q is no pattern of names; use * and ?, and put a backslash before a bracket", pattern).With("path", fmt.Sprintf("configurations.available_tools[%d]", i))
+				return false, fault.Newf(fault.InvalidConfig, "%q is not a pattern of names; use * and ?, and put a backslash before a bracket", pattern).With("path", fmt.Sprintf("configurations.available_tools[%d]", i))
 			}
 			if ok {
 				return true, nil
@@ -567,6 +567,7 @@ func summaries(changes []mcp.Change) []string {
 
 // planMCPTool: a server is registered by an administrator; a workflow can only name it.
 func planMCPTool(p *node.Planning, _ *ServerConfig) {
+	p.Drops = p.Value("function_args").IsObject() && !p.Templated()
 	if p.Has("mcp_server_url") {
 		p.Warn(node.ProblemDropped, p.At("mcp_server_url"), "a workflow starts no server; have an administrator register it, set server_id and remove %q", "mcp_server_url")
 	}

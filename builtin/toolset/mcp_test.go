@@ -180,7 +180,7 @@ func TestMCPTool_Alone(t *testing.T) {
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"ecco"}`, ""), fault.NotFound, `did you mean "echo"?`)
 	w.fails(t, w.call(t, `{"server_id":"t","tool_name":"echo"}`, ""), fault.NotFound, `it is not registered in this workspace; did you mean "s"?`)
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"echo","available_tools":["p*"]}`, ""), fault.ToolError, "available_tools; there are put")
-	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"echo","available_tools":["[p"]}`, ""), fault.InvalidConfig, "no pattern")
+	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"echo","available_tools":["[p"]}`, ""), fault.InvalidConfig, "not a pattern")
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"echo"}`, `{"function_args":[1]}`), fault.ToolError, "must be an object")
 	if w.calls.Load() != before {
 		t.Error("a call that is refused reached the tool")

@@ -39,7 +39,7 @@ func Fits(schema, args json.RawMessage) error {
 	}
 	check, err := payload.CompileSchema(schema)
 	if err != nil {
-		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
+		return fault.Newf(fault.InvalidConfig, `"parameters" is not a usable JSON Schema: %w`, err).With("path", "configurations.parameters")
 	}
 	if problems := check.Problems("", values.Decode(args)); len(problems) > 0 {
 		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")

@@ -168,6 +168,8 @@ type Tool struct {
 	// Parameters is the schema of its arguments.
 	Parameters func() json.RawMessage
 	Run        func(ctx context.Context, args json.RawMessage) (any, error)
+	// Find, when it is set, asks the service whether a call whose answer was lost has arrived, see [node.Kind].
+	Find func(ctx context.Context, args json.RawMessage) (out any, found bool, err error)
 }
 
 // Reads and repeats are the classes of tools that may be called again.
@@ -178,18 +180,50 @@ const (
 
 // New makes a tool of a function with typed arguments, which have the tags of configurations.
 func New[A any](name string, effect workflow.Effect, description string, run func(ctx context.Context, args A) (any, error)) Tool {
-	return Tool{name, description, effect, node.ConfigurationSchema[A](), func(ctx context.Context, raw json.RawMessage) (any, error) {
-		args, err := node.Configuration[A](raw)
+	return Tool{Name: name, Description: description, Effect: effect, Parameters: node.ConfigurationSchema[A](), Run: func(ctx context.Context, raw json.RawMessage) (any, error) {
+		args, err := argumentsOf[A](name, raw)
 		if err != nil {
-			f := fault.From(err)
-			wrong := fault.Newf(fault.ToolError, "the arguments of %q are wrong: %s", name, f.Message)
-			if at, ok := f.Details["path"].(string); ok {
-				wrong = wrong.With("path", "function_args"+strings.TrimPrefix(at, "configurations"))
-			}
-			return nil, wrong
+			return nil, err
 		}
 		return run(ctx, args)
 	}}
+}
+
+// Acting makes a tool that acts in a service. What the service refuses is told to the model; failed says what any other failure means for a tool of the class.
+func Acting[A any](name string, effect workflow.Effect, description string, failed func(err error, once bool) error, run func(ctx context.Context, args A) (any, error)) Tool {
+	return New(name, effect, description, func(ctx context.Context, args A) (any, error) {
+		out, err := run(ctx, args)
+		if err != nil {
+			return nil, ForModel(failed(err, effect == workflow.Once))
+		}
+		return out, nil
+	})
+}
+
+// WithFind adds to a tool how the service is asked what became of a call of it.
+func WithFind[A any](t Tool, find func(ctx context.Context, args A) (out any, found bool, err error)) Tool {
+	t.Find = func(ctx context.Context, raw json.RawMessage) (any, bool, error) {
+		args, err := argumentsOf[A](t.Name, raw)
+		if err != nil {
+			return nil, false, err
+		}
+		return find(ctx, args)
+	}
+	return t
+}
+
+// argumentsOf reads the arguments of a tool.
+func argumentsOf[A any](tool string, raw json.RawMessage) (A, error) {
+	args, err := node.Configuration[A](raw)
+	if err == nil {
+		return args, nil
+	}
+	f := fault.From(err)
+	wrong := fault.Newf(fault.ToolError, "the arguments of %q are wrong: %s", tool, f.Message)
+	if at, ok := f.Details["path"].(string); ok {
+		wrong = wrong.With("path", "function_args"+strings.TrimPrefix(at, "configurations"))
+	}
+	return args, wrong
 }
 
 // Offered are the tools as an agent is offered them.
@@ -217,23 +251,28 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 	if err != nil {
 		return Output{}, err
 	}
-	return Answer(t.Name, value, cfg, in, begun)
+	out, err := Answer(t.Name, value, cfg, in)
+	out.ExecutionTime = time.Since(begun).Milliseconds()
+	return out, err
 }
 
-// Answer is what a tool leaves that has returned a value.
-func Answer(name string, value any, cfg Fields, in Input, begun time.Time) (Output, error) {
-	result, err := payload.Encode(value)
-	if err != nil {
-		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
-	}
-	if len(result) > MaxResult {
-		return Output{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, MaxResult).With("limit", MaxResult)
-	}
-	return Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(cfg.CallID, cfg.Context, in), nil
-}
-
-// Choose finds the tool that a node names, and its arguments.
+// Choose finds the tool that a node runs, and its arguments, and notes both.
 func Choose(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
+	t, args, err := chosen(cfg, in, tools)
+	if err != nil {
+		return Tool{}, nil, err
+	}
+	if call.Detail != nil {
+		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
+	}
+	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
+		return Tool{}, nil, lacks(t.Name, "function_args", missing, t.Parameters(), args)
+	}
+	return t, args, nil
+}
+
+// chosen is the tool that a node names, with its arguments.
+func chosen(cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
 	name, args := cfg.ToolName, json.RawMessage(cfg.FunctionArgs)
 	if name == "" {
 		name = in.ToolName
@@ -261,17 +300,22 @@ func Choose(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []
 	if !values.IsNull(args) && !values.IsObject(args) {
 		return Tool{}, nil, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
 	}
-	t := tools[slices.IndexFunc(tools, func(t Tool) bool { return t.Name == plain })]
 	if values.IsNull(args) {
 		args = json.RawMessage("{}")
 	}
-	if call.Detail != nil {
-		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
+	return tools[slices.IndexFunc(tools, func(t Tool) bool { return t.Name == plain })], args, nil
+}
+
+// Answer is what a node leaves whose tool has returned a value.
+func Answer(name string, value any, cfg Fields, in Input) (Output, error) {
+	result, err := payload.Encode(value)
+	if err != nil {
+		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}
-	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
-		return Tool{}, nil, lacks(t.Name, "function_args", missing, t.Parameters(), args)
+	if len(result) > MaxResult {
+		return Output{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, MaxResult).With("limit", MaxResult)
 	}
-	return t, args, nil
+	return Output{Result: result, Success: true}.of(cfg.CallID, cfg.Context, in), nil
 }
 
 // FitJSON is the beginning of a text that takes at most room bytes as JSON, and whether something is missing.

@@ -221,7 +221,7 @@ func location(r *outbound.Response) (*url.URL, error) {
 	}
 	next, err := r.URL.Parse(text)
 	if err != nil {
-		return nil, fault.Newf(fault.ToolError, "host %q redirects to something that is no address", r.URL.Host)
+		return nil, fault.Newf(fault.ToolError, "host %q redirects to something that is not an address", r.URL.Host)
 	}
 	return next, nil
 }
@@ -273,7 +273,7 @@ func (t *httpTool) read(x *httpcall.Call, r *outbound.Response) (*httpToolResult
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, fault.Newf(fault.ToolError, "the answer is no text but %q; it cannot be handed to a model", out.ContentType)
+		return nil, fault.Newf(fault.ToolError, "the answer is not text but %q; it cannot be handed to a model", out.ContentType)
 	}
 	if trimmed := strings.TrimSpace(said); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)) {
 		out.JSON = json.RawMessage(trimmed)

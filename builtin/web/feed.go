@@ -10,10 +10,12 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
+	"tandem/builtin/early"
 	"tandem/fault"
 	"tandem/hypertext"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -71,9 +73,9 @@ func feedRead(client *outbound.Client) node.Kind {
 		func(ctx context.Context, call *node.Call, cfg feedConfig, _ struct{}) (feedOutput, error) {
 			var since time.Time
 			if cfg.Since != "" {
-				at, err := time.Parse(time.RFC3339, string(cfg.Since))
+				at, err := feedSince(string(cfg.Since))
 				if err != nil {
-					return feedOutput{}, fault.Newf(fault.InvalidConfig, "since is %q; write a time like 2030-01-31T09:00:00Z", string(cfg.Since)).With("path", "configurations.since")
+					return feedOutput{}, err
 				}
 				since = at
 			}
@@ -89,13 +91,38 @@ func feedRead(client *outbound.Client) node.Kind {
 				return feedOutput{}, fault.Newf(fault.OutputInvalid, "what %q answers with cannot be read as a feed (RSS, Atom or JSON Feed)", string(cfg.URL)).WithDetail(err.Error())
 			}
 			return readFeed(feed, cfg.MaxItems, since), nil
+		}, func(p *node.Planning, _ *feedConfig) {
+			early.Text(p, "since", func(at string) error {
+				_, err := feedSince(at)
+				return err
+			})
+			early.Text(p, "url", func(address string) error {
+				_, err := feedAddress(address)
+				return err
+			})
 		})
 }
 
-func fetchFeed(ctx context.Context, client *outbound.Client, address string, now time.Time) ([]byte, error) {
+func feedSince(since string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, since)
+	if err != nil {
+		return at, fault.Say(fault.InvalidConfig, text.Of("since is %q; write a time like 2030-01-31T09:00:00Z", since)).With("path", "configurations.since")
+	}
+	return at, nil
+}
+
+func feedAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return nil, fault.Newf(fault.InvalidConfig, "url is %q, which is not the address of a feed", address).With("path", "configurations.url")
+		return nil, fault.Say(fault.InvalidConfig, text.Of("url is %q, which is not the address of a feed", address)).With("path", "configurations.url")
+	}
+	return u, nil
+}
+
+func fetchFeed(ctx context.Context, client *outbound.Client, address string, now time.Time) ([]byte, error) {
+	u, err := feedAddress(address)
+	if err != nil {
+		return nil, err
 	}
 	response, err := client.Do(ctx, outbound.Request{
 		Method: http.MethodGet, URL: u, Redirects: 5, Repeatable: true, MaxResponse: maxFeed,

@@ -43,6 +43,7 @@ func httpRequest(client *outbound.Client) node.Kind {
 }
 
 func planHTTPRequest(p *node.Planning, c *httpcall.Config) {
+	httpcall.Plan(p)
 	p.Effect = httpcall.EffectOf(p.Choice("method", c.Method))
 	if p.Has("idempotency_header") {
 		p.Effect = workflow.Idempotent

@@ -170,7 +170,7 @@ func TestHTTPRequest_RefusesRequests(t *testing.T) {
 		{"VariableObject", `{"url": "$URL/{id}"}`, `{"url_variables": {"id": {}}}`, fault.InvalidInput, "an object"},
 		{"VariableInHost", `{"url": "http://{h}/"}`, `{"url_variables": {"h": "evil.example/"}}`, fault.InvalidConfig, "cannot be read"},
 		{"RawList", `{"url": "$URL", "method": "POST", "body_type": "raw", "body": [1]}`, ``, fault.InvalidInput, "body"},
-		{"RawNoFile", `{"url": "$URL", "method": "POST", "body_type": "raw", "body": {"a": 1}}`, ``, fault.InvalidInput, "no file"},
+		{"RawNoFile", `{"url": "$URL", "method": "POST", "body_type": "raw", "body": {"a": 1}}`, ``, fault.InvalidInput, "not a file"},
 		{"RawBadBase64", `{"url": "$URL", "method": "POST", "body_type": "raw", "body": {"base64": "%"}}`, ``, fault.InvalidInput, "base64"},
 		{"RawFileGone", `{"url": "$URL", "method": "POST", "body_type": "raw", "body": {"blob": "00"}}`, ``, fault.NotFound, "00"},
 		{"FormNested", `{"url": "$URL", "method": "POST", "body_type": "form", "body": {"a": {"b": 1}}}`, ``, fault.InvalidInput, "body.a"},

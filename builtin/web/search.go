@@ -176,7 +176,7 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 	}
 	if base != "" {
 		if s.base, err = url.Parse(strings.TrimRight(base, "/")); err != nil || s.base.Host == "" {
-			return nil, nil, fault.Newf(fault.CredentialInvalid, "the base_url of credential %q is no address", id)
+			return nil, nil, fault.Newf(fault.CredentialInvalid, "the base_url of credential %q is not an address", id)
 		}
 	}
 	if provider.check != nil {
@@ -213,7 +213,7 @@ func domains(field string, list []string) ([]string, error) {
 		name, _, _ = strings.Cut(name, "/")
 		name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "*."), "www."), ".")
 		if name == "" || strings.ContainsAny(name, " \t\"'()") {
-			return nil, fault.Newf(fault.InvalidConfig, "%q in %q is no domain; write it like %q", text, field, "example.com").With("path", "configurations."+field)
+			return nil, fault.Newf(fault.InvalidConfig, "%q in %q is not a domain; write it like %q", text, field, "example.com").With("path", "configurations."+field)
 		}
 		out = append(out, name)
 	}
@@ -355,7 +355,7 @@ func fetchPage(ctx context.Context, client *outbound.Client, address string) (st
 	}
 	text, _, ok, err := document.PageText(response.Header.Get("Content-Type"), response.Body, maxSearchContent)
 	if err = errors.Join(err, response.Body.Close()); err == nil && !ok {
-		err = fault.New(fault.Unsupported, "the page is no text")
+		err = fault.New(fault.Unsupported, "the page is not text")
 	}
 	return text, err
 }

@@ -340,7 +340,7 @@ func (m *searchMapping) items(answer json.RawMessage) ([]json.RawMessage, error)
 	case !ok || values.IsNull(raw):
 		return nil, nil
 	case !values.IsList(raw):
-		return nil, fault.Newf(fault.OutputInvalid, "mapping.results_path %q is no list in the answer but %s", m.ResultsPath, values.Short(raw))
+		return nil, fault.Newf(fault.OutputInvalid, "mapping.results_path %q is not a list in the answer but %s", m.ResultsPath, values.Short(raw))
 	}
 	return values.Elements(raw), nil
 }

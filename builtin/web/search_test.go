@@ -76,7 +76,7 @@ func (r *serviceRig) result(t *testing.T, config, input string) string {
 	}
 	done, ok := out.(node.Done)
 	if !ok {
-		t.Fatalf("%#v is no end", out)
+		t.Fatalf("%#v is not an end", out)
 	}
 	return string(done["result"])
 }
@@ -257,7 +257,7 @@ func TestWebSearch_Refuses(t *testing.T) {
 		"LongQuery":    {`{"credential_id": "c"}`, `{"query": "` + strings.Repeat("é", 401) + `"}`, searxng, fault.InvalidInput, "401 characters"},
 		"NoCredential": {`{}`, `{"query": "x"}`, searxng, fault.CredentialMissing, "credential_id"},
 		"Mismatch":     {`{"credential_id": "c", "provider": "brave"}`, `{"query": "x"}`, searxng, fault.InvalidConfig, `"brave"`},
-		"BadDomain":    {`{"credential_id": "c", "include_domains": ["a b"]}`, `{"query": "x"}`, searxng, fault.InvalidConfig, "no domain"},
+		"BadDomain":    {`{"credential_id": "c", "include_domains": ["a b"]}`, `{"query": "x"}`, searxng, fault.InvalidConfig, "not a domain"},
 		"NoMapping":    {`{"credential_id": "c"}`, `{"query": "x"}`, keyed, fault.InvalidConfig, `"mapping" is required`},
 		"KeyElsewhere": {`{"credential_id": "c", "mapping": {"url": "https://thief.example/{query}"}}`, `{"query": "x"}`, keyed, fault.InvalidConfig, "not sent elsewhere"},
 		"KeyForNobody": {`{"credential_id": "c", "mapping": {"url": "https://thief.example/{query}"}}`, `{"query": "x"}`, `{"provider": "json", "api_key": "` + nodetest.Canary + `"}`, fault.CredentialInvalid, "base_url"},

@@ -14,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/outbound"
 	"tandem/payload"
 	"tandem/workflow"
@@ -104,7 +105,7 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 		}
 		return httpcall.Sent(sent, httpcall.Input{}, payload, input)
 	}
-	k.OutputSchema = node.SchemaText(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
+	k.OutputSchema = shape.SchemaText(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
 	return k
 }
 
@@ -250,4 +251,5 @@ func responseOf(answer *httpcall.Output) json.RawMessage {
 
 func planWebhookCall(p *node.Planning, c *webhookConfig) {
 	p.Effect = httpcall.EffectOf(p.Choice("method", c.Method))
+	httpcall.Plan(p)
 }

@@ -87,6 +87,39 @@ func Extension(plug.Deps) plug.Extension {
 `
 )
 
+// macawProvider is a provider of models that has a kind of node of its own.
+const macawProvider = `package macaw
+
+import (
+	"tandem/builtin/turn"
+	"tandem/credential"
+	"tandem/llm"
+	"tandem/llm/openai"
+	"tandem/node"
+	"tandem/plug"
+	"tandem/text"
+)
+
+type config struct {
+	_ struct{} ` + "`" + `need:"model|profile_id"` + "`" + `
+	turn.Common
+	Temperature *float64 ` + "`" + `json:"temperature" range:"0..2" doc:"How freely it speaks." zh:"说话的自由度。"` + "`" + `
+}
+
+func (c config) Turn(call *node.Call) (turn.Config, error) {
+	return c.With(call, llm.Params{Temperature: c.Temperature})
+}
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	turns := turn.Of[config](turn.Kind{Name: "AI_AGENT.MACAW", Title: node.Says("Macaw", "金刚鹦鹉"), Description: node.Says("A turn with a macaw.", "与金刚鹦鹉对话。")})
+	return plug.Extension{
+		Name: "macaw", Providers: []plug.Provider{{Name: "macaw", New: openai.New, Turns: turns}},
+		Credentials: []credential.Type{{Name: "macaw", Label: text.Beside("Macaw", "金刚鹦鹉"), Fields: []credential.Field{credential.APIKey().Needed()}, Untried: text.Beside("It speaks.", "它会说话。")}},
+	}
+}
+`
+
 // doorbellSource is a kind of trigger that somebody adds, with its source.
 const doorbellSource = `package doorbell
 
@@ -133,8 +166,8 @@ func Extension(plug.Deps) plug.Extension {
 }
 `
 
-// TestAdding adds a kind, a channel, a provider of models and a source of triggers to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
-// built with them once and knows all four, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
+// TestAdding adds a kind, a channel, two providers of models and a source of triggers to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
+// built with them once and knows all of them, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
 // there, file by file.
 func TestAdding(t *testing.T) {
 	if testing.Short() {
@@ -180,6 +213,12 @@ func TestAdding(t *testing.T) {
 	add("Provider", "llm/parrot/parrot.go", parrotProvider)
 	edit("Provider", "app/extensions.go", "\t\"tandem/llm/scripted\"\n", "\t\"tandem/llm/parrot\"\n\t\"tandem/llm/scripted\"\n")
 	edit("Provider", "app/extensions.go", "\t\tscripted.Extension,\n", "\t\tparrot.Extension,\n\t\tscripted.Extension,\n")
+	add("Turns", "llm/macaw/macaw.go", macawProvider)
+	edit("Turns", "app/extensions.go", "\t\"tandem/llm/openai\"\n", "\t\"tandem/llm/macaw\"\n\t\"tandem/llm/openai\"\n")
+	edit("Turns", "app/extensions.go", "\t\tscripted.Extension,\n", "\t\tmacaw.Extension,\n\t\tscripted.Extension,\n")
+	edit("Turns", "app/credential_types_test.go", "\t\t\"slack_bot\": ", "\t\t\"macaw\": {`{\"api_key\":\"k\"}`},\n\t\t\"slack_bot\": ")
+	edit("Turns", "app/kinds_test.go", " AI_AGENT.LLM ", " AI_AGENT.LLM AI_AGENT.MACAW ")
+	edit("Turns", "app/inventory_ai_test.go", "\t\t\t\"AI_AGENT.LLM\": kind(", "\t\t\t\"AI_AGENT.MACAW\": kind(nil),\n\t\t\t\"AI_AGENT.LLM\": kind(")
 	add("Source", "integration/doorbell/doorbell.go", doorbellSource)
 	edit("Source", "app/extensions.go", "\t\"tandem/integration/gcp\"\n", "\t\"tandem/integration/doorbell\"\n\t\"tandem/integration/gcp\"\n")
 	edit("Source", "app/extensions.go", "\t\tgithub.Extension,\n", "\t\tdoorbell.Extension,\n\t\tgithub.Extension,\n")
@@ -213,6 +252,9 @@ func TestAdding(t *testing.T) {
 	if told := command(t, bin, tandem, "nodes", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "--lang", "en"); !strings.Contains(told, "pigeon") {
 		t.Errorf("the program does not offer the channel:\n%s", told)
 	}
+	if told := command(t, bin, tandem, "nodes", "AI_AGENT.MACAW", "--lang", "en"); !strings.Contains(told, "How freely it speaks.") || !strings.Contains(told, "The model profile") {
+		t.Errorf("the program does not explain the kind of the provider:\n%s", told)
+	}
 	write(t, filepath.Join(bin, "door.yaml"), "metadata: {id: door, name: door, description: d}\nnodes:\n  - {id: bell, description: d, type: TRIGGER, subtype: DOORBELL, configurations: {name_plate: Ann}}\nconnections: []\n")
 	command(t, bin, tandem, "workflows", "apply", "door.yaml", "--data", "data")
 	command(t, bin, tandem, "workflows", "deploy", "door", "--data", "data")
@@ -226,7 +268,7 @@ func TestAdding(t *testing.T) {
 	}
 	command(t, root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
 	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^TestNodesReference$", "-update")
-	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestInventory_Triggers|TestCredentialTypes)$/^((FLOW.)?ECHO|(TRIGGER.)?DOORBELL)")
+	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestInventory_Triggers|TestCredentialTypes)$/^((FLOW.)?ECHO|(TRIGGER.)?DOORBELL|(AI_AGENT.)?MACAW)")
 
 	var touched []string
 	for _, file := range files(t, copied) {

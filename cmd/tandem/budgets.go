@@ -75,7 +75,7 @@ Without a server nobody works on what is woken; "tandem run --resume" or the nex
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, err := strconv.ParseFloat(args[1], 64)
 			if err != nil || !(by > 0) {
-				return console.Usage(fmt.Errorf("%q is no amount; write a positive number", args[1]))
+				return console.Usage(fmt.Errorf("%q is not an amount; write a positive number", args[1]))
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				b, err := c.Client.RaiseBudget(ctx, api.RaiseRequest{Budget: args[0], RaiseBy: by, RequestID: request})

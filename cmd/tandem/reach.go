@@ -134,7 +134,7 @@ first; "tandem me reach confirm" then takes it. A channel to a program needs no 
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if after < 0 || after%time.Second != 0 {
-				return console.Usage(fmt.Errorf("--after %s is no number of seconds; write it as 10m", after))
+				return console.Usage(fmt.Errorf("--after %s is not a number of seconds; write it as 10m", after))
 			}
 			contact := api.Contact{Channel: args[0], AfterSeconds: int64(after / time.Second)}
 			if len(args) == 2 {

@@ -38,7 +38,7 @@ type claim struct {
 	task bool
 }
 
-// claimOf is that of what a user has started; what Tandem starts by itself is nobody's.
+// claimOf is the claim of an execution that a user has started. What Tandem starts by itself is counted for no user.
 func claimOf(user string, task bool) claim {
 	if user == identity.System("").User {
 		user = ""
@@ -75,7 +75,7 @@ func (a *admission) holds(task bool) bool { return a.limit > 0 || a.caps != nil 
 // crowded says that as many tasks run as may.
 func (a *admission) crowded() bool { return a.tasks > 0 && a.busy >= a.tasks }
 
-// full says which of a workspace has no room: the workspace, or, asked for one, a user of it. Those whom nobody is the user of share that of the workspace alone.
+// full says which limit is reached: that of the workspace or, if a user is given, that of the user. Executions without a user count for the workspace alone.
 func (a *admission) full(workspace string) (all bool, of func(user string) bool) {
 	if a.caps == nil {
 		return false, func(string) bool { return false }

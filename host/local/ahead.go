@@ -97,6 +97,7 @@ func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken,
 		if broken = o.deal(list); len(o.held) == 0 {
 			broken, refused = nil, broken // of the append
 		}
+		o.putBack(list)
 	}
 	if broken != nil {
 		refused = o.flush(ctx)

@@ -53,7 +53,7 @@ func (o *owner) close(why error) (now bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The reason names the row or the value, so it is for everybody; what was in it is nobody's business.
+	// The reason names the row or the value, so everybody may read it; it has nothing of the content.
 	reason := fault.Newf(fault.Unreadable, "what is recorded of the execution cannot be read, so it was ended: %s; start a new one", fault.From(why).Message)
 	row := host.Row{Seq: last.Seq + 1, Time: max(time.Now().UnixMilli(), last.Time), Closed: true, Told: toldOfEnd(view, reason)}
 	body, err := row.Encode()

@@ -121,7 +121,11 @@ func (d *dealing) addFact(fact engine.Fact) (refused *fault.Error, err error) {
 		}
 		return nil, err
 	}
-	d.commands = append(d.commands, more...)
+	if d.commands == nil {
+		d.commands = more // they are the caller's
+	} else {
+		d.commands = append(d.commands, more...)
+	}
 	return nil, nil
 }
 
@@ -145,8 +149,8 @@ func (d *dealing) timerDue(m timerDue) error {
 func (d *dealing) outcome(m outcome) error {
 	d.forgetAttempt(m.attempt)
 	kept := len(d.turn.Row().Values)
-	values := putting{turn: d.turn}
-	fact := m.result.Fact(values.putValue)
+	values, put := d.putting(d.turn)
+	fact := m.result.Fact(put)
 	if failed, wrong := values.failure(m.attempt, fact); wrong {
 		d.turn.Row().Cut(kept)
 		fact = failed

@@ -18,7 +18,7 @@ type gate struct {
 	busy    int
 	waiting turns[*turns[*list.List]] // of tickets, by workspace and execution
 	shares  map[store.Ref]*share
-	// closed says that nobody is let in while runs are tried, shut that nobody is any more.
+	// closed says that nothing is let in while runs are tried, shut that nothing is let in any more.
 	closed, shut bool
 }
 

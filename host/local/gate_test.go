@@ -185,7 +185,7 @@ func TestAdmission(t *testing.T) {
 		a.wait(start{ref("w", "3"), claim{task: true}, 3, 10})
 		for i := range 10 {
 			if !admit(a, fmt.Sprint("plain", i)) {
-				t.Error("what is no task waits for tasks")
+				t.Error("what is not a task waits for tasks")
 			}
 		}
 		if _, ok := a.nextAdmitted(); ok {
@@ -268,7 +268,7 @@ func TestAdmission(t *testing.T) {
 		a.wait(start{ref("w", "t2"), claim{task: true}, 1, 10})
 		a.wait(start{ref("v", "t3"), claim{task: true}, 1, 10})
 		if !admit(a, "p2") {
-			t.Error("what is no task waits for tasks")
+			t.Error("what is not a task waits for tasks")
 		}
 		a.wait(start{ref("w", "p3"), claim{task: false}, 5, 20})
 		a.wait(start{ref("u", "p4"), claim{task: false}, 5, 20})

@@ -69,6 +69,9 @@ type owner struct {
 	revision *node.Revision
 	fold     *host.Fold
 	files    node.Files
+	// values hands what runs bring to rows, by put.
+	values *putting
+	put    node.Put
 	// parent is the execution that waits for this one, if one does.
 	parent string
 	// claim is what it takes room of while it runs.
@@ -90,7 +93,7 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
-	// follow is for whoever wants to be told of every row, see [host.StartRequest]; whole says that it was not called, since the
+	// follow is called for a client that wants every row, see [host.StartRequest]; whole says that it was not called, since the
 	// execution has ended with its first append.
 	follow func()
 	whole  bool
@@ -111,6 +114,7 @@ type owner struct {
 
 	mu    sync.Mutex
 	queue []message
+	spare []message // room for the next queue
 	wake  chan struct{}
 	// traced is what the row that is being made has done to the data, when that is wanted.
 	traced []host.Traced
@@ -154,6 +158,14 @@ func (o *owner) push(m message) {
 	}
 }
 
+// putBack lets the room of messages that were dealt with be used for those that come.
+func (o *owner) putBack(dealt []message) {
+	clear(dealt)
+	o.mu.Lock()
+	o.spare = dealt[:0]
+	o.mu.Unlock()
+}
+
 func (o *owner) waiting() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,7 +180,7 @@ func (o *owner) takeQueue() []message {
 		list, o.queue = list[:maxTurn:maxTurn], list[maxTurn:]
 		return list
 	}
-	o.queue = nil
+	o.queue, o.spare = o.spare, nil
 	return list
 }
 

@@ -91,7 +91,7 @@ func attemptHash(ref store.Ref, a engine.Attempt) string {
 	return hashOf(ref.Workspace, ref.Execution, string(a.Activation), strconv.FormatUint(uint64(a.Generation), 10), strconv.FormatUint(uint64(a.Attempt), 10))
 }
 
-// register is a [Register] as a host uses it. One without a place to write to knows nothing and blames nobody.
+// register is a [Register] as a host uses it. One without a place to write to records nothing and suspects no run.
 type register struct {
 	at  Register
 	log *slog.Logger

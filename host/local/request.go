@@ -213,8 +213,8 @@ func (o *owner) failedSteps(node int, ids []string) []string {
 	return append(ids, steps...)
 }
 
-// answered is the answer to a question. Whoever says that an effect has happened and what came of it gives an output: questions that
-// were asked without it are asked again.
+// answered is the answer to a question. A person who says that an effect has happened, and what came of it, gives
+// an output. Questions that were asked without an output are asked again.
 func (o *owner) answered(r host.Request, value engine.Ref) engine.Fact {
 	fact := engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value, By: r.By, Origin: r.Origin}
 	if r.Choice == engine.ChoiceDone && value != "" {

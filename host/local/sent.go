@@ -23,9 +23,9 @@ const (
 )
 
 // Sent implements host.Revision.
-func (r revision) Sent(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (json.RawMessage, error) {
+func (r revision) Sent(run engine.RunNode, values *host.Inputs, data host.Data) (json.RawMessage, error) {
 	if run.Node < 0 {
-		return shown(host.ShownInput(run.Activation, values[run.Input]))
+		return shown(host.ShownInput(run.Activation, values.Value(run.Input)))
 	}
 	sent, err := r.Revision.Sent(newJob(run, values, data))
 	if err != nil {

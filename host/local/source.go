@@ -131,7 +131,7 @@ func Revision(r *node.Revision) host.Revision { return revision{r} }
 type revision struct{ *node.Revision }
 
 // Iterations implements host.Revision.
-func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Opened, error) {
+func (r revision) Iterations(run engine.RunNode, values *host.Inputs, data host.Data) (host.Opened, error) {
 	of, prepared, err := r.Revision.Iterations(newJob(run, values, data))
 	if err != nil {
 		return host.Opened{}, err
@@ -147,11 +147,11 @@ func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawM
 }
 
 // Inspect implements host.Revision.
-func (r revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (input, origins json.RawMessage, err error) {
+func (r revision) Inspect(run engine.RunNode, values *host.Inputs, data host.Data) (input, origins json.RawMessage, err error) {
 	job := newJob(run, values, data)
 	if run.Step != nil {
 		job.Owner, _, _ = host.Owner(r.Graph, run.Activation)
-		job.State = values[host.StateRef]
+		job.State = values.Value(host.StateRef)
 	}
 	input, list, err := r.Revision.Inspect(job)
 	if err != nil {

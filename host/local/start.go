@@ -168,7 +168,7 @@ func (h *Host) commitStart(ctx context.Context, o *owner, first row) (host.Start
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
 			if ofRun(m) {
-				continue // of this one, which is not there
+				continue // it is about a run of this execution, which was not started
 			}
 			if !h.post(o.ref, m) {
 				refuse([]message{m}, errClosed)

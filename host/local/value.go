@@ -7,6 +7,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/node"
 	"tandem/payload"
 )
 
@@ -62,6 +63,16 @@ type putting struct {
 	// wrong is why a value cannot be kept at all, strict why one cannot be an output.
 	wrong  error
 	strict map[engine.Ref]error
+}
+
+// putting hands the values of a run to a row. What it has found out of the one before is forgotten.
+func (o *owner) putting(turn *host.Turn) (*putting, node.Put) {
+	if o.values == nil { // it is made once for all runs
+		o.values = &putting{}
+		o.put = o.values.putValue
+	}
+	*o.values = putting{turn: turn}
+	return o.values, o.put
 }
 
 func (p *putting) putValue(value json.RawMessage, beside ...payload.Part) engine.Ref {

@@ -180,16 +180,14 @@ func failure(attempt engine.Attempt, err error) node.Result {
 	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: attempt, Error: fault.From(err)} }}
 }
 
-// Job gathers what a run needs of a fold, and says how large that is. Whoever owns the fold calls it, and adds what the run
+// Job gathers what a run needs of a fold, and says how large that is. The owner of the fold calls it, and adds what the run
 // needs of the world.
 func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, size int, err error) {
 	values, err := fold.Inputs(c)
 	if err != nil {
 		return job, 0, err
 	}
-	for _, value := range values {
-		size += len(value)
-	}
+	size = values.Size()
 	data, err := fold.Data(c)
 	if err != nil {
 		return job, 0, err
@@ -205,7 +203,7 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 		if !ok {
 			return job, 0, fault.Newf(fault.Internal, "%q is a step of no node", c.Activation)
 		}
-		job.Owner, job.State = owner, values[host.StateRef]
+		job.Owner, job.State = owner, values.Value(host.StateRef)
 	}
 	scope, ok := fold.Scope(c.Activation)
 	if !ok {
@@ -222,7 +220,7 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 	return job, size, nil
 }
 
-func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
+func newJob(run engine.RunNode, values *host.Inputs, data host.Data) node.Job {
 	prepared, _ := data.Prepared.(*node.Prepared)
 	id := run.Activation // the function below keeps this alone, and not the whole command
 	return node.Job{
@@ -233,7 +231,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 			if ref == "" {
 				ref = host.EntryRef
 			}
-			value, ok := values[ref]
+			value, ok := values.Get(ref)
 			if !ok {
 				return nil, fault.Newf(fault.Internal, "the run of %q was not given the value %q", id, ref)
 			}

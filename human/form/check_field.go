@@ -55,7 +55,7 @@ func ReadRule(raw json.RawMessage) (Rule, error) {
 	}
 	if v.Pattern != "" {
 		if v.pattern, err = regexp.Compile(v.Pattern); err != nil {
-			return v, fmt.Errorf("%q is no regular expression: %w", v.Pattern, err)
+			return v, fmt.Errorf("%q is not a regular expression: %w", v.Pattern, err)
 		}
 	}
 	return v, nil

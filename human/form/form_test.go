@@ -244,7 +244,7 @@ func TestMedium_Draw(t *testing.T) {
 	}
 }
 
-// What is known stands beside what is given, and is no answer by itself; what somebody empties is not given.
+// What is known stands beside what is given, and is not an answer by itself; what somebody empties is not given.
 func TestForm_AnswerWithWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	f := form.New(form.Question{Purpose: form.PurposeParam, Schema: json.RawMessage(`{"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`),

@@ -73,7 +73,7 @@ func atOnce(n int, do func(int)) {
 	working.Wait()
 }
 
-// askedSamples are the replies of the corpus with questions that can be understood without them: what is no answer because it is about something else,
+// askedSamples are the replies of the corpus with questions that can be understood without them: what is not an answer because it is about something else,
 // or because of how it came, would teach nothing about words.
 func askedSamples(t *testing.T) []sample {
 	t.Helper()

@@ -131,7 +131,7 @@ func ReadForm(r *http.Request, body io.Reader) (url.Values, *multipart.Form, err
 		}
 		return url.Values(files.Value), files, nil
 	}
-	return nil, nil, errors.New("this is no form")
+	return nil, nil, errors.New("this is not a form")
 }
 
 // BrowserLanguage is the language that a browser asks for most; empty: none of those there are.

@@ -276,7 +276,7 @@ func (r *jinjaReader) all(until string) string {
 	return b.String()
 }
 
-// operator is a word that is no value, in Python; empty: it is one.
+// operator is a word that is not a value, in Python; empty: it is one.
 func operator(word string) string {
 	switch word {
 	case "and", "or", "not", "in", "is", "if", "else":

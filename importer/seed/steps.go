@@ -212,7 +212,7 @@ func (f *flow) comparison(c importer.Value) (string, bool) {
 	return not + "(" + written + ")", true
 }
 
-// asked writes a comparison that is no sign; false: it is not known.
+// asked writes a comparison that is not a sign; false: it is not known.
 func asked(op, a, b string) (string, bool) {
 	switch op {
 	case "contain", "contains", "include", "includes":

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"tandem/credential"
+	"tandem/node"
 	"tandem/plug"
 )
 
@@ -10,6 +11,7 @@ func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:         "aws",
 		Credentials:  []credential.Type{keysCredential(d.HTTP.HTTPClient())},
+		Kinds:        []node.Kind{act(d.HTTP, d.Files)},
 		ObjectStores: []plug.ObjectStore{{Target: "s3", Store: S3(d.HTTP)}},
 	}
 }

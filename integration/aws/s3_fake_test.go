@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -58,8 +59,13 @@ func hexMAC(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// genuine recomputes the signature. It reads the request line as it arrived and knows nothing of the code that signs.
+// genuine recomputes the signature for S3.
 func (f *fakeS3) genuine(r *http.Request) (code string) {
+	return genuine(r, keys{AccessKeyID: f.id, SecretAccessKey: f.secret, SessionToken: f.session, Region: f.region}, "s3")
+}
+
+// genuine recomputes the signature. It reads the request line as it arrived and knows nothing of the code that signs.
+func genuine(r *http.Request, k keys, service string) (code string) {
 	var credential, names, signature string
 	rest, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
 	if !ok {
@@ -82,11 +88,11 @@ func (f *fakeS3) genuine(r *http.Request) (code string) {
 	switch {
 	case err != nil || len(scope) != 2:
 		return "AuthorizationHeaderMalformed"
-	case scope[0] != f.id:
+	case scope[0] != k.AccessKeyID:
 		return "InvalidAccessKeyId"
-	case r.Header.Get("X-Amz-Security-Token") != f.session:
+	case r.Header.Get("X-Amz-Security-Token") != k.SessionToken:
 		return "InvalidToken"
-	case scope[1] != stamp[:8]+"/"+f.region+"/s3/aws4_request":
+	case scope[1] != stamp[:8]+"/"+k.Region+"/"+service+"/aws4_request":
 		return "AuthorizationHeaderMalformed"
 	case time.Since(at).Abs() > 15*time.Minute:
 		return "RequestTimeTooSkewed"
@@ -102,6 +108,9 @@ func (f *fakeS3) genuine(r *http.Request) (code string) {
 		return "AccessDenied"
 	}
 	path, query, _ := strings.Cut(r.RequestURI, "?")
+	if service != "s3" { // escaped once more, all but what never is
+		path = regexp.MustCompile(`[^A-Za-z0-9._~/-]`).ReplaceAllStringFunc(path, func(c string) string { return fmt.Sprintf("%%%02X", c) })
+	}
 	pairs := strings.Split(query, "&")
 	slices.Sort(pairs)
 	lines := []string{r.Method, path, strings.Join(pairs, "&")}
@@ -117,7 +126,7 @@ func (f *fakeS3) genuine(r *http.Request) (code string) {
 	}
 	lines = append(lines, "", names, r.Header.Get("X-Amz-Content-Sha256"))
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	key := []byte("AWS4" + f.secret)
+	key := []byte("AWS4" + k.SecretAccessKey)
 	for step := range strings.SplitSeq(scope[1], "/") {
 		key = hexMAC(key, step)
 	}

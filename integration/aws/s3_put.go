@@ -53,8 +53,13 @@ func (s *s3Store) Put(ctx context.Context, c credential.Opened, o objectstore.Ob
 	if err != nil {
 		return r, err
 	}
+	return s.put(ctx, k, base, o)
+}
+
+// put is Put with the keys of a credential.
+func (s *s3Store) put(ctx context.Context, k keys, base *url.URL, o objectstore.Object) (r objectstore.Receipt, err error) {
 	if !bucketName.MatchString(o.Bucket) {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a bucket; it has letters, digits, dots and dashes", o.Bucket).With("path", "configurations.bucket")
+		return r, fault.Newf(fault.InvalidConfig, "%q is not the name of a bucket; it has letters, digits, dots and dashes", o.Bucket).With("path", "configurations.bucket")
 	}
 	attributes, err := o.Attributes("x-amz-meta-", objectHeaders()...)
 	if err != nil {
@@ -280,52 +285,4 @@ func withDetail(err error, detail string) error {
 	out := *e
 	out.Fault = e.Fault.WithDetail(strings.TrimPrefix(e.Fault.Detail+"\n"+detail, "\n"))
 	return &out
-}
-
-// refused reads why the service refuses a call.
-func refused(r *outbound.Response, data []byte, now time.Time) error {
-	var e struct {
-		Code    string
-		Message string
-		Region  string
-	}
-	if xml.Unmarshal(data, &e) != nil {
-		e.Code, e.Message = "", "" // a page of somebody in between; the status says enough
-	}
-	s := objectstore.Said{Code: e.Code, Message: e.Message}
-	switch e.Code {
-	case "NoSuchBucket":
-		s.As, s.Remedy = fault.NotFound, "create the bucket or correct its name"
-	case "SlowDown", "ServiceUnavailable", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException":
-		s.As = fault.RateLimited
-	case "InternalError", "OperationAborted", "NoSuchUpload":
-		s.As = fault.RemoteError // somebody else is at it, or has given the parts up: once more from the start
-	case "RequestTimeout", "IncompleteBody":
-		s.As = fault.NetworkError
-	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		s.As = fault.CredentialInvalid
-	case "RequestTimeTooSkewed":
-		s.As, s.Remedy = fault.CredentialInvalid, "the clock of this machine is wrong; set it"
-	case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest":
-		damaged := objectstore.Damaged()
-		s.As, s.Remedy = damaged.As, damaged.Remedy
-	case "EntityTooLarge":
-		s.As = fault.TooLarge
-	case "InvalidBucketName", "KeyTooLongError":
-		s.As = fault.InvalidConfig
-	}
-	region := r.Header.Get("X-Amz-Bucket-Region")
-	if region == "" {
-		region = e.Region
-	}
-	switch {
-	case r.Status == http.StatusTemporaryRedirect:
-		s.As, s.Remedy = fault.RemoteError, "the bucket is new and not yet known everywhere"
-	case e.Code == "AuthorizationHeaderMalformed" || e.Code == "IllegalLocationConstraintException" || r.Status == http.StatusMovedPermanently || r.Status == http.StatusBadRequest && region != "" && e.Code == "":
-		s.As, s.Remedy = fault.CredentialInvalid, "the bucket is in another region; set the region of the credential"
-		if regionName.MatchString(region) {
-			s.Remedy += " to " + strconv.Quote(region)
-		}
-	}
-	return objectstore.Refusal(r, s, now)
 }

@@ -50,6 +50,9 @@ func (s signer) sign(method string, u *url.URL, header http.Header, payload stri
 	if path == "" {
 		path = "/"
 	}
+	if s.service != "s3" { // all others escape what is escaped
+		path = objectstore.EscapeKey(path)
+	}
 	request := strings.Join([]string{method, path, u.RawQuery, strings.Join(lines, ""), signed, payload}, "\n")
 	scope := stamp[:8] + "/" + s.Region + "/" + s.service + "/aws4_request"
 	sum := sha256.Sum256([]byte(request))

@@ -47,38 +47,64 @@ func (*blobs) CredentialType() string { return credentialType }
 // Put sends short content at once and longer content in blocks, which the service joins when all of them are there. The
 // service compares the sum of each. Blocks that are never joined it forgets after a week.
 func (s *blobs) Put(ctx context.Context, c credential.Opened, o objectstore.Object) (r objectstore.Receipt, err error) {
-	a, err := openAccount(c)
+	return s.put(ctx, c, o, "")
+}
+
+// put is Put for a blob that has an ETag, empty: any.
+func (s *blobs) put(ctx context.Context, c credential.Opened, o objectstore.Object, etag string) (r objectstore.Receipt, err error) {
+	p, err := s.open(c, o)
 	if err != nil {
 		return r, err
 	}
-	if !containerName.MatchString(o.Bucket) || len(o.Bucket) > 63 {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
-	}
-	p := &blobPut{client: s.client, account: a, object: o}
 	if p.options, err = uploadOptions(o); err != nil {
 		return r, err
+	}
+	if etag != "" {
+		match := azcore.ETag(etag)
+		p.options.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &match}}
 	}
 	if p.measured, err = o.Content.Measure(ctx, objectstore.PartSize(o.Content.Size), func() hash.Hash { return md5.New() }); err != nil {
 		return r, err
 	}
 	p.reader = o.Content.Reader(ctx)
 	defer func() { err = errors.Join(err, p.reader.Close()) }()
-	if a.client == nil {
-		return p.put(ctx)
+	err = s.enter(p, func() (err error) {
+		r, err = p.put(ctx)
+		return err
+	})
+	return r, err
+}
+
+// open opens an account for one object.
+func (s *blobs) open(c credential.Opened, o objectstore.Object) (*blobPut, error) {
+	a, err := openAccount(c)
+	if err != nil {
+		return nil, err
+	}
+	if !containerName.MatchString(o.Bucket) || len(o.Bucket) > 63 {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is not the name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
+	}
+	return &blobPut{client: s.client, account: a, object: o}, nil
+}
+
+// enter makes calls with a token where the account needs one. A token that is refused is renewed once.
+func (s *blobs) enter(p *blobPut, do func() error) error {
+	if p.account.client == nil {
+		return do()
 	}
 	fresh, renew := true, false
 	p.token = func(ctx context.Context) (token string, err error) {
-		token, fresh, err = s.tokens.Get(ctx, c, o.Clock, renew, func(ctx context.Context) (string, time.Duration, error) {
-			return a.client.token(ctx, s.client, o.Clock())
+		token, fresh, err = s.tokens.Get(ctx, p.account.credential, p.object.Clock, renew, func(ctx context.Context) (string, time.Duration, error) {
+			return p.account.client.token(ctx, s.client, p.object.Clock())
 		})
 		renew = false
 		return token, err
 	}
-	if r, err = p.put(ctx); fault.CodeOf(err) != fault.CredentialInvalid || fresh {
-		return r, err
+	if err := do(); fault.CodeOf(err) != fault.CredentialInvalid || fresh {
+		return err
 	}
 	renew = true // the token may have been taken back before its time
-	return p.put(ctx)
+	return do()
 }
 
 func uploadOptions(o objectstore.Object) (*blockblob.UploadOptions, error) {
@@ -165,33 +191,49 @@ func (p *blobPut) blocks(ctx context.Context, library *blockblob.Client) error {
 		}
 		ids = append(ids, id)
 	}
-	_, err := library.CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{HTTPHeaders: p.options.HTTPHeaders, Metadata: p.options.Metadata, Tier: p.options.Tier})
+	_, err := library.CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{HTTPHeaders: p.options.HTTPHeaders, Metadata: p.options.Metadata, Tier: p.options.Tier, AccessConditions: p.options.AccessConditions})
 	return err
 }
 
-// library makes the vendor's client: one that tries once, goes out through the guard, and follows nothing.
-func (p *blobPut) library() (*blockblob.Client, error) {
-	options := &blockblob.ClientOptions{ClientOptions: azcore.ClientOptions{
+// clientOptions are those of the vendor's clients: they try once, go out through the guard, and follow nothing.
+func (p *blobPut) clientOptions(most int64) azcore.ClientOptions {
+	options := azcore.ClientOptions{
 		Retry:     policy.RetryOptions{MaxRetries: -1},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 		Transport: &http.Client{
-			Transport: p.client.RoundTripper(maxAnswer), Timeout: p.object.Timeout,
+			Transport: p.client.RoundTripper(most), Timeout: p.object.Timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-	}}
-	address := p.address().String()
+	}
+	if p.account.client != nil {
+		options.PerRetryPolicies = []policy.Policy{bearer{p}}
+	}
+	return options
+}
+
+// open hands an address over to the vendor's client of one sort, with what lets it in.
+func open[C any](p *blobPut, address string, withKey func(string, *blob.SharedKeyCredential) (C, error), without func(string) (C, error)) (none C, err error) {
 	switch {
 	case p.account.key != "":
 		key, err := blob.NewSharedKeyCredential(p.account.name, p.account.key)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		return blockblob.NewClientWithSharedKeyCredential(address, key, options)
+		return withKey(address, key)
 	case p.account.sas != "":
-		return blockblob.NewClientWithNoCredential(address+"?"+p.account.sas, options)
+		return without(address + "?" + p.account.sas)
 	}
-	options.PerRetryPolicies = []policy.Policy{bearer{p}}
-	return blockblob.NewClientWithNoCredential(address, options)
+	return without(address)
+}
+
+// library makes the vendor's client of a blob.
+func (p *blobPut) library() (*blockblob.Client, error) {
+	options := &blockblob.ClientOptions{ClientOptions: p.clientOptions(maxAnswer)}
+	return open(p, p.address().String(), func(address string, key *blob.SharedKeyCredential) (*blockblob.Client, error) {
+		return blockblob.NewClientWithSharedKeyCredential(address, key, options)
+	}, func(address string) (*blockblob.Client, error) {
+		return blockblob.NewClientWithNoCredential(address, options)
+	})
 }
 
 // bearer puts a token into every call; one that takes long needs more than one.

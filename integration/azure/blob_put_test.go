@@ -41,8 +41,13 @@ func (f *fakeLogin) knows(token string) bool {
 	return slices.Contains(f.given, token) && !slices.Contains(f.revoked, token)
 }
 
+// scopes are those that the client may have.
+func (f *fakeLogin) scopes() []string {
+	return []string{storageScope, "https://servicebus.azure.net/.default", "api://app/.default"}
+}
+
 func (f *fakeLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("client_id") != "app" || r.PostFormValue("client_secret") != "client-secret-canary" || r.PostFormValue("scope") != "https://storage.azure.com/.default" {
+	if r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("client_id") != "app" || r.PostFormValue("client_secret") != "client-secret-canary" || !slices.Contains(f.scopes(), r.PostFormValue("scope")) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprint(w, `{"error": "invalid_client", "error_description": "AADSTS7000215"}`)
 		return

@@ -168,7 +168,7 @@ func (s *session) close(ctx context.Context, p *page, earlier []receipt) (human.
 // direct opens the conversation with a person.
 func (s *session) direct(ctx context.Context, user string) (string, error) {
 	if !snowflake.MatchString(user) {
-		return "", fault.Newf(fault.DeliveryFailed, "%q is no id of a Discord user; it is a number", user)
+		return "", fault.Newf(fault.DeliveryFailed, "%q is not the id of a Discord user; it is a number", user)
 	}
 	channel := ""
 	err := s.call(ctx, "open a conversation with "+user, func(api *discordgo.Session, o discordgo.RequestOption) error {
@@ -188,7 +188,7 @@ func (s *session) direct(ctx context.Context, user string) (string, error) {
 func readID(raw json.RawMessage) (string, error) {
 	id := plainID(raw)
 	if !snowflake.MatchString(id) {
-		return "", fault.Newf(fault.InvalidConfig, "%q is no channel of Discord; set channel_id to the number that Copy Channel ID gives", id).With("path", "configurations.channel_id")
+		return "", fault.Newf(fault.InvalidConfig, "%q is not a channel of Discord; set channel_id to the number that Copy Channel ID gives", id).With("path", "configurations.channel_id")
 	}
 	return id, nil
 }

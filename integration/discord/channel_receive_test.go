@@ -75,7 +75,7 @@ func whispered(t *testing.T, answer map[string]any) string {
 	t.Helper()
 	data, _ := answer["data"].(map[string]any)
 	if answer["type"] != 4.0 || data["flags"] != 64.0 {
-		t.Fatalf("%v is no message for one person", answer)
+		t.Fatalf("%v is not a message for one person", answer)
 	}
 	return data["content"].(string)
 }
@@ -446,7 +446,7 @@ func TestChannel_Listen(t *testing.T) {
 		}
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the end of the context is no error: %v", err)
+			t.Errorf("the end of the context is not an error: %v", err)
 		}
 	})
 	t.Run("ManyPages", func(t *testing.T) {

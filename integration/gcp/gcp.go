@@ -1,7 +1,9 @@
-// Package gcp is everything of Google Cloud: tokens of service accounts, and the object store Cloud Storage.
+// Package gcp is everything of Google Cloud: tokens of service accounts, the object store Cloud Storage, and the kind that works in Cloud
+// Storage, Pub/Sub, BigQuery, Cloud Run and Cloud Functions.
 //
 // It calls the JSON interfaces through the guarded client; there is no library of the vendor in between, and nothing that
-// tries again on its own. The program that puts kinds and vendors together imports it; nothing else does.
+// tries again on its own. The libraries bring gRPC with them, which is tens of MB. With the base_url of a credential
+// all services are at that one address. The program that puts kinds and vendors together imports the package; nothing else does.
 package gcp
 
 import (
@@ -34,6 +36,7 @@ const (
 type account struct {
 	credential credential.Opened
 	email      string
+	project    string
 	keyID      string
 	key        *rsa.PrivateKey
 	tokenURI   *url.URL
@@ -58,6 +61,7 @@ func openAccount(c credential.Opened) (*account, error) {
 	}
 	var file struct {
 		ClientEmail  string `json:"client_email"`
+		ProjectID    string `json:"project_id"`
 		PrivateKey   string `json:"private_key"`
 		PrivateKeyID string `json:"private_key_id"`
 		TokenURI     string `json:"token_uri"`
@@ -69,7 +73,7 @@ func openAccount(c credential.Opened) (*account, error) {
 	if err != nil {
 		return wrong("has a private_key that cannot be read; put the JSON file of the key into it as it is")
 	}
-	a := &account{credential: c, email: file.ClientEmail, keyID: file.PrivateKeyID, key: key}
+	a := &account{credential: c, email: file.ClientEmail, project: file.ProjectID, keyID: file.PrivateKeyID, key: key}
 	address := defaultTokenURI
 	for _, given := range []string{file.TokenURI, fields.TokenURI} {
 		if given != "" {
@@ -108,6 +112,12 @@ func readKey(text string) (*rsa.PrivateKey, error) {
 
 // token exchanges the account's signed word for an access token.
 func (a *account) token(ctx context.Context, client *outbound.Client, scope string, now time.Time) (string, time.Duration, error) {
+	return a.exchange(ctx, client, "scope", scope, now)
+}
+
+// exchange exchanges the account's signed word for a token: with the claim scope one for access, with target_audience one that says to the
+// audience who the account is.
+func (a *account) exchange(ctx context.Context, client *outbound.Client, claim, of string, now time.Time) (string, time.Duration, error) {
 	part := func(v any) (string, error) {
 		raw, err := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(raw), err
@@ -117,7 +127,7 @@ func (a *account) token(ctx context.Context, client *outbound.Client, scope stri
 		return "", 0, err
 	}
 	claims, err := part(map[string]any{
-		"iss": a.email, "scope": scope, "aud": a.tokenURI.String(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iss": a.email, claim: of, "aud": a.tokenURI.String(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	})
 	if err != nil {
 		return "", 0, err

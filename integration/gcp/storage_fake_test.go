@@ -213,6 +213,8 @@ type fakeTokens struct {
 
 	mu    sync.Mutex
 	given []string
+	// audiences are whom tokens are for that say who the account is.
+	audiences map[string]string
 	// refuse, when it is not 0, is the status of every answer.
 	refuse int
 	life   int
@@ -242,33 +244,40 @@ func (f *fakeTokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error": "busy"}`, f.refuse)
 		return
 	}
-	if problem := f.problem(r); problem != "" {
+	problem, audience := f.problem(r)
+	if problem != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = fmt.Fprintf(w, `{"error": "invalid_grant", "error_description": %q}`, problem)
 		return
 	}
 	token := fmt.Sprintf("ya29.token-canary-%d", len(f.given)+1)
 	f.given = append(f.given, token)
+	if audience != "" {
+		f.audiences[token] = audience
+		_, _ = fmt.Fprintf(w, `{"id_token": %q}`, token)
+		return
+	}
 	_, _ = fmt.Fprintf(w, `{"access_token": %q, "expires_in": %d, "token_type": "Bearer"}`, token, f.life)
 }
 
-func (f *fakeTokens) problem(r *http.Request) string {
+func (f *fakeTokens) problem(r *http.Request) (problem, audience string) {
 	if r.PostFormValue("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
-		return "unknown grant"
+		return "unknown grant", ""
 	}
 	parts := strings.Split(r.PostFormValue("assertion"), ".")
 	if len(parts) != 3 {
-		return "no JWT"
+		return "no JWT", ""
 	}
 	var header struct{ Alg, Kid string }
 	var claims struct {
 		Iss, Aud, Scope string
+		Audience        string `json:"target_audience"`
 		Iat, Exp        int64
 	}
 	for i, v := range []any{&header, &claims} {
 		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
 		if err != nil || json.Unmarshal(raw, v) != nil {
-			return "a part cannot be read"
+			return "a part cannot be read", ""
 		}
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
@@ -276,11 +285,11 @@ func (f *fakeTokens) problem(r *http.Request) string {
 	now := time.Now().Unix()
 	switch {
 	case err != nil || header.Alg != "RS256" || rsa.VerifyPKCS1v15(f.key, crypto.SHA256, sum[:], signature) != nil:
-		return "Invalid JWT Signature."
-	case header.Kid != "kid-1" || claims.Iss != f.email || claims.Aud != f.url || claims.Scope != storageScope:
-		return "wrong claims"
+		return "Invalid JWT Signature.", ""
+	case header.Kid != "kid-1" || claims.Iss != f.email || claims.Aud != f.url || claims.Scope != storageScope && claims.Scope != allScope && claims.Audience == "":
+		return "wrong claims", ""
 	case claims.Iat > now+300 || claims.Exp < now || claims.Exp-claims.Iat > 3600:
-		return "wrong time"
+		return "wrong time", ""
 	}
-	return ""
+	return "", claims.Audience
 }

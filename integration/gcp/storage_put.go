@@ -51,14 +51,19 @@ func (*storage) CredentialType() string { return credentialType }
 // Put sends short content in one call and longer content in a session, which the service finishes when all of it is there
 // and its sums are those that were announced.
 func (s *storage) Put(ctx context.Context, c credential.Opened, o objectstore.Object) (r objectstore.Receipt, err error) {
+	return s.put(ctx, c, o, "")
+}
+
+// put is Put for an object that is of a generation, empty: of any.
+func (s *storage) put(ctx context.Context, c credential.Opened, o objectstore.Object, generation string) (r objectstore.Receipt, err error) {
 	a, err := openAccount(c)
 	if err != nil {
 		return r, err
 	}
 	if !bucketName.MatchString(o.Bucket) {
-		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", o.Bucket).With("path", "configurations.bucket")
+		return r, fault.Newf(fault.InvalidConfig, "%q is not the name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", o.Bucket).With("path", "configurations.bucket")
 	}
-	p := &storagePut{client: s.client, object: o, base: a.base}
+	p := &storagePut{client: s.client, object: o, base: a.base, generation: generation}
 	if p.base == nil {
 		p.base = &url.URL{Scheme: "https", Host: strings.TrimPrefix(storageBase, "https://")}
 	}
@@ -85,14 +90,16 @@ func (s *storage) Put(ctx context.Context, c credential.Opened, o objectstore.Ob
 
 // storagePut is one object on its way.
 type storagePut struct {
-	client   *outbound.Client
-	object   objectstore.Object
-	base     *url.URL
-	measured objectstore.Measured
-	resource []byte // what is said about the object
-	reader   *objectstore.Reader
-	secret   *outbound.Secret
-	redact   credential.Redactor // holds what nobody outside knows of: tokens and sessions
+	client *outbound.Client
+	object objectstore.Object
+	base   *url.URL
+	// generation, when it is not empty, is the one that the object must have; 0: there must be none.
+	generation string
+	measured   objectstore.Measured
+	resource   []byte // what is said about the object
+	reader     *objectstore.Reader
+	secret     *outbound.Secret
+	redact     credential.Redactor // holds what nobody outside knows of: tokens and sessions
 }
 
 func (p *storagePut) authorize(token string) {
@@ -156,7 +163,11 @@ func (p *storagePut) put(ctx context.Context) (objectstore.Receipt, error) {
 func (p *storagePut) uploads(kind string) *url.URL {
 	u := *p.base
 	u.Path += "/upload/storage/v1/b/" + p.object.Bucket + "/o"
-	u.RawQuery = url.Values{"uploadType": {kind}}.Encode()
+	query := url.Values{"uploadType": {kind}}
+	if p.generation != "" {
+		query.Set("ifGenerationMatch", p.generation)
+	}
+	u.RawQuery = query.Encode()
 	return &u
 }
 

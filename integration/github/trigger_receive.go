@@ -311,7 +311,7 @@ func (e *event) says(wanted json.RawMessage) bool {
 	return slices.ContainsFunc(list, func(text string) bool { return strings.Contains(strings.ToLower(said), strings.ToLower(text)) })
 }
 
-// fitsGlob says whether a branch fits a pattern: * stands for anything but a slash, ** for anything, ? for one letter that is no slash.
+// fitsGlob says whether a branch fits a pattern: * stands for anything but a slash, ** for anything, ? for one letter that is not a slash.
 func fitsGlob(glob, branch string) bool {
 	var pattern strings.Builder
 	for rest := strings.TrimSpace(glob); rest != ""; {

@@ -247,7 +247,7 @@ func (a *acting) since() (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fault.Newf(fault.InvalidInput, "since: %q is no time; write it like 2026-01-31 or 2026-01-31T09:00:00Z", a.cfg.Since).With("path", "since")
+	return time.Time{}, fault.Newf(fault.InvalidInput, "since: %q is not a time; write it like 2026-01-31 or 2026-01-31T09:00:00Z", a.cfg.Since).With("path", "since")
 }
 
 // list lists what fits, from the cursor on.

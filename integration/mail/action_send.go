@@ -60,7 +60,7 @@ func (a *acting) address(field, text string) (*mail.Address, error) {
 	}
 	found, err := mail.ParseAddress(text)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidInput, "%s: %q is no mail address", field, text).With("path", field)
+		return nil, fault.Newf(fault.InvalidInput, "%s: %q is not a mail address", field, text).With("path", field)
 	}
 	return &mail.Address{Name: oneLine(found.Name), Address: found.Address}, nil
 }

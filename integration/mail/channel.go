@@ -190,7 +190,7 @@ func (c *channel) letter(ctx context.Context, m human.Message) (letter, string, 
 	for _, text := range s.Recipients {
 		a, err := mail.ParseAddress(text)
 		if err != nil {
-			return letter{}, "", fault.Newf(fault.InvalidConfig, "%q is no mail address; check the recipients", text)
+			return letter{}, "", fault.Newf(fault.InvalidConfig, "%q is not a mail address; check the recipients", text)
 		}
 		if !slices.ContainsFunc(l.to, func(o *mail.Address) bool { return strings.EqualFold(o.Address, a.Address) }) {
 			l.to = append(l.to, &mail.Address{Name: oneLine(a.Name), Address: a.Address})
@@ -230,7 +230,7 @@ func (c *channel) letter(ctx context.Context, m human.Message) (letter, string, 
 func sender(text string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "%q is no address to send mail from; set sender_email", text)
+		return nil, fault.Newf(fault.InvalidConfig, "%q is not an address to send mail from; set sender_email", text)
 	}
 	return &mail.Address{Name: oneLine(a.Name), Address: a.Address}, nil
 }

@@ -326,7 +326,7 @@ func (m *Mailbox) Delete(uid imap.UID) error {
 		return err
 	}
 	if !m.removesOne() {
-		return nil // whoever tidies the mailbox removes it
+		return nil // the server removes it with the other deleted mails
 	}
 	return m.within(commandTime, func() error { return m.client.UIDExpunge(imap.UIDSetNum(uid)).Close() })
 }

@@ -68,7 +68,7 @@ func (m Mail) Concerns() bool {
 func ParseMail(raw []byte, trust Trust) (Mail, error) {
 	h, body := splitMail(raw[:min(len(raw), maxMail)])
 	if len(h) == 0 {
-		return Mail{}, fault.New(fault.InvalidInput, "this is no mail: it has no header")
+		return Mail{}, fault.New(fault.InvalidInput, "this is not a mail: it has no header")
 	}
 	return parseMail(h, body, trust), nil
 }

@@ -61,7 +61,7 @@ func TestParseMail_Text(t *testing.T) {
 		"BoundaryInText":   {head + "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nyes\n--bee\n --b\n--b--\n", "yes\n--bee\n --b"},
 		"NoBoundary":       {head + "Content-Type: multipart/mixed\n\nyes\n", ""},
 		"BadContentType":   {head + "Content-Type: text/plain; charset=utf-8; charset=utf-8; =\n\n同意\n", "同意"},
-		"BadHeaderLine":    {"this is no field\n" + head + "nor this\n\nyes\n", "yes"},
+		"BadHeaderLine":    {"this is not a field\n" + head + "nor this\n\nyes\n", "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ type Server struct {
 	Port int
 	// Security is tls, starttls or none. Nothing is ever sent in the clear unless it is none.
 	Security string
-	// Username and one of Password and Token log in; without a Username nobody does.
+	// Username and one of Password and Token log in; without a Username there is no login.
 	Username, Password, Token string
 	// Address is the mail address of the account; empty if that is not known.
 	Address string
@@ -98,7 +98,7 @@ func (p protocol) server(id string, c credential.Opened) (Server, fields, error)
 		if port := string(bytes.Trim(f.Port, `"`)); port != "" && port != "null" {
 			var err error
 			if s.Port, err = strconv.Atoi(port); err != nil {
-				return wrong("has a port that is no number")
+				return wrong("has a port that is not a number")
 			}
 		}
 		s.Address = addressOf(f.Username)
@@ -141,7 +141,7 @@ func (s *Server) redirect(base string) error {
 	s.Host, s.Port = u.Hostname(), 0
 	if u.Port() != "" {
 		if s.Port, err = strconv.Atoi(u.Port()); err != nil {
-			return errors.New("has a base_url whose port is no number")
+			return errors.New("has a base_url whose port is not a number")
 		}
 	}
 	switch u.Scheme {

@@ -45,7 +45,7 @@ func (n Network) Submit(ctx context.Context, s Server, e Envelope, message []byt
 	}
 	for _, address := range append([]string{e.From}, e.To...) {
 		if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' }) || !strings.Contains(address, "@") {
-			return nil, fault.Newf(fault.InvalidInput, "%q is no mail address", address)
+			return nil, fault.Newf(fault.InvalidInput, "%q is not a mail address", address)
 		}
 	}
 	if len(e.To) == 0 {

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/emersion/go-imap/v2"
-	"github.com/tidwall/gjson"
 
 	"tandem/builtin/toolset"
 	"tandem/fault"
+	"tandem/mailbox"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -79,50 +79,19 @@ type readMail struct {
 
 // emailTool gives a model a mailbox.
 func emailTool(network Network) node.Kind {
-	k := node.Define(node.About{
+	return toolset.Define(node.About{
 		Name: "TOOL.EMAIL_TOOL", Title: node.Says("Mail tool", "邮件工具"),
 		Description: node.Says("Lets a model search, read and mark the mail of a mailbox, answer it, and write to people whom the author allows.", "让模型搜索、读取、标记邮箱中的邮件并回复，以及写信给作者允许的人。"),
-		Effect:      workflow.Once, // as the tools that are available
 		Needs:       node.Needs{Credential: sendingTypes()},
-		Keys:        toolset.Keys(),
 		Examples: []node.Example{{
 			Shows:  node.Says("Looks for mail about an invoice.", "查找与发票有关的邮件。"),
 			Config: `{"credential_id": "team_mailbox", "imap_credential_id": "team_inbox", "available_tools": ["email_search", "email_read"]}`,
 			Input:  `{"tool_name": "email_search", "function_args": {"query": "no such invoice"}}`,
 			Output: `{"result": {"result": {"emails": [], "truncated": false}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "emails": [], "truncated": false}}`,
 		}},
-	}, func(ctx context.Context, call *node.Call, cfg toolConfig, in toolset.Input) (toolset.Output, error) {
-		t := &mailTools{network: network, call: call, cfg: cfg}
-		return toolset.Run(ctx, call, cfg.Fields, in, t.tools())
-	}, func(p *node.Planning, _ *toolConfig) {
-		toolset.Plan(p, (&mailTools{}).tools())
-		planTools(p)
+	}, func(call *node.Call, cfg toolConfig) []toolset.Tool {
+		return (&mailTools{network: network, call: call, cfg: cfg}).tools()
 	})
-	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
-		cfg, err := node.Configuration[toolConfig](call.Config)
-		if err != nil {
-			return nil, err
-		}
-		return toolset.Offered(cfg.Fields, (&mailTools{cfg: cfg}).tools()), nil
-	}
-	return toolset.Kind(k)
-}
-
-// planTools says that a node may be repeated whose tools, or whose one tool, may be.
-func planTools(p *node.Planning) {
-	available, known := p.Listed("available_tools")
-	if name := p.Value("tool_name"); name.Type == gjson.String && name.Str != "" && !node.Dynamic(name) {
-		available, known = []string{strings.TrimPrefix(name.Str, p.Value("tool_prefix").Str)}, !p.Dynamic("tool_prefix")
-	}
-	if p.Effect = workflow.Once; !known || len(available) == 0 || p.Templated() {
-		return
-	}
-	repeatable := func(name string) bool {
-		return slices.ContainsFunc((&mailTools{}).tools(), func(t toolset.Tool) bool { return t.Name == name && t.Effect != workflow.Once })
-	}
-	if !slices.ContainsFunc(available, func(name string) bool { return !repeatable(name) }) {
-		p.Effect = workflow.Idempotent
-	}
 }
 
 // mailTools are the tools of one run.
@@ -158,19 +127,6 @@ func (t *mailTools) acting(ctx context.Context, args any) (*acting, error) {
 	return a, nil
 }
 
-// asToolError tells a model what is wrong with its arguments. What is wrong with the node stays what it is.
-func asToolError(err error) error {
-	f := fault.From(err)
-	if err == nil || f.Code != fault.InvalidInput && f.Code != fault.NotFound {
-		return err
-	}
-	wrong := fault.New(fault.ToolError, f.Message)
-	if at, ok := f.Details["path"].(string); ok {
-		wrong = wrong.With("path", "function_args."+at)
-	}
-	return wrong
-}
-
 func (t *mailTools) search(ctx context.Context, args searchArgs) (any, error) {
 	a, err := t.acting(ctx, args)
 	if err != nil {
@@ -185,7 +141,7 @@ func (t *mailTools) search(ctx context.Context, args searchArgs) (any, error) {
 	}
 	found, err := a.list(criteria, time.Time{})
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, toolset.ForModel(err)
 	}
 	found = found.complete("", true)
 	return map[string]any{"emails": found.Emails, "truncated": found.Truncated}, nil
@@ -199,11 +155,11 @@ func (t *mailTools) read(ctx context.Context, args readArgs) (any, error) {
 	a.cfg.EmailID = args.EmailID
 	box, _, l, found, err := a.locate(maxMail)
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, toolset.ForModel(err)
 	}
 	defer box.Close()
 	if l == nil {
-		return nil, asToolError(a.noMail())
+		return nil, toolset.ForModel(a.noMail())
 	}
 	out := readMail{
 		EmailID: box.nameOf(l, found.UID), Sender: l.mail.From, SenderName: l.mail.Name, Verified: l.mail.Verified, Subject: l.mail.Subject,
@@ -227,7 +183,7 @@ func (t *mailTools) mark(ctx context.Context, args markArgs) (any, error) {
 	}
 	a.cfg.EmailID, a.cfg.Seen, a.cfg.Flagged = args.EmailID, args.Seen, args.Flagged
 	out, err := a.mark()
-	return map[string]any{"email_id": out.MessageID}, asToolError(err)
+	return map[string]any{"email_id": out.MessageID}, toolset.ForModel(err)
 }
 
 func (t *mailTools) send(ctx context.Context, args sendArgs) (any, error) {
@@ -240,12 +196,12 @@ func (t *mailTools) send(ctx context.Context, args sendArgs) (any, error) {
 	}
 	o := outgoing{text: args.Body}
 	if o.subject, err = a.headerText("subject", args.Subject); err != nil {
-		return nil, asToolError(err)
+		return nil, toolset.ForModel(err)
 	}
 	for _, one := range args.To {
 		to, err := a.address("to", one)
 		if err != nil {
-			return nil, asToolError(err)
+			return nil, toolset.ForModel(err)
 		}
 		if to != nil {
 			o.to = append(o.to, to)
@@ -262,7 +218,7 @@ func (t *mailTools) reply(ctx context.Context, args replyArgs) (any, error) {
 	a.cfg.EmailID, a.cfg.Body = args.EmailID, args.Body
 	o, err := a.answer()
 	if err != nil {
-		return nil, asToolError(err)
+		return nil, toolset.ForModel(err)
 	}
 	return t.submit(a, o)
 }
@@ -273,7 +229,7 @@ func (t *mailTools) submit(a *acting, o outgoing) (any, error) {
 		return nil, fault.New(fault.ToolError, "there is nobody to write to").With("path", "function_args.to")
 	}
 	if i := slices.IndexFunc(o.to, func(to *mail.Address) bool {
-		return len(t.cfg.AllowedRecipients) > 0 && !senderListed(t.cfg.AllowedRecipients, to.Address)
+		return len(t.cfg.AllowedRecipients) > 0 && !mailbox.Listed(t.cfg.AllowedRecipients, to.Address)
 	}); i >= 0 {
 		return nil, fault.Newf(fault.ToolError, "%s may not be written to; allowed are %s", o.to[i].Address, strings.Join(t.cfg.AllowedRecipients, ", ")).With("path", "function_args.to")
 	}

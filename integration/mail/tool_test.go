@@ -92,7 +92,7 @@ func TestEmailTool_Refusals(t *testing.T) {
 		"Lookalike":      {`"allowed_recipients":["example.org"]`, "email_send", `{"to":["ann@notexample.org"],"subject":"a","body":"b"}`, "may not be written to"},
 		"ReplyElsewhere": {`"allowed_recipients":["example.org"]`, "email_reply", `{"email_id":"evil@example.org","body":"b"}`, "more@evil.example may not be written to"},
 		"LineBreak":      {`"allowed_recipients":["example.org"]`, "email_send", `{"to":["ann@example.org"],"subject":"a\nBcc: eve@evil.example","body":"b"}`, "line break"},
-		"NoAddress":      {`"allowed_recipients":["example.org"]`, "email_send", `{"to":["ann"],"subject":"a","body":"b"}`, "no mail address"},
+		"NoAddress":      {`"allowed_recipients":["example.org"]`, "email_send", `{"to":["ann"],"subject":"a","body":"b"}`, "not a mail address"},
 		"Nobody":         {`"allowed_recipients":["example.org"]`, "email_send", `{"to":[],"subject":"a","body":"b"}`, "nobody"},
 		"NoMail":         {`"mailbox":"INBOX"`, "email_read", `{"email_id":"none@example.org"}`, "there is no mail"},
 		"NothingToMark":  {`"mailbox":"INBOX"`, "email_mark", `{"email_id":"evil@example.org"}`, "set seen or flagged"},

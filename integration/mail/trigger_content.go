@@ -51,7 +51,7 @@ type attachment struct {
 	cut bool
 }
 
-// readIncoming reads a mail of which maybe only a part is there. False: it is no mail.
+// readIncoming reads a mail of which maybe only a part is there. False: it is not a mail.
 func readIncoming(raw []byte, size int64, whole bool, trust Trust) (*incoming, bool) {
 	h, body := splitMail(raw)
 	if len(h) == 0 {

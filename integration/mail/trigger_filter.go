@@ -3,11 +3,11 @@ package mail
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/mailbox"
 	"tandem/payload"
 )
 
@@ -42,7 +42,7 @@ func (c emailCriteria) problems() (list []criteriaProblem) {
 	return list
 }
 
-// textsOf reads a text or a list of texts; nothing is no text.
+// textsOf reads a text or a list of texts; nothing is not text.
 func textsOf(raw json.RawMessage) (texts []string, ok bool) {
 	if payload.IsNull(raw) {
 		return nil, true
@@ -89,7 +89,7 @@ func (c *emailConfig) unwanted(l *incoming) string {
 		return "it answers a question of Tandem; the mail channel takes it"
 	case l.automaticReply():
 		return "it is an automatic reply"
-	case len(c.Senders) > 0 && !senderListed(c.Senders, l.mail.From):
+	case len(c.Senders) > 0 && !mailbox.Listed(c.Senders, l.mail.From):
 		return "its sender is not in sender_whitelist"
 	case c.VerifiedOnly && !l.mail.Verified:
 		return "the receiving server does not vouch for its sender, and verified_senders_only is set"
@@ -130,32 +130,4 @@ func (c emailCriteria) misses(l *incoming) string {
 		return "has_attachments"
 	}
 	return ""
-}
-
-// senderListed says whether an address is one of a list of addresses, domains and patterns.
-func senderListed(list []string, from string) bool {
-	from = strings.ToLower(from)
-	if from == "" {
-		return false
-	}
-	for _, entry := range list {
-		entry = strings.ToLower(strings.TrimSpace(entry))
-		switch {
-		case strings.ContainsAny(entry, "*?["):
-			if fits, err := path.Match(entry, from); err == nil && fits {
-				return true
-			}
-		case strings.HasPrefix(entry, "@"):
-			if domainOf(from) == entry[1:] {
-				return true
-			}
-		case strings.Contains(entry, "@"):
-			if from == entry {
-				return true
-			}
-		case entry != "" && domainOf(from) == entry:
-			return true
-		}
-	}
-	return false
 }

@@ -31,7 +31,7 @@ func (p mailgunProof) fits(secret string, now time.Time) bool {
 	return err == nil && now.Sub(time.Unix(seconds, 0)).Abs() <= proofWindow
 }
 
-// proofs remember which proofs were used for which mail: whoever has recorded one sends nothing else with it. They are kept in memory, for as long as a proof
+// proofs remember which proofs were used for which mail: a recorded proof cannot be used for another mail. They are kept in memory, for as long as a proof
 // is good.
 type proofs struct {
 	mu   sync.Mutex

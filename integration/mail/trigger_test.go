@@ -547,7 +547,7 @@ func TestEmail_Filters(t *testing.T) {
 		}
 		l, ok := readIncoming([]byte(strings.ReplaceAll(test.mail, "\n", "\r\n")), 0, true, Trust{Server: "mx.example.com", Exact: true})
 		if !ok {
-			t.Errorf("%s: it is no mail", name)
+			t.Errorf("%s: it is not a mail", name)
 			continue
 		}
 		if why := cfg.unwanted(l); why != test.why {

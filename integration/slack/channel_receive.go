@@ -119,7 +119,7 @@ func (v *visit) hand(ctx context.Context, who person, reply human.Reply, read re
 		o.Reaction, o.err = v.handle(ctx, reply)
 	}
 	if !known && o.Err != nil && o.Err.Code == fault.Forbidden {
-		// Perhaps they are listed by their address, which nobody could tell.
+		// Perhaps they are listed by their address, which could not be looked up.
 		o.Text = wordsIn(cmp.Or(o.Request.Language, who.language)).unknownMail
 	}
 	return o

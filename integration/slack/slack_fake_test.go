@@ -359,7 +359,7 @@ func checkView(raw []byte) string {
 		return err.Error()
 	}
 	if v.Type != "modal" || text.UTF16(v.Metadata) > 3000 || text.UTF16(v.Callback) > 255 {
-		return "the view is no modal within its bounds"
+		return "the view is not a modal within its bounds"
 	}
 	for _, text := range []json.RawMessage{v.Title, v.Submit, v.Close} {
 		if text != nil {

@@ -305,7 +305,7 @@ type named struct {
 	until time.Time
 }
 
-// find returns a name that is known, or asks for it. That nobody could tell is remembered, too, but not for as long.
+// find returns a name that is known, or asks for it. A name that could not be found is remembered, too, for a shorter time.
 func (n *names) find(key string, ask func() (string, error)) (string, error) {
 	now := time.Now()
 	n.mu.Lock()

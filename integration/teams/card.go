@@ -79,7 +79,7 @@ func card(body, actions []any) object {
 	return c
 }
 
-// question is the card that asks. One that is too large, and one that nobody could hear the buttons of, only links to the
+// question is the card that asks. One that is too large, and one whose buttons would not be heard, only links to the
 // response page.
 func question(m human.Message, buttons bool) (object, error) {
 	if buttons {

@@ -67,7 +67,7 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	}
 	var in activity
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return fault.New(fault.Invalid, "the body is no activity of the bot service").WithCause(err)
+		return fault.New(fault.Invalid, "the body is not an activity of the bot service").WithCause(err)
 	}
 	// What the token is for is in the body, so that is read first, and believed after.
 	if err := b.verify(ctx, r.Header.Get("Authorization"), in); err != nil {

@@ -138,14 +138,14 @@ func (b *bot) button(in store.Interaction, options []form.Choice, l layoutButton
 	said := cmp.Or(l.Text, l.Label)
 	if l.URL != "" {
 		if u, err := url.Parse(l.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a link %q that is no address of the web", l.URL)
+			return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a link %q that is not an address of the web", l.URL)
 		}
 		return button{Text: text.FitUTF16(cmp.Or(said, l.URL), maxLabel), URL: l.URL}, nil
 	}
 	value := cmp.Or(l.Value, l.Data, said)
 	i := slices.IndexFunc(options, func(o form.Choice) bool { return o.Value == value })
 	if i < 0 {
-		return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a button %q that is no option of the question", value)
+		return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a button %q that is not an option of the question", value)
 	}
 	return button{Text: text.FitUTF16(cmp.Or(said, options[i].Label), maxLabel), Data: b.stamp(in, options, i)}, nil
 }

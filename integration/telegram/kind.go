@@ -49,7 +49,7 @@ func particular(cfg askConfig) (ask.Asking, error) {
 	for n, pattern := range cfg.Patterns {
 		if _, err := regexp.Compile(pattern); err != nil {
 			at := fmt.Sprintf("allowed_response_patterns[%d]", n)
-			return ask.Asking{}, fault.Newf(fault.InvalidConfig, "%s: %q is no regular expression: %w", at, pattern, err).With("path", "configurations."+at)
+			return ask.Asking{}, fault.Newf(fault.InvalidConfig, "%s: %q is not a regular expression: %w", at, pattern, err).With("path", "configurations."+at)
 		}
 	}
 	users := ask.Texts(cfg.TargetUsers)

@@ -57,7 +57,7 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 		return err
 	}
 	if !json.Valid(raw) {
-		return fault.New(fault.Invalid, "the body is no update of Telegram")
+		return fault.New(fault.Invalid, "the body is not an update of Telegram")
 	}
 	var answer *response
 	var u update
@@ -292,7 +292,7 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 	return toast(reaction.Text, !reaction.Accepted)
 }
 
-// text deals with prose. Only what answers one of our messages is ours, and what bots and groups say is nobody's.
+// text takes a reply in prose. Only replies to messages of this bot count; what bots and groups say is ignored.
 func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (answer *response, ours bool, err error) {
 	reply.Text = strings.TrimSpace(cmp.Or(m.Text, m.Caption))
 	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
@@ -386,7 +386,7 @@ func sender(r *human.Reply, p person) {
 	}
 }
 
-// counts says that what somebody says in a group counts: they are listed, or nobody is, and it is left to the approvers.
+// counts says that what somebody says in a group counts: either they are listed, or there is no list and the approvers decide.
 func (s settings) counts(p person) bool {
 	return len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t chatID) bool {
 		name := strings.TrimPrefix(string(t), Name+":")

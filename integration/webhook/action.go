@@ -99,7 +99,7 @@ func bodyOf(cfg sendConfig, in json.RawMessage) json.RawMessage {
 func deliver(ctx context.Context, client *outbound.Client, call *node.Call, cfg sendConfig, in json.RawMessage) (sendResult, error) {
 	target, err := url.Parse(cfg.URL)
 	if err != nil {
-		return sendResult{}, fault.New(fault.InvalidConfig, "url: it is no address; write it like https://example.com/hooks").With("path", "configurations.url").WithCause(err)
+		return sendResult{}, fault.New(fault.InvalidConfig, "url: it is not an address; write it like https://example.com/hooks").With("path", "configurations.url").WithCause(err)
 	}
 	id := gjson.GetBytes(call.Config, "credential_id").Str
 	opened, err := call.Credential(ctx, id, credentialType)

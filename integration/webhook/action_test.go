@@ -212,7 +212,7 @@ func TestSend_Refusals(t *testing.T) {
 	}
 }
 
-// TestSend_LongAnswer: an answer is handed on up to 64 KiB, and what is no text does not break the result.
+// TestSend_LongAnswer: an answer is handed on up to 64 KiB, and what is not text does not break the result.
 func TestSend_LongAnswer(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, "key")

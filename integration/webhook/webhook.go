@@ -1,5 +1,6 @@
 // Package webhook asks programs and tells them what happened. Questions go out as signed calls to an address of theirs, and answers come back as calls
-// that are signed with the same secret. Who holds the secret speaks for whoever it names, who must be one of the approvers.
+// that are signed with the same secret. A caller that has the secret answers in the
+// name of the person whom the callback names, who must be one of the approvers.
 //
 // The kind EXTERNAL_ACTION.WEBHOOK sends an event by the rules of Standard Webhooks, which receivers in many languages can check. It needs no
 // library: the rules are three headers and one HMAC, over the guarded client.
@@ -116,7 +117,7 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	if len(m.Request.Settings) > 0 {
 		if err := json.Unmarshal(m.Request.Settings, &settings); err != nil {
-			return human.Receipt{}, fault.Newf(fault.InvalidConfig, "settings: webhook_url is no text: %w", err)
+			return human.Receipt{}, fault.Newf(fault.InvalidConfig, "settings: webhook_url is not text: %w", err)
 		}
 	}
 	target, err := url.Parse(settings.URL)
@@ -124,7 +125,7 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	case settings.URL == "":
 		return human.Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where questions are sent to")
 	case err != nil:
-		return human.Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is no address; write it like https://example.com/questions").WithCause(err)
+		return human.Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is not an address; write it like https://example.com/questions").WithCause(err)
 	}
 	secret, err := openSecret(ctx, m.Account)
 	if err != nil {
@@ -268,7 +269,7 @@ func genuine(r *http.Request, a human.Account, body []byte, now time.Time) ([]by
 func readReply(body []byte, a store.Account, mac []byte) (human.Reply, error) {
 	var in replyBody
 	if err := json.Unmarshal(body, &in); err != nil {
-		return human.Reply{}, fault.Newf(fault.Invalid, "the callback is no JSON object as expected: %w", err)
+		return human.Reply{}, fault.Newf(fault.Invalid, "the callback is not a JSON object as expected: %w", err)
 	}
 	reply := human.Reply{
 		Account: a, Interaction: in.InteractionID, Verified: true, ArgumentsHash: in.ArgumentsHash, Text: in.Text,

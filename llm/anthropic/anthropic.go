@@ -48,7 +48,7 @@ func New(s llm.Settings) (llm.Provider, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fault.New(fault.InvalidConfig, "the base URL of the anthropic service is no address; write it like "+publicURL)
+		return nil, fault.New(fault.InvalidConfig, "the base URL of the anthropic service is not an address; write it like "+publicURL)
 	}
 	options := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
@@ -91,7 +91,7 @@ func (p *Provider) whole(ctx context.Context, params request) (answer, error) {
 		return answer{}, p.explain(ctx, err)
 	}
 	if m == nil || m.ID == "" && m.StopReason == "" && len(m.Content) == 0 {
-		return answer{}, fault.New(fault.RemoteError, "the anthropic service answered with something that is no message; check the base URL")
+		return answer{}, fault.New(fault.RemoteError, "the anthropic service answered with something that is not a message; check the base URL")
 	}
 	var a answer
 	for _, b := range m.Content {

@@ -41,7 +41,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	case isNet:
 		return fault.New(fault.NetworkError, "the anthropic service could not be reached, or its answer could not be read").WithDetail(llm.Scrub(err.Error(), p.key))
 	case isSyntax || isType:
-		return fault.New(fault.RemoteError, "the anthropic service sent something that is no answer; check the base URL").WithDetail(llm.Scrub(err.Error(), p.key))
+		return fault.New(fault.RemoteError, "the anthropic service sent something that is not an answer; check the base URL").WithDetail(llm.Scrub(err.Error(), p.key))
 	}
 	return fault.New(fault.RemoteError, "the answer of the anthropic service could not be read; check the base URL").WithDetail(llm.Scrub(err.Error(), p.key))
 }

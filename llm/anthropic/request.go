@@ -184,7 +184,7 @@ func (t *translator) tools() error {
 		}
 		schema, cut, err := inputSchema(tool.Parameters)
 		if err != nil {
-			return fault.Newf(fault.InvalidConfig, "tool %q: its parameters are no JSON Schema of an object", tool.Name).WithCause(err)
+			return fault.Newf(fault.InvalidConfig, "tool %q: its parameters are not a JSON Schema of an object", tool.Name).WithCause(err)
 		}
 		for _, keyword := range cut {
 			t.warn("tool %q: %s at the root of the parameters was left out; the service does not take it there", tool.Name, keyword)

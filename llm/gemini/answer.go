@@ -167,7 +167,7 @@ func (a *answer) completion(key string) (llm.Completion, error) {
 	case "STOP":
 	case "":
 		if m.Content == "" && len(m.ToolCalls) == 0 {
-			return llm.Completion{}, fault.New(fault.RemoteError, "the gemini service answered with something that is no answer; check the base URL").With("provider", Name)
+			return llm.Completion{}, fault.New(fault.RemoteError, "the gemini service answered with something that is not an answer; check the base URL").With("provider", Name)
 		}
 	case "MAX_TOKENS", "CONTINUATION":
 		c.Finish = llm.FinishLength

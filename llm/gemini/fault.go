@@ -41,7 +41,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 	case isNet:
 		return say(fault.NetworkError, "could not be reached, or its answer could not be read")
 	}
-	return say(fault.RemoteError, "sent something that is no answer; check the base URL")
+	return say(fault.RemoteError, "sent something that is not an answer; check the base URL")
 }
 
 // ended is the fault of a call whose context has ended.

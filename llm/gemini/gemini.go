@@ -46,7 +46,7 @@ func New(s llm.Settings) (llm.Provider, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fault.New(fault.InvalidConfig, "the base URL of the gemini service is no address; write it like "+publicURL)
+		return nil, fault.New(fault.InvalidConfig, "the base URL of the gemini service is not an address; write it like "+publicURL)
 	}
 	client := *s.HTTP
 	next := client.Transport
@@ -172,7 +172,7 @@ func closeBody(r *http.Response) { _ = r.Body.Close() }
 // checkModel refuses names that would become another address.
 func checkModel(name string) error {
 	if name == "" || strings.ContainsAny(name, "?&#%\\ ") || strings.Contains(name, "..") {
-		return fault.Newf(fault.InvalidConfig, "%q is no name of a gemini model; write one like \"gemini-2.5-flash\"", name)
+		return fault.Newf(fault.InvalidConfig, "%q is not the name of a gemini model; write one like \"gemini-2.5-flash\"", name)
 	}
 	return nil
 }

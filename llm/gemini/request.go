@@ -227,7 +227,7 @@ func (t *translator) tools() error {
 		if len(bytes.TrimSpace(tool.Parameters)) > 0 {
 			schema, warnings, err := simplify(tool.Parameters)
 			if err != nil {
-				return fault.Newf(fault.InvalidConfig, "tool %q: its parameters are no JSON Schema of an object", tool.Name).WithCause(err)
+				return fault.Newf(fault.InvalidConfig, "tool %q: its parameters are not a JSON Schema of an object", tool.Name).WithCause(err)
 			}
 			for _, w := range warnings {
 				t.warn("tool %q: %s", tool.Name, w)
@@ -366,7 +366,7 @@ func (t *translator) shape() (string, error) {
 	}
 	simple, warnings, err := simplify(schema.JSON)
 	if err != nil {
-		return "", fault.Newf(fault.InvalidConfig, "the shape %q of the answer is no JSON Schema of an object", schema.Name).WithCause(err)
+		return "", fault.Newf(fault.InvalidConfig, "the shape %q of the answer is not a JSON Schema of an object", schema.Name).WithCause(err)
 	}
 	for _, w := range warnings {
 		t.warn("the shape %q: %s", schema.Name, w)

@@ -27,7 +27,7 @@ type Harness struct {
 	// Model is a name that the provider takes for a model without peculiarities, so that no parameter is left out.
 	Model string
 	// Without says what the service has no way to do, and why. What depends on it is left out or not looked at. Names that
-	// are no feature fail the test.
+	// are not features fail the test.
 	Without map[Feature]string
 }
 

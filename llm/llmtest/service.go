@@ -199,7 +199,7 @@ func (s *service) complete(ctx context.Context, r llm.Request) (llm.Completion, 
 	if r.Stream {
 		checkSum(s.t, told, c.Message)
 	} else if len(told) > 0 {
-		s.t.Errorf("the sink was told %d pieces of an answer that is no stream", len(told))
+		s.t.Errorf("the sink was told %d pieces of an answer that is not a stream", len(told))
 	}
 	if c.Message.Role != llm.Assistant {
 		s.t.Errorf("the answer's role is %q, want %q", c.Message.Role, llm.Assistant)
@@ -238,7 +238,7 @@ func (s *service) checkError(err error) {
 	s.t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		s.t.Errorf("the error %v (%T) is no fault", err, err)
+		s.t.Errorf("the error %v (%T) is not a fault", err, err)
 		return
 	}
 	if f.Message == "" {

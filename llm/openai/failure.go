@@ -77,7 +77,7 @@ func tooLong() error {
 
 // unreadable is an answer that is none: mostly something between the service and us has answered instead.
 func unreadable(err error) error {
-	return fault.New(fault.RemoteError, "what the service answered is no completion; check the base_url").WithDetail(err.Error())
+	return fault.New(fault.RemoteError, "what the service answered is not a completion; check the base_url").WithDetail(err.Error())
 }
 
 func refused(text string) error { return fault.New(fault.ModelRefused, text) }

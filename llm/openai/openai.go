@@ -52,7 +52,7 @@ func New(s llm.Settings) (llm.Provider, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fault.New(fault.InvalidConfig, "the base_url is no address of a service; write it like "+DefaultBaseURL)
+		return nil, fault.New(fault.InvalidConfig, "the base_url is not an address of a service; write it like "+DefaultBaseURL)
 	}
 	if u.User != nil {
 		return nil, fault.New(fault.InvalidConfig, "the base_url has a name or a password in it; put the secret into a credential")

@@ -151,7 +151,7 @@ func content(data json.RawMessage, m *llm.Message) error {
 		kind, encoded, ok := strings.Cut(strings.TrimPrefix(p.ImageURL.URL, "data:"), ";base64,")
 		picture, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || m.Content != "" {
-			return fmt.Errorf("a part of type %q that is no picture before the text: %v", p.Type, err)
+			return fmt.Errorf("a part of type %q that is not a picture before the text: %v", p.Type, err)
 		}
 		m.Images = append(m.Images, llm.Image{MediaType: kind, Data: picture})
 	}

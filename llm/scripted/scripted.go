@@ -92,14 +92,14 @@ func compile(r llm.Rule) (rule, error) {
 		return rule{}, fmt.Errorf("it says nothing; give it a reply, json, calls or fail")
 	}
 	if len(r.JSON) > 0 && !json.Valid(r.JSON) {
-		return rule{}, fmt.Errorf("json is no JSON")
+		return rule{}, fmt.Errorf("json is not JSON")
 	}
 	for i, c := range r.Calls {
 		if c.Name == "" {
 			return rule{}, fmt.Errorf("call %d has no name", i+1)
 		}
 		if len(c.Arguments) > 0 && !json.Valid(c.Arguments) {
-			return rule{}, fmt.Errorf("the arguments of call %d are no JSON", i+1)
+			return rule{}, fmt.Errorf("the arguments of call %d are not JSON", i+1)
 		}
 	}
 	switch r.Finish {

@@ -123,7 +123,7 @@ func takeApart(value json.RawMessage, given []payload.Member, handed map[string]
 }
 
 // AsGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the function, is the
-// payload as it was written. So is one that has a payload which is no object under every alias and nothing else: it is a copy of what the
+// payload as it was written. So is one that has a payload which is not an object under every alias and nothing else: it is a copy of what the
 // function was given for it.
 func AsGiven(result, payload json.RawMessage) json.RawMessage {
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {

@@ -84,7 +84,7 @@ func Read(schemas ...json.RawMessage) (*Schema, json.RawMessage, error) {
 	}
 	for name, property := range s.root.Properties { // order does not matter: one entry per name
 		if s.fields[name], err = s.compile(property); err != nil {
-			return nil, nil, fault.Newf(fault.InvalidConfig, "the schema of %q is no usable JSON Schema: %w", name, err)
+			return nil, nil, fault.Newf(fault.InvalidConfig, "the schema of %q is not a usable JSON Schema: %w", name, err)
 		}
 	}
 	return s, whole, nil
@@ -362,7 +362,7 @@ func (s *Schema) Take(data, answer json.RawMessage) (Taken, error) {
 		check := s.fields[name]
 		if missing {
 			if check, err = s.compile(part); err != nil {
-				return Taken{}, fault.Newf(fault.InvalidConfig, "the schema of %q is no usable JSON Schema: %w", name, err)
+				return Taken{}, fault.Newf(fault.InvalidConfig, "the schema of %q is not a usable JSON Schema: %w", name, err)
 			}
 		}
 		decoded, err := decodeValue(value)

@@ -357,7 +357,7 @@ func testMissingBucket(t *testing.T, r *Rig) {
 	for _, bucket := range []string{"", "a/b", "a?b", "evil.example.com/", "..", "a b", "ümlaut"} {
 		o := r.Object("k", &Pattern{Size: 1})
 		o.Bucket = bucket
-		r.Refused(t.Context(), o, fault.InvalidConfig, "no name")
+		r.Refused(t.Context(), o, fault.InvalidConfig, "not the name")
 	}
 }
 

@@ -1,9 +1,10 @@
-// Package postgres keeps the journal of executions, their inbox and their timers in PostgreSQL. The rest of package store is not
-// here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
+// Package postgres keeps journals and records in PostgreSQL: executions with their rows, and what the rooms of package relational
+// have for every database. Summaries of executions, memories, large values and upkeep are not here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
 // more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
-// is decided by the journal's key: of two that add the same row, one wins and the other has a conflict. It starts no
+// is decided by the journal's key: of two that add the same row, one wins and the other has a conflict. Those who write records
+// wait for each other (tables.go). It starts no
 // goroutine beside those of its connection pool, which Close ends. When the connection is lost during a commit, the error
 // of an append does not say whether the row was written: read the journal again, as after a conflict.
 //
@@ -13,12 +14,14 @@ package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +34,16 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
+	"tandem/store/relational/accounts"
+	"tandem/store/relational/auditlog"
+	"tandem/store/relational/definitions"
+	"tandem/store/relational/inbox"
+	"tandem/store/relational/logs"
+	"tandem/store/relational/questions"
+	"tandem/store/relational/spending"
+	"tandem/store/relational/toolservers"
+	"tandem/store/relational/triggers"
 )
 
 //go:embed migrations/*.sql
@@ -42,6 +55,7 @@ type DB struct {
 	// epoch is the one that this process has taken; superseded is set when there is a later one.
 	epoch      int64
 	superseded atomic.Pointer[error]
+	statements statements
 }
 
 // Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
@@ -72,7 +86,40 @@ func (db *DB) Close() { db.pool.Close() }
 
 // Stores returns the seams that the database implements; the others are nil.
 func (db *DB) Stores() store.Stores {
-	return store.Stores{Journal: journal{db}, Inbox: inbox{db}, Timers: timers{db}}
+	t := tables{db}
+	return store.Stores{
+		Journal:      journal{db},
+		Inbox:        inbox.New(t),
+		Timers:       inbox.NewTimers(t),
+		Logs:         logs.New(t),
+		Keys:         inbox.NewKeys(t),
+		Ledger:       spending.NewLedger(t),
+		Workflows:    definitions.NewWorkflows(t, forgetWorkflow),
+		Templates:    definitions.NewTemplates(t),
+		Workspaces:   accounts.NewWorkspaces(t),
+		Users:        accounts.NewUsers(t),
+		Tokens:       accounts.NewTokens(t),
+		Credentials:  accounts.NewCredentials(t),
+		Profiles:     definitions.NewProfiles(t),
+		Budgets:      spending.NewBudgets(t, inbox.Deliver),
+		Interactions: questions.New(t, inbox.Deliver),
+		MCPServers:   toolservers.New(t),
+		Audit:        auditlog.New(t),
+		Sessions:     accounts.NewSessions(t),
+		Invitations:  accounts.NewInvitations(t),
+		Logins:       accounts.NewLogins(t),
+		Triggers:     triggers.New(t),
+		Contacts:     accounts.NewContacts(t),
+		Proofs:       accounts.NewProofs(t),
+	}
+}
+
+// forgetWorkflow removes what belongs to a workflow that is deleted.
+func forgetWorkflow(w relational.Transaction, workspace, workflow string) error {
+	if err := triggers.Forget(w, workspace, workflow); err != nil {
+		return err
+	}
+	return triggers.Remove(w, workspace, workflow)
 }
 
 // migrate brings a database up to date. Processes that start together wait for each other.
@@ -119,13 +166,21 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
-	err = j.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for _, a := range rows {
-			if err := appendRow(ctx, tx, workspace, a); err != nil {
+	key := relational.Key{Workspace: workspace, ID: rows[0].Execution}
+	entries := store.PendingEntries(ctx)
+	err = j.db.repeat(ctx, func() error {
+		return j.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			w := &transaction{db: j.db, ctx: ctx, tx: tx}
+			if err := lockRecords(w, rows); err != nil {
 				return err
 			}
-		}
-		return nil
+			for _, a := range rows {
+				if err := appendRow(w, key, a); err != nil {
+					return err
+				}
+			}
+			return enter(w, entries)
+		})
 	})
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
 		switch e.TableName {
@@ -134,6 +189,26 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 		case "idempotency_keys":
 			return j.keyUsed(ctx, workspace, rows[0].Create.User, rows[0].Key)
 		}
+	}
+	if err == nil {
+		for _, e := range entries {
+			e.Written()
+		}
+	}
+	return refusal(err)
+}
+
+// lockRecords waits for those who write records, as far as rows have to do with them: what is asked of people, and what came from
+// outside, is looked at before it is changed; a start must not come between the look at a workflow and its removal.
+func lockRecords(w *transaction, rows []*store.Append) (err error) {
+	records := func(a *store.Append) bool {
+		return len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil || len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0 || a.Arrival != nil
+	}
+	switch {
+	case slices.ContainsFunc(rows, records):
+		_, err = w.tx.Exec(w.ctx, `SELECT pg_advisory_xact_lock($1)`, recordsLock)
+	case rows[0].Create != nil:
+		_, err = w.tx.Exec(w.ctx, `SELECT pg_advisory_xact_lock_shared($1)`, recordsLock)
 	}
 	return err
 }
@@ -150,13 +225,14 @@ func (j journal) keyUsed(ctx context.Context, workspace, user string, k *store.I
 	return used
 }
 
-func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append) error {
-	if len(a.Ask) > 0 || a.Pause != nil || len(a.PauseBelow) > 0 {
-		return fault.New(fault.Unsupported, "this store keeps no questions to people and no pauses")
-	}
+func appendRow(w *transaction, key relational.Key, a *store.Append) error {
+	ctx, tx, workspace := w.ctx, w.tx, key.Workspace
 	var n int64
 	var seq uint64
 	if e := a.Create; e != nil {
+		if err := admit(w, key, a); err != nil {
+			return err
+		}
 		// The key comes first: repeating a start is an answer, not a conflict.
 		if a.Key != nil {
 			if _, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -168,7 +244,7 @@ func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append
 			status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $22) RETURNING n`,
 			workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
+			string(e.Status), relational.Flag(e.Status.Final()), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
 			e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, a.Time).Scan(&n); err != nil {
 			return err
 		}
@@ -189,7 +265,29 @@ func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append
 		n, a.After+1, workspace, a.Time, bytes(a.Body)); err != nil {
 		return err
 	}
-	return company(ctx, tx, workspace, n, a)
+	if a.Create != nil && a.Arrival != nil {
+		if err := triggers.Arrive(w, workspace, key.ID, a.Arrival); err != nil {
+			return err
+		}
+	}
+	if err := company(ctx, tx, workspace, n, a); err != nil {
+		return err
+	}
+	return questions.Append(w, key, a)
+}
+
+// admit says whether an execution may be created.
+func admit(w *transaction, key relational.Key, a *store.Append) error {
+	if a.Arrival != nil {
+		if err := triggers.Admit(w, key.Workspace, a.Arrival); err != nil {
+			return err
+		}
+	}
+	gone, err := w.Row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.Workspace, a.Create.WorkflowID)
+	if err == nil && gone {
+		err = store.NotFound("workflow", a.Create.WorkflowID)
+	}
+	return err
 }
 
 func notFound(execution string) error {
@@ -209,7 +307,7 @@ func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store
 	var b pgx.Batch
 	if c := a.Change; c != nil {
 		b.Queue(`UPDATE executions SET status = $1, final = $2, started = $3, ended = $4, duration_ms = $5, credits = $6, error = $7, updated = $8 WHERE n = $9`,
-			string(c.Status), c.Status.Final(), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time, n)
+			string(c.Status), relational.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time, n)
 	}
 	if len(a.ClearTimers) > 0 {
 		b.Queue(`DELETE FROM timers WHERE execution = $1 AND id = ANY($2)`, n, a.ClearTimers)
@@ -220,7 +318,7 @@ func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store
 	}
 	if len(a.TakeInbox) > 0 {
 		b.Queue(`DELETE FROM inbox WHERE id = ANY($1) AND execution = $2 AND dedup IS NULL`, a.TakeInbox, n)
-		b.Queue(`UPDATE inbox SET taken = true, body = '' WHERE id = ANY($1) AND execution = $2 AND NOT taken`, a.TakeInbox, n)
+		b.Queue(`UPDATE inbox SET taken = 1, body = '' WHERE id = ANY($1) AND execution = $2 AND taken = 0`, a.TakeInbox, n)
 	}
 	for i := range a.Deliver {
 		item := &a.Deliver[i]
@@ -229,7 +327,7 @@ func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store
 			dedup = &item.Dedup
 		}
 		b.Queue(`INSERT INTO inbox (workspace_id, execution, dedup, kind, time, body, taken)
-			SELECT $1::text, n, $3::text, $4::text, $5::bigint, $6::bytea, false FROM executions WHERE workspace_id = $1 AND id = $2
+			SELECT $1::text, n, $3::text, $4::text, $5::bigint, $6::bytea, 0 FROM executions WHERE workspace_id = $1 AND id = $2
 			ON CONFLICT (execution, dedup) WHERE dedup IS NOT NULL DO NOTHING`,
 			workspace, item.Execution, dedup, item.Kind, item.Time, bytes(item.Body))
 	}
@@ -241,11 +339,11 @@ func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store
 		queueLog(&b, workspace, n, &a.Logs[i])
 	}
 	for _, e := range a.OpenLedger {
-		b.Queue(`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, day, tokens, cost, open) VALUES ($1, $2, $3, $4, $5, $6, $7, true)
-			ON CONFLICT (workspace_id, id) DO NOTHING`, workspace, e.ID, e.Execution, e.Workflow, e.Day, e.Tokens, e.Cost)
+		b.Queue(`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, profile, day, tokens, cost, open) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)
+			ON CONFLICT (workspace_id, id) DO NOTHING`, workspace, e.ID, e.Execution, e.Workflow, e.Profile, e.Day, e.Tokens, e.Cost)
 	}
 	for _, s := range a.SettleLedger {
-		b.Queue(`UPDATE ledger SET tokens = $1, cost = $2, open = false WHERE workspace_id = $3 AND id = $4 AND open`, s.Tokens, s.Cost, workspace, s.ID)
+		b.Queue(`UPDATE ledger SET tokens = $1, cost = $2, open = 0 WHERE workspace_id = $3 AND id = $4 AND open <> 0`, s.Tokens, s.Cost, workspace, s.ID)
 	}
 	if b.Len() == 0 {
 		return nil

@@ -95,6 +95,12 @@ func TestJournal(t *testing.T) {
 	storetest.RunJournal(t, func(*testing.T) store.Stores { return db.Stores() })
 }
 
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	storetest.RunRecords(t, func(*testing.T) store.Stores { return db.Stores() })
+}
+
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	storetest.RunEpochs(t, func(t *testing.T) func() store.Stores {
@@ -175,10 +181,10 @@ func TestAppend_Company(t *testing.T) {
 	check(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	for text, want := range map[string]string{
-		`SELECT string_agg(concat_ws(' ', id, status, final, ended, credits, updated), ';') FROM executions`: "e1 SUCCESS t 6 0.5 6",
+		`SELECT string_agg(concat_ws(' ', id, status, final, ended, credits, updated), ';') FROM executions`: "e1 SUCCESS 1 6 0.5 6",
 		`SELECT concat_ws(' ', count(*), max(message::int), min(level)) FROM logs`:                           "1000 999 4",
 		`SELECT concat_ws(' ', kept, dropped) FROM log_counts`:                                               "1000 5",
-		`SELECT string_agg(concat_ws(' ', id, tokens, open), ';' ORDER BY id) FROM ledger`:                   "c 7 f;d 10 t",
+		`SELECT string_agg(concat_ws(' ', id, tokens, open), ';' ORDER BY id) FROM ledger`:                   "c 7 0;d 10 1",
 		`SELECT string_agg(DISTINCT workspace_id, ';') FROM (SELECT workspace_id FROM logs UNION SELECT workspace_id FROM ledger
 			UNION SELECT workspace_id FROM journal UNION SELECT workspace_id FROM log_counts UNION SELECT workspace_id FROM idempotency_keys) x`: "ws",
 	} {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql/driver"
 	"errors"
 	"iter"
 	"slices"
@@ -13,7 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 type executions struct{ db *DB }
@@ -126,7 +125,7 @@ func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id st
 		return store.Execution{}, nil, false, err
 	}
 	found := false
-	err = x.db.read.Use(ctx, func(c *sqlconn.Conn) error {
+	err = x.db.read.Use(ctx, func(c relational.Reader) error {
 		return c.Each(ctx, executionWithRows, []any{workspace, id, firstRows + 2}, func(s scanner) (bool, error) {
 			if !found {
 				found = true
@@ -245,33 +244,6 @@ func (f *filter) in(column string, values []any) {
 	f.addCondition(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// list reads a page of a table and counts the whole, which a statement with the same conditions may do another way. The two are
-// read in one transaction, so that they agree.
-func list[T any](ctx context.Context, db *DB, table, columns string, f filter, order string, p store.Page, scan func(scanner) (T, error), counted ...string) (page []T, total int, err error) {
-	if err := db.usable(); err != nil {
-		return nil, 0, err
-	}
-	where := " WHERE " + strings.Join(f.conditions, " AND ")
-	from := " FROM " + table + where
-	count := cmp.Or(strings.Join(counted, ""), "SELECT count(*) FROM "+table) + where
-	limit, offset := p.Limits()
-	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
-		return c.Transaction(ctx, func() error {
-			counts, err := sqlconn.All(ctx, c, count, scanInt, f.args)
-			if err != nil {
-				return err
-			}
-			total = counts[0]
-			if room := min(limit, total-offset); room > 0 {
-				page = make([]T, 0, room)
-			}
-			page, err = sqlconn.Into(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
-			return err
-		})
-	})
-	return page, total, err
-}
-
 // Unfinished implements [store.Executions].
 func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
 	return func(yield func(store.Unfinished, error) bool) {
@@ -317,132 +289,4 @@ func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.S
 			}
 		}
 	}
-}
-
-type keys struct{ db *DB }
-
-// Find implements [store.IdempotencyKeys].
-func (k keys) Find(ctx context.Context, p identity.Principal, key string) (store.IdempotencyKey, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.IdempotencyKey{}, err
-	}
-	return queryOne(ctx, k.db, store.NotFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
-		func(s scanner) (f store.IdempotencyKey, err error) {
-			return f, s.Scan(&f.Key, &f.RequestHash, &f.Execution, &f.Created)
-		}, workspace, p.User, key)
-}
-
-// Expire implements [store.IdempotencyKeys].
-func (k keys) Expire(ctx context.Context, p identity.Principal, before int64) (int, error) {
-	workspace, all, err := store.ScopeAll(p)
-	if err != nil {
-		return 0, err
-	}
-	var gone int64
-	err = k.db.writer.inTransaction(ctx, func(w *writer) (err error) {
-		if all {
-			gone, err = w.c.change(`DELETE FROM idempotency_keys WHERE created < ?`, before)
-		} else {
-			gone, err = w.c.change(`DELETE FROM idempotency_keys WHERE created < ? AND workspace_id = ?`, before, workspace)
-		}
-		return err
-	})
-	return int(gone), err
-}
-
-type logs struct{ db *DB }
-
-// Write implements [store.Logs].
-func (l logs) Write(ctx context.Context, p identity.Principal, execution string, lines []store.LogLine) error {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return err
-	}
-	key := executionKey{workspace, execution}
-	return l.db.writer.inTransaction(ctx, func(w *writer) error {
-		h, err := w.heads.find(w.c, key)
-		if err != nil {
-			return err
-		}
-		if h == nil {
-			return store.NotFound("execution", execution)
-		}
-		return w.writeLogs(workspace, h.n, lines)
-	})
-}
-
-// writeLogs keeps lines as long as their activation has room, and counts the rest.
-func (w *writer) writeLogs(workspace string, n int64, lines []store.LogLine) error {
-	type count struct{ kept, dropped int64 }
-	counts := map[string]*count{}
-	var order []string
-	for i := range lines {
-		line := &lines[i]
-		c := counts[line.Activation]
-		if c == nil {
-			c = &count{}
-			var row [2]driver.Value
-			found, err := w.c.row(row[:], `SELECT kept, dropped FROM log_counts WHERE execution = ? AND activation = ?`, n, line.Activation)
-			if err != nil {
-				return err
-			}
-			if found {
-				*c = count{row[0].(int64), row[1].(int64)}
-			}
-			counts[line.Activation] = c
-			order = append(order, line.Activation)
-		}
-		if c.kept >= store.MaxLogLines {
-			c.dropped++
-			continue
-		}
-		c.kept++
-		w.logged += len(line.Message) + len(line.Context)
-		if _, err := w.c.exec(`INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, n, line.Activation, line.NodeID, line.Time, int64(line.Level), line.Message, []byte(line.Context)); err != nil {
-			return err
-		}
-	}
-	for _, activation := range order {
-		c := counts[activation]
-		if _, err := w.c.exec(`INSERT OR REPLACE INTO log_counts (execution, activation, workspace_id, kept, dropped) VALUES (?, ?, ?, ?, ?)`,
-			n, activation, workspace, c.kept, c.dropped); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Lines implements [store.Logs].
-func (l logs) Lines(ctx context.Context, p identity.Principal, q store.LogQuery) (store.LogPage, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.LogPage{}, err
-	}
-	level := store.Level(-1 << 31)
-	if q.MinLevel != nil {
-		level = *q.MinLevel
-	}
-	limit := q.Size()
-	lines, err := query(ctx, l.db, `SELECT id, activation, node_id, time, level, message, context FROM logs
-		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1
-		AND id > ?3 AND level >= ?4 AND (?5 = '' OR activation = ?5) AND (?6 = '' OR node_id = ?6) ORDER BY id LIMIT ?7`,
-		func(s scanner) (line store.LogLine, err error) {
-			var context []byte
-			err = s.Scan(&line.ID, &line.Activation, &line.NodeID, &line.Time, &line.Level, &line.Message, &context)
-			if len(context) > 0 {
-				line.Context = context
-			}
-			return line, err
-		}, workspace, q.Execution, q.After, int64(level), q.Activation, q.NodeID, limit+1)
-	if err != nil {
-		return store.LogPage{}, err
-	}
-	page := store.LogPage{Lines: lines, More: len(lines) > limit}
-	page.Lines = lines[:min(len(lines), limit)]
-	page.Dropped, err = queryOne(ctx, l.db, nil, `SELECT coalesce(sum(dropped), 0) FROM log_counts
-		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1 AND (?3 = '' OR activation = ?3)`,
-		func(s scanner) (n int64, err error) { return n, s.Scan(&n) }, workspace, q.Execution, q.Activation)
-	return page, err
 }

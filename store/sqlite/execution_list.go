@@ -9,7 +9,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // List implements [store.Executions].
@@ -160,9 +160,9 @@ func readListing[T any](ctx context.Context, db *DB, l *listing, columns string,
 	case l.from > 0:
 		side, from = " AND n < ?", []any{l.from}
 	}
-	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
+	err = db.read.Use(ctx, func(c relational.Reader) error {
 		return c.Transaction(ctx, func() error {
-			counts, err := sqlconn.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.conditions, " AND "), scanInt, l.countedIn.args)
+			counts, err := relational.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.conditions, " AND "), scanInt, l.countedIn.args)
 			if err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func readListing[T any](ctx context.Context, db *DB, l *listing, columns string,
 				order, limit, offset = forth, room, behind
 			}
 			statement, args := l.pageOf(columns, order, side, from...)
-			page, err = sqlconn.Into(ctx, c, statement, scan, append(args, limit, offset), make([]T, 0, room))
+			page, err = relational.Into(ctx, c, statement, scan, append(args, limit, offset), make([]T, 0, room))
 			if order == forth {
 				slices.Reverse(page)
 			}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/pressly/goose/v3"
 
 	"tandem/store"
+	"tandem/store/relational/questions"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
@@ -164,10 +164,9 @@ func (db *DB) Plan(ctx context.Context, text string, args ...any) ([]string, err
 
 // InteractionStatements are the statement of a listing with its arguments, and those that find what is due.
 func InteractionStatements(workspace string, q store.InteractionQuery) (list string, args []any, due []string) {
-	table, f := interactionsOf(workspace, q)
+	l := questions.Listing(workspace, q)
 	limit, offset := q.Page.Limits()
-	list = "SELECT " + interactionColumns + " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + interactionOrder + " LIMIT ? OFFSET ?"
-	return list, append(f.args, limit, offset), []string{dueInteractions, dueDeliveries}
+	return l.Page(), append(l.Args, limit, offset), []string{questions.DueQuestions, questions.DueMessages}
 }
 
 // MigrateTo makes a database of an older version.

@@ -43,6 +43,6 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := datadir.Inspect(t.Context(), dir); err == nil {
-		t.Error("what is no database was taken for one")
+		t.Error("what is not a database was taken for one")
 	}
 }

@@ -12,8 +12,12 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
-	"tandem/store/sqlite/triggers"
+	"tandem/store/relational"
+	"tandem/store/relational/inbox"
+	"tandem/store/relational/logs"
+	"tandem/store/relational/questions"
+	"tandem/store/relational/spending"
+	"tandem/store/relational/triggers"
 )
 
 type journal struct{ db *DB }
@@ -27,7 +31,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
-	key := executionKey{workspace, rows[0].Execution}
+	key := executionKey{Workspace: workspace, ID: rows[0].Execution}
 	return j.db.writer.inTransaction(ctx, func(w *writer) error {
 		return w.append(key, rows)
 	})
@@ -35,7 +39,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.
 func (w *writer) append(key executionKey, rows []*store.Append) error {
-	a := rows[0]
+	a, order := rows[0], w.order
 	h, err := w.head(key, a)
 	if err != nil {
 		return err
@@ -51,21 +55,22 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 		if err := w.claim(key, a); err != nil {
 			return err
 		}
+		order = byExecution // a new execution comes behind all others there, so that those of a transaction share pages without an index
 	case h == nil:
-		return store.NotFound("execution", key.id)
+		return store.NotFound("execution", key.ID)
 	case h.seq != a.After:
-		return movedOn(key.id, a.After, h.seq)
+		return movedOn(key.ID, a.After, h.seq)
 	case h.seq > maxSeq-uint64(len(rows)):
-		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.id)
+		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.ID)
 	}
 	for left := rows; len(left) > 0; {
 		now := left[:min(len(left), maxTogether)]
 		left = left[len(now):]
-		if err := w.insertRows(key, h, now); err != nil {
+		if err := w.insertRows(key, h, order, now); err != nil {
 			return err
 		}
 	}
-	if err := w.change(key.workspace, h, rows); err != nil {
+	if err := w.change(key.Workspace, h, rows); err != nil {
 		return err
 	}
 	for _, a := range rows {
@@ -77,9 +82,9 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 }
 
 // insertRows writes rows with one statement.
-func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
+func (w *writer) insertRows(key executionKey, h *head, order *inserts, rows []*store.Append) error {
 	args := w.args[:0]
-	var workspace, at driver.Value = key.workspace, rows[0].Time // each made once for all rows that share it
+	var workspace, at driver.Value = key.Workspace, rows[0].Time // each made once for all rows that share it
 	for i, a := range rows {
 		if i > 0 && a.Time != rows[i-1].Time {
 			at = a.Time
@@ -87,13 +92,13 @@ func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) err
 		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
-	_, err := w.c.exec(w.order[len(rows)-1], args...)
+	_, err := w.c.exec(order[len(rows)-1], args...)
 	clear(args) // they may be large
 	w.args = args
 	if err != nil {
 		if e, ok := errors.AsType[*dbError](err); ok && e.constraint() {
 			w.heads.forget(key) // what was known of it is wrong
-			return fault.Newf(fault.Conflict, "execution %q has a row %d or one that follows it already: somebody else has gone on with it (%v)", key.id, rows[0].After+1, err)
+			return fault.Newf(fault.Conflict, "execution %q has a row %d or one that follows it already: somebody else has gone on with it (%v)", key.ID, rows[0].After+1, err)
 		}
 		return err
 	}
@@ -123,8 +128,8 @@ func insertsInto(table string) *inserts {
 	return &list
 }
 
-// orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index
-// for them all.
+// orderFor chooses the one that touches fewer pages for executions that go on: by execution it is one for each, by arrival one and one
+// of the index for them all.
 func orderFor(works int) *inserts {
 	if works <= 2 {
 		return byExecution
@@ -143,7 +148,7 @@ func place(n int64, seq uint64) int64 { return n<<32 | int64(seq) }
 func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 	if a.Key != nil {
 		var row [3]driver.Value
-		used, err := w.c.row(row[:], `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`, key.workspace, a.Create.User, a.Key.Key)
+		used, err := w.c.row(row[:], `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`, key.Workspace, a.Create.User, a.Key.Key)
 		if err != nil {
 			return err
 		}
@@ -153,21 +158,21 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 		}
 	}
 	if a.Arrival != nil {
-		if err := triggers.Admit(transaction{w}, key.workspace, a.Arrival); err != nil {
+		if err := triggers.Admit(transaction{w}, key.Workspace, a.Arrival); err != nil {
 			return err
 		}
 	}
 	if h != nil {
-		return movedOn(key.id, a.After, h.seq)
+		return movedOn(key.ID, a.After, h.seq)
 	}
 	if err := w.roomForStart(); err != nil {
 		return err
 	}
-	workflow := workflowKey{key.workspace, a.Create.WorkflowID}
+	workflow := workflowKey{key.Workspace, a.Create.WorkflowID}
 	if workflow.id == "" || w.tally.alive[workflow] {
 		return nil
 	}
-	gone, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.workspace, a.Create.WorkflowID)
+	gone, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.Workspace, a.Create.WorkflowID)
 	switch {
 	case err != nil:
 	case gone:
@@ -185,7 +190,7 @@ func movedOn(id string, after, seq uint64) error {
 // claim keeps the idempotency key of a start.
 func (w *writer) claim(key executionKey, a *store.Append) error {
 	if a.Arrival != nil {
-		if err := triggers.Arrive(transaction{w}, key.workspace, key.id, a.Arrival); err != nil {
+		if err := triggers.Arrive(transaction{w}, key.Workspace, key.ID, a.Arrival); err != nil {
 			return err
 		}
 	}
@@ -193,7 +198,7 @@ func (w *writer) claim(key executionKey, a *store.Append) error {
 		return nil
 	}
 	_, err := w.c.exec(`INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES (?, ?, ?, ?, ?, ?)`,
-		key.workspace, a.Create.User, a.Key.Key, a.Key.RequestHash, key.id, a.Time)
+		key.Workspace, a.Create.User, a.Key.Key, a.Key.RequestHash, key.ID, a.Time)
 	return err
 }
 
@@ -206,45 +211,45 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	}
 	for _, t := range a.SetTimers {
 		if _, err := w.c.exec(`INSERT OR REPLACE INTO timers (execution, id, workspace_id, execution_id, until) VALUES (?, ?, ?, ?, ?)`,
-			h.n, t.ID, key.workspace, key.id, t.Until); err != nil {
+			h.n, t.ID, key.Workspace, key.ID, t.Until); err != nil {
 			return err
 		}
 	}
 	for _, id := range a.TakeInbox {
-		if err := w.takeInboxItem(h, id); err != nil {
+		if err := inbox.Take(transaction{w}, h.n, id); err != nil {
 			return err
 		}
 	}
 	for i := range a.Deliver {
 		item := &a.Deliver[i]
-		if _, _, err := w.deliver(executionKey{key.workspace, item.Execution}, item); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if _, _, err := inbox.Deliver(transaction{w}, executionKey{Workspace: key.Workspace, ID: item.Execution}, item); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
 	if s := a.Snapshot; s != nil {
 		w.logged += len(s.Body)
 		if _, err := w.c.exec(`INSERT OR REPLACE INTO snapshots (execution, workspace_id, seq, body) VALUES (?, ?, ?, ?)`,
-			h.n, key.workspace, int64(s.Seq), s.Body); err != nil {
+			h.n, key.Workspace, int64(s.Seq), s.Body); err != nil {
 			return err
 		}
 	}
 	if len(a.Logs) > 0 {
-		if err := w.writeLogs(key.workspace, h.n, a.Logs); err != nil {
+		if err := logs.Append(transaction{w}, key.Workspace, h.n, a.Logs); err != nil {
 			return err
 		}
 	}
 	for _, e := range a.OpenLedger {
-		if err := w.openLedger(key.workspace, e); err != nil {
+		if err := spending.Enter(transaction{w}, key.Workspace, e); err != nil {
 			return err
 		}
 	}
 	for _, s := range a.SettleLedger {
-		if _, err := w.settleLedger(key.workspace, s); err != nil {
+		if _, err := spending.Close(transaction{w}, key.Workspace, s); err != nil {
 			return err
 		}
 	}
 	if len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil || len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0 {
-		return w.people(key, a)
+		return questions.Append(transaction{w}, key, a)
 	}
 	return nil
 }
@@ -278,8 +283,8 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
-		w.same.text(0, key.workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
-		w.same.text(5, string(now.Status)), sqlconn.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
+		w.same.Text(0, key.Workspace), e.ID, w.same.Text(1, e.WorkflowID), w.same.Text(2, e.WorkflowName), w.same.Text(3, e.WorkflowVersion), e.Revision, w.same.Text(4, e.RevisionHash),
+		w.same.Text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.Text(6, e.TriggerType), w.same.Text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
 	if err != nil {
 		return nil, err
@@ -293,7 +298,7 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		if err != nil || h == nil {
 			return nil, cmp.Or(err, errNoSummary)
 		}
-		return nil, movedOn(key.id, 0, h.seq)
+		return nil, movedOn(key.ID, 0, h.seq)
 	}
 	n, err := r.LastInsertId()
 	if err != nil {
@@ -301,23 +306,12 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	}
 	h := w.heads.create(key, n)
 	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at, e.TriggerType == store.TriggerTest}
-	m := move{workflow: workflowKey{key.workspace, e.WorkflowID}, to: e.Status, at: at, created: at, test: h.summary.test}
+	m := move{workflow: workflowKey{key.Workspace, e.WorkflowID}, to: e.Status, at: at, created: at, test: h.summary.test}
 	if e.Status.Final() {
 		m.countEnd(e.Status, e.DurationMS, e.Credits, e.Ended)
 	}
 	w.tally.moves = append(w.tally.moves, m)
 	return h, nil
-}
-
-// sameTexts are texts that one execution mostly has in common with the one before, as values for the database.
-type sameTexts [8]driver.Value
-
-// text returns the n-th text as a value, the one of before if it is the same.
-func (s *sameTexts) text(n int, text string) driver.Value {
-	if before, ok := s[n].(string); !ok || before != text {
-		s[n] = text
-	}
-	return s[n]
 }
 
 // errNoSummary is a defect: a journal without a summary.
@@ -365,7 +359,7 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 }
 
 func scanRow(s scanner) (store.Row, error) {
-	if v, ok := s.(sqlconn.Record); ok && len(v) == 3 { // without a place on the heap for each
+	if v, ok := s.(relational.Record); ok && len(v) == 3 { // without a place on the heap for each
 		place, ok1 := v[0].(int64)
 		time, ok2 := v[1].(int64)
 		body, ok3 := v[2].([]byte)

@@ -7,6 +7,7 @@ import (
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
+	"tandem/store/relational"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -29,8 +30,8 @@ func Prepared(t *testing.T, db *DB) map[string]int {
 		if left == 0 {
 			return
 		}
-		if err := db.read.Use(t.Context(), func(c *sqlconn.Conn) error {
-			look(c.Raw())
+		if err := db.read.Use(t.Context(), func(c relational.Reader) error {
+			look(c.(*sqlconn.Conn).Raw())
 			readers(left - 1)
 			return nil
 		}); err != nil {

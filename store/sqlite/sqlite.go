@@ -30,13 +30,21 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/relational"
+	"tandem/store/relational/accounts"
+	"tandem/store/relational/auditlog"
+	"tandem/store/relational/definitions"
+	"tandem/store/relational/inbox"
+	"tandem/store/relational/logs"
+	"tandem/store/relational/memories"
+	"tandem/store/relational/overview"
+	"tandem/store/relational/questions"
+	"tandem/store/relational/spending"
+	"tandem/store/relational/toolservers"
+	"tandem/store/relational/triggers"
 	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
-	"tandem/store/sqlite/memories"
-	"tandem/store/sqlite/overview"
 	"tandem/store/sqlite/sqlconn"
-	"tandem/store/sqlite/toolservers"
-	"tandem/store/sqlite/triggers"
 	"tandem/store/sqlite/upkeep"
 )
 
@@ -165,7 +173,7 @@ func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m da
 	}
 	db.writer.kept = &db.kept
 	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
-	return db.writer.inTransaction(ctx, (*writer).forfeit)
+	return tables{db}.Write(ctx, spending.Forfeit)
 }
 
 // Close waits for everything that was accepted to be on disk, ends the goroutines and lets go of the directory. Calls
@@ -210,37 +218,47 @@ func (db *DB) release() error {
 
 // Stores returns the seams that the database implements: all of them.
 func (db *DB) Stores() store.Stores {
+	t := tables{db}
 	return store.Stores{
 		Journal:      journal{db},
-		Inbox:        inbox{db},
-		Timers:       timers{db},
+		Inbox:        inbox.New(t),
+		Timers:       inbox.NewTimers(t),
 		Executions:   executions{db},
-		Overviews:    overview.New(tables{db}),
-		Logs:         logs{db},
-		Ledger:       ledger{db},
-		Keys:         keys{db},
-		Workflows:    workflows{db},
-		Templates:    templates{db},
+		Overviews:    overview.New(t),
+		Logs:         logs.New(t),
+		Ledger:       spending.NewLedger(t),
+		Keys:         inbox.NewKeys(t),
+		Workflows:    workflows{definitions.NewWorkflows(t, forgetWorkflow), db},
+		Templates:    definitions.NewTemplates(t),
 		Blobs:        blobs{db},
-		Workspaces:   workspaces{db},
-		Users:        users{db},
-		Tokens:       tokens{db},
-		Credentials:  credentials{db},
+		Workspaces:   accounts.NewWorkspaces(t),
+		Users:        accounts.NewUsers(t),
+		Tokens:       tokens{accounts.NewTokens(t), db},
+		Credentials:  accounts.NewCredentials(t),
 		Memories:     db.memories,
-		Profiles:     profiles{db},
-		Budgets:      budgets{db},
-		Interactions: interactions{db},
-		MCPServers:   toolservers.New(tables{db}),
-		Audit:        audit{db},
-		Sessions:     sessions{db},
-		Invitations:  invitations{db},
-		Logins:       logins{db},
-		Triggers:     triggers.New(tables{db}),
-		Contacts:     contactChannels{db},
-		Proofs:       addressProofs{db},
+		Profiles:     definitions.NewProfiles(t),
+		Budgets:      spending.NewBudgets(t, inbox.Deliver),
+		Interactions: questions.New(t, inbox.Deliver),
+		MCPServers:   toolservers.New(t),
+		Audit:        auditlog.New(t),
+		Sessions:     accounts.NewSessions(t),
+		Invitations:  accounts.NewInvitations(t),
+		Logins:       accounts.NewLogins(t),
+		Triggers:     triggers.New(t),
+		Contacts:     accounts.NewContacts(t),
+		Proofs:       accounts.NewProofs(t),
 		Limits:       db.upkeep.Limits(),
 		Upkeep:       db.upkeep,
 	}
+}
+
+// forgetWorkflow removes what belongs to a workflow that is deleted.
+func forgetWorkflow(w relational.Transaction, workspace, workflow string) error {
+	if err := triggers.Forget(w, workspace, workflow); err != nil {
+		return err
+	}
+	delete(w.(transaction).w.tally.alive, workflowKey{workspace, workflow})
+	return triggers.Remove(w, workspace, workflow)
 }
 
 // Broken is closed when the disk has failed and the store has stopped. [DB.Err] then says why.
@@ -296,18 +314,18 @@ func (db *DB) usable() error {
 var errClosed = errors.New("the store is closed")
 
 // scanner is a row.
-type scanner = sqlconn.Scanner
+type scanner = relational.Scanner
 
-// query is [sqlconn.Query] of this database.
+// query is [relational.Query] of this database.
 func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) ([]T, error) {
-	return sqlconn.Query(ctx, tables{db}, text, scan, args...)
+	return relational.Query(ctx, tables{db}, text, scan, args...)
 }
 
 func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
 
-// queryOne is [sqlconn.QueryOne] of this database.
+// queryOne is [relational.QueryOne] of this database.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
-	return sqlconn.QueryOne(ctx, tables{db}, missing, text, scan, args...)
+	return relational.QueryOne(ctx, tables{db}, missing, text, scan, args...)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

@@ -1,11 +1,39 @@
 package sqlite
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"tandem/identity"
+	"tandem/store"
+	"tandem/store/relational/accounts"
 )
+
+// tokens are those of the accounts, with the ones that were used lately at hand.
+type tokens struct {
+	accounts.Tokens
+	db *DB
+}
+
+// Resolve implements [store.Tokens].
+func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now int64) (identity.Token, identity.User, error) {
+	if err := store.RequireSystem(p); err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	if err := x.db.usable(); err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	generation := x.db.kept.accounts.Load()
+	if t, u, ok := x.db.tokens.find(hash, generation, now); ok {
+		return t, u, nil
+	}
+	t, u, err := x.Tokens.Resolve(ctx, p, hash, now)
+	if err == nil {
+		x.db.tokens.keepToken(hash, generation, t, u)
+	}
+	return t, u, err
+}
 
 // tokenCache keeps the tokens that were used lately, with their users, so that not every request reads them. What is kept holds
 // until the next change of any token or user is on disk: whoever was answered that a token is gone, or a user disabled, will

@@ -14,6 +14,8 @@ import (
 	"tandem/fault"
 	"tandem/shortage"
 	"tandem/store"
+	"tandem/store/relational"
+	"tandem/store/relational/auditlog"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -68,18 +70,18 @@ type writer struct {
 	// version is that of the database after the last transaction, if it is known: another one says that somebody else has written.
 	version      uint32
 	versionKnown bool
-	// order is how the rows of this transaction are kept.
+	// order is how the rows of this transaction are kept that do not begin an execution.
 	order *inserts
 	// args are those of the statement that inserts rows, to be used again.
 	args  []driver.Value
-	same  sameTexts
+	same  relational.SameTexts
 	tally tally
 	// kept is told of transactions that may have changed what is kept at hand.
 	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
-	// means is how the one came whom the last entry of the audit log is about.
-	means meansText
+	// entered is what the last entry of the audit log had.
+	entered auditlog.Last
 	// unchanged is set by a part of a transaction that has changed nothing, so that nothing is entered in the audit log.
 	unchanged bool
 

@@ -70,17 +70,19 @@ func (c *conn) change(text string, args ...driver.Value) (int64, error) {
 	return n, nil
 }
 
-// insert runs a statement and returns the id of the new row.
-func (c *conn) insert(text string, args ...driver.Value) (int64, error) {
-	r, err := c.exec(text, args...)
+// insert runs a statement that ends with RETURNING a number, and returns that of the new row, if there is one.
+func (c *conn) insert(text string, args ...driver.Value) (number int64, added bool, err error) {
+	s, err := c.Prepare(text)
 	if err != nil {
-		return 0, err
+		return 0, false, &dbError{err}
 	}
-	n, err := r.LastInsertId()
-	if err != nil {
-		return 0, &dbError{err}
+	c.writes++
+	c.changed |= kept(s.Class)
+	var row [1]driver.Value
+	if added, err = c.row(row[:], text, args...); err != nil || !added {
+		return 0, false, err
 	}
-	return n, nil
+	return row[0].(int64), true, nil
 }
 
 // row reads the first row of a statement into dest, whose length is that of the row, and says whether there was one.

@@ -4,11 +4,12 @@ import (
 	"database/sql/driver"
 
 	"tandem/store"
+	"tandem/store/relational"
 	"tandem/store/sqlite/datadir"
 )
 
 // executionKey is an execution as callers name it.
-type executionKey struct{ workspace, id string }
+type executionKey = relational.Key
 
 // head is how far the journal of an execution goes.
 type head struct {
@@ -95,7 +96,7 @@ func (t *heads) find(c *conn, k executionKey) (*head, error) {
 	ok, err := c.row(row[:], `SELECT n, max(
 			coalesce((SELECT max(place) FROM journal WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff), 0),
 			coalesce((SELECT max(place) FROM journal_in_order WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff), 0)) & 0xffffffff
-		FROM executions WHERE workspace_id = ? AND id = ?`, k.workspace, k.id)
+		FROM executions WHERE workspace_id = ? AND id = ?`, k.Workspace, k.ID)
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"tandem/engine"
 	"tandem/store"
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // tally is what the executions of a transaction change in the books: how many executions there are of a workflow with a status,
@@ -187,7 +187,7 @@ func (w *writer) change(workspace string, h *head, rows []*store.Append) error {
 	}
 	if c := last.Change; rows[0].Create == nil {
 		if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, error_code = ?, error_node = ?, updated = ? WHERE n = ?`,
-			string(c.Status), sqlconn.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, c.ErrorCode, c.ErrorNode, last.Time, h.n); err != nil {
+			string(c.Status), relational.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, c.ErrorCode, c.ErrorNode, last.Time, h.n); err != nil {
 			return err
 		}
 	}

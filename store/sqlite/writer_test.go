@@ -166,6 +166,36 @@ func TestWriter_AJournalInTwoOrdersIsOne(t *testing.T) {
 	}
 }
 
+// Rows with which executions begin need no index, however many share the transaction: new executions come behind all others. What follows
+// in company does.
+func TestWriter_BeginningsAreKeptByExecution(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	const n, rows = 20, 3
+	var begin, goOn []func() error
+	for e := range n {
+		id := fmt.Sprint("e", e)
+		begin = append(begin, func() error {
+			return db.Stores().Journal.Append(t.Context(), ann(), start(id), step(id, 1), step(id, 2))
+		})
+		goOn = append(goOn, func() error { return db.Stores().Journal.Append(t.Context(), ann(), step(id, rows)) })
+	}
+	for _, stage := range []struct {
+		calls                  []func() error
+		byExecution, byArrival int
+	}{{begin, n * rows, 0}, {goOn, n * rows, n}} {
+		for _, err := range together(t, db, stage.calls...) {
+			check(t, err)
+		}
+		for table, want := range map[string]int{"journal": stage.byExecution, "journal_in_order": stage.byArrival} {
+			if got, err := db.Rows(t.Context(), table); err != nil || int(got) != want {
+				t.Errorf("%s has %d rows, %v, want %d", table, got, err, want)
+			}
+		}
+	}
+	readsWhole(t, db, n, rows+1, true)
+}
+
 // readsWhole checks that executions are read with all of their rows in order, if these are few.
 func readsWhole(t *testing.T, db *sqlite.DB, executions, rows int, few bool) {
 	t.Helper()

@@ -1,5 +1,6 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need) or [RunJournal] (the journal, the inbox and the timers). [RunEpochs] is about a second
+// part, [RunHost] (what hosts need), [RunRecords] (accounts, definitions, questions, what was spent) or [RunJournal] (the journal,
+// the inbox and the timers). [RunEpochs] is about a second
 // process, and is for every driver.
 //
 // The suite uses workspaces of its own with random names, so drivers may give it the same database again and again, and
@@ -27,6 +28,34 @@ type Open func(t *testing.T) store.Stores
 // Run holds a driver to everything.
 func Run(t *testing.T, open Open) {
 	RunHost(t, open)
+	RunRecords(t, open)
+	cases(t, open, []testCase{
+		{"Overviews", testOverview},
+		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
+		{"Workflows/Drafts", testDrafts},
+		{"Workflows/Statistics", testStatistics},
+		{"Triggers/OneStartForOneDelivery", testArrivals},
+		{"Memories/ChangeReadForget", testMemories},
+		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
+		{"Memories/ConflictChangesNothing", testMemoryConflicts},
+		{"Memories/ListFiltersOrdersAndPages", testMemoryList},
+		{"Memories/ScopesPageByUser", testMemoryScopes},
+		{"Memories/SearchWords", testMemorySearch},
+		{"Memories/NearestIsExact", testMemoryNearest},
+		{"Memories/PurgeWhatHasExpired", testMemoryPurge},
+		{"Limits/PutGetCount", testLimits},
+		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
+		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
+		{"Upkeep/ByAgeAndByCount", testRemovable},
+		{"Upkeep/Deliveries", testRetainDeliveries},
+		{"Upkeep/BlobsThatNothingNames", testSweep},
+		{"Tenants/SeeNothingOfEachOther", testTenants},
+		{"Tenants/NobodyIsRefused", testNobody},
+	})
+}
+
+// RunRecords holds a driver to the records that it keeps besides what hosts need.
+func RunRecords(t *testing.T, open Open) {
 	cases(t, open, []testCase{
 		{"Ledger/OpenSettleSum", testLedger},
 		{"Ledger/ReservesWithinLimits", testReserve},
@@ -34,11 +63,7 @@ func Run(t *testing.T, open Open) {
 		{"Budgets/OneOfThoseWhoWaitAsks", testBudgetWaits},
 		{"Workflows/RevisionsAreImmutable", testRevisions},
 		{"Workflows/TextsAreKept", testSources},
-		{"Workflows/Drafts", testDrafts},
-		{"Overviews", testOverview},
 		{"Workflows/ListFiltersAndPages", testWorkflowList},
-		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
-		{"Workflows/Statistics", testStatistics},
 		{"Templates/PutGetListDelete", testTemplates},
 		{"Accounts/WorkspacesUsersTokens", testAccounts},
 		{"Accounts/TokensHaveScopesAndUse", testTokenUse},
@@ -53,14 +78,6 @@ func Run(t *testing.T, open Open) {
 		{"Credentials/CreateUpdateListDelete", testCredentials},
 		{"Credentials/Names", testCredentialNames},
 		{"Credentials/Renewal", testCredentialRenewal},
-		{"Memories/ChangeReadForget", testMemories},
-		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
-		{"Memories/ConflictChangesNothing", testMemoryConflicts},
-		{"Memories/ListFiltersOrdersAndPages", testMemoryList},
-		{"Memories/ScopesPageByUser", testMemoryScopes},
-		{"Memories/SearchWords", testMemorySearch},
-		{"Memories/NearestIsExact", testMemoryNearest},
-		{"Memories/PurgeWhatHasExpired", testMemoryPurge},
 		{"Interactions/OpenWithARow", testAsk},
 		{"Interactions/ChangeIsAllOrNothing", testInteractionChange},
 		{"Interactions/OneOfManyEndsIt", testInteractionRace},
@@ -81,21 +98,12 @@ func Run(t *testing.T, open Open) {
 		{"MCPServers/Acceptances", testMCPAcceptances},
 		{"Triggers/Deployment", testDeployment},
 		{"Triggers/DueInOrderOfTime", testTriggersDue},
-		{"Triggers/OneStartForOneDelivery", testArrivals},
 		{"Triggers/KeysEndWithTheWorkflow", testDeletedKeys},
 		{"Triggers/OneAnswer", testAnswers},
-		{"Limits/PutGetCount", testLimits},
-		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
-		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
-		{"Upkeep/ByAgeAndByCount", testRemovable},
-		{"Upkeep/Deliveries", testRetainDeliveries},
-		{"Upkeep/BlobsThatNothingNames", testSweep},
-		{"Tenants/SeeNothingOfEachOther", testTenants},
-		{"Tenants/NobodyIsRefused", testNobody},
 	})
 }
 
-// RunHost holds a driver to what hosts need: the journal, the inbox, the timers, summaries, logs and large values.
+// RunHost holds a driver to what hosts need: what RunJournal has, summaries and large values.
 func RunHost(t *testing.T, open Open) {
 	RunJournal(t, open)
 	cases(t, open, []testCase{
@@ -103,14 +111,14 @@ func RunHost(t *testing.T, open Open) {
 		{"Executions/ListFiltersAndPages", testExecutionList},
 		{"Executions/UnfinishedByPriorityThenAge", testUnfinished},
 		{"Executions/IdempotentStart", testKeys},
-		{"Logs/LevelsPagesAndLimit", testLogs},
 		{"Blobs/ByContent", testBlobs},
 	})
 }
 
-// RunJournal holds a driver to the journal, the inbox and the timers.
+// RunJournal holds a driver to the journal, the inbox, the timers and logs.
 func RunJournal(t *testing.T, open Open) {
 	cases(t, open, []testCase{
+		{"Logs/LevelsPagesAndLimit", testLogs},
 		{"Journal/AppendsAndReads", testAppend},
 		{"Journal/ReadsLongOnesWhileWriting", testLongJournal},
 		{"Journal/RefusesWhatCannotBe", testAppendChecks},

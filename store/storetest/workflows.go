@@ -110,7 +110,7 @@ func testWorkflowList(t *testing.T, s store.Stores) {
 	equal(t, "no wildcards", 0, total(store.WorkflowQuery{Text: "F%1"}))
 	equal(t, "name", 1, total(store.WorkflowQuery{Name: "Flow 1"}))
 	equal(t, "prefix", 10, total(store.WorkflowQuery{Prefix: "w0"}))
-	equal(t, "prefix is no pattern", 0, total(store.WorkflowQuery{Prefix: "w_"}))
+	equal(t, "prefix is not a pattern", 0, total(store.WorkflowQuery{Prefix: "w_"}))
 	equal(t, "prefix in the same letters", 0, total(store.WorkflowQuery{Prefix: "W0"}))
 	equal(t, "not the prefix", 2, total(store.WorkflowQuery{NotPrefix: "w0"}))
 	equal(t, "both", 1, total(store.WorkflowQuery{Prefix: "w1", NotPrefix: "w10"}))

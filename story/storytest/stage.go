@@ -77,19 +77,19 @@ type Revision struct{}
 
 func (Revision) Syncs(int) []string    { return nil }
 func (Revision) Declares(int) []string { return nil }
-func (Revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
+func (Revision) Sent(engine.RunNode, *host.Inputs, host.Data) (json.RawMessage, error) {
 	return nil, nil
 }
 
-func (Revision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (host.Opened, error) {
+func (Revision) Iterations(engine.RunNode, *host.Inputs, host.Data) (host.Opened, error) {
 	return host.Opened{Iterate: func(_ json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		raw, err := json.Marshal(index)
 		return host.Entry{Value: json.RawMessage(`{"item":` + string(raw) + `}`)}, map[string]json.RawMessage{"item": raw}, err
 	}}, nil
 }
-func (Revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, _ host.Data) (input, origins json.RawMessage, err error) {
+func (Revision) Inspect(run engine.RunNode, values *host.Inputs, _ host.Data) (input, origins json.RawMessage, err error) {
 	if run.Step != nil {
-		return values[run.Input], nil, nil
+		return values.Value(run.Input), nil, nil
 	}
 	var in []json.RawMessage
 	for _, i := range run.Inputs {
@@ -97,7 +97,7 @@ func (Revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessag
 		if ref == "" {
 			ref = host.EntryRef
 		}
-		in = append(in, values[ref])
+		in = append(in, values.Value(ref))
 	}
 	input, err = json.Marshal(map[string]any{"in": in})
 	return input, json.RawMessage("[]"), err

@@ -107,7 +107,6 @@ test("a workflow is built on the canvas from nothing, saved, run and deployed", 
   await page.waitForURL(/\/executions\/exec_/)
   const id = page.url().split("/").pop()!.split("?")[0]
   expect((await tandem.api<{ execution: { workflow_id: string } }>("GET", `/executions/${id}`)).execution.workflow_id).toBe("from-nothing")
-  await page.context().close()
   quiet()
 })
 
@@ -151,7 +150,6 @@ test("text and canvas follow each other, and comments survive", async () => {
   await page.getByText("Saved as revision 2").first().waitFor()
   const saved = await sourceOf(id)
   expect(saved.replace(/\n {4}position: .*/, "").replace(/\n\s*\n+(?=$)/, "\n").trim()).toBe(file(id).trim())
-  await page.context().close()
   quiet()
 })
 
@@ -172,7 +170,6 @@ test("a draft survives a reload and can be discarded", async () => {
   await page.reload()
   await card(page, "greet").waitFor()
   expect(await page.getByText(/Your draft was found again/).count()).toBe(0)
-  await page.context().close()
   quiet()
 })
 
@@ -196,8 +193,6 @@ test("what two editors change at once is shown as a difference, and either can b
   // Who has changed nothing sees what the other has saved, without asking.
   await one.getByText("Saved as revision 3").first().waitFor({ timeout: 30_000 })
   expect(await said(one)).toContain("Of the second.")
-  await one.context().close()
-  await two.context().close()
   quiet()
 })
 
@@ -217,7 +212,6 @@ test("nodes are chosen, copied, pasted and removed together", async () => {
   await card(page, "greet_2").waitFor({ state: "detached" })
   await page.keyboard.press("Control+z")
   await card(page, "greet_2").waitFor()
-  await page.context().close()
   quiet()
 })
 
@@ -237,7 +231,6 @@ test("names and settings from outside are only text", async () => {
   await card(page, "start").waitFor()
   await page.getByRole("complementary", { name: /^Node <img/ }).waitFor()
   expect(await page.evaluate(() => [(window as unknown as { hit?: number }).hit, document.querySelectorAll("main img:not(.cm-widgetBuffer)").length])).toEqual([undefined, 0])
-  await page.context().close()
   quiet()
 })
 
@@ -263,7 +256,6 @@ test("one node is run alone, and from it on, with pinned data, before anything i
   const two = (await dialog.getByRole("link", { name: "Open the run" }).getAttribute("href"))!.split("/").pop()!
   expect((await tandem.api<typeof record>("GET", `/executions/${two}`)).execution.node_executions).toHaveProperty("after")
   expect(await sourceOf(id)).not.toContain("Not saved.")
-  await page.context().close()
   quiet()
 })
 
@@ -278,7 +270,6 @@ test("what is missing to deploy is listed, and each leads to its place", async (
   expect(await dialog.getByRole("link", { name: "Go to where it is made" }).getAttribute("href")).toBe("/settings/credentials")
   await dialog.getByRole("button", { name: "Show it on the canvas" }).click()
   await page.getByRole("complementary", { name: "Node greet" }).waitFor()
-  await page.context().close()
   quiet()
 })
 
@@ -292,7 +283,6 @@ test("a comment on the canvas is part of the file", async () => {
   await page.getByRole("button", { name: "Save" }).click()
   await page.getByText("Saved as revision 2").first().waitFor()
   expect(await sourceOf(id)).toContain("text: Why it greets")
-  await page.context().close()
   quiet()
 })
 
@@ -314,7 +304,6 @@ test("a node gets another id, and everything that names it follows", async () =>
   await page.getByText("Saved as revision 2").first().waitFor()
   const saved = await sourceOf(id)
   for (const part of ["- id: hello # says hello", "{from_node: start, to_node: hello}", "{from_node: hello, to_node: after}", "{{hello.outputs.said}}"]) expect(saved).toContain(part)
-  await page.context().close()
   quiet()
 })
 
@@ -338,7 +327,6 @@ test("a connection opens: its output and the function that changes what it carri
   await drawer.getByText("upper(value.name)").waitFor()
   await drawer.getByRole("button", { name: "Delete" }).click()
   await page.locator(".react-flow__edge").waitFor({ state: "detached" })
-  await page.context().close()
   quiet()
 })
 
@@ -393,7 +381,6 @@ test("a new workflow keeps what can be undone when it gets its address, and one 
   await page.goto("/workflows")
   await page.getByRole("link", { name: "New workflow" }).click()
   await page.getByText("What starts this workflow?").waitFor()
-  await page.context().close()
   quiet()
 })
 
@@ -427,7 +414,6 @@ test("a field of the input is dragged into a setting, or inserted by the keyboar
   await page.getByRole("button", { name: "Save", exact: true }).click()
   await page.getByText("Saved as revision 2").first().waitFor()
   expect(await sourceOf(id)).toContain('said: "Hello {{start.outputs.person.name}}"')
-  await page.context().close()
   quiet()
 })
 
@@ -457,7 +443,7 @@ connections:
   await write(condition, "sum(input.lines, l => l.price) * 2")
   await worth.getByText("→ 40").waitFor()
   await accessible(page)
-  // What is wrong is told with its place, and is no error of the page.
+  // What is wrong is told with its place, and is not an error of the page.
   await write(condition, "sum(input.lines")
   await worth.getByText(/^→ line 1, column \d+/).waitFor()
   await write(condition, "nmae == 'Ada'")
@@ -477,6 +463,5 @@ connections:
   await ask.getByRole("status").getByText("→ Ada of 5").waitFor()
   expect(asked.length).toBeLessThan(10)
   await readableUnderPointer(page, ask.getByRole("button", { name: /^\d+ more settings?$/ }).first())
-  await page.context().close()
   quiet()
 })

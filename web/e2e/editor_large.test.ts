@@ -41,7 +41,7 @@ async function inView(page: Page, id: string): Promise<boolean> {
 
 test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task", async (n) => {
   const { workflow } = await tandem.api<{ workflow: { id: string } }>("POST", "/workflows", large(`large_${n}`, n))
-  const page = await open(`/workflows/${workflow.id}`, { reducedMotion: "no-preference" })
+  const page = await open(`/workflows/${workflow.id}`, { reducedMotion: "no-preference", fresh: true })
   await page.locator(".react-flow__node").first().waitFor()
   await page.getByRole("button", { name: "No problems found" }).waitFor()
   const longest: Record<string, number> = {}
@@ -85,7 +85,7 @@ test.each([30, 500])("%i nodes are panned, zoomed and edited without a long task
   quiet()
 
   // Near enough to take hold of one.
-  const near = await open(`/workflows/${workflow.id}?node=n1`, { reducedMotion: "no-preference" })
+  const near = await open(`/workflows/${workflow.id}?node=n1`, { reducedMotion: "no-preference", fresh: true })
   await near.getByRole("complementary", { name: "Node n1" }).waitFor()
   await near.keyboard.press("Escape")
   await near.getByRole("complementary").waitFor({ state: "detached" })

@@ -25,7 +25,6 @@ test("axe finds nothing serious: an empty workflow, the palette, a node, the tex
     await accessible(other)
     await other.context().close()
   }
-  await page.context().close()
   quiet()
 })
 
@@ -35,7 +34,6 @@ test("it speaks Chinese", async () => {
   await page.getByRole("complementary", { name: "节点 check" }).getByText("条件分支").waitFor()
   await page.getByRole("button", { name: "部署" }).waitFor()
   await page.getByText("未发现问题").first().waitFor()
-  await page.context().close()
   quiet()
 })
 
@@ -46,7 +44,6 @@ test("who may not edit sees the workflow and its text, and no button that would 
   await card(page, "check").waitFor()
   await page.getByRole("textbox", { name: "Text of the workflow (YAML)" }).waitFor()
   for (const name of ["Save", "Deploy", "Run", "Add", "Delete"]) expect([name, await page.getByRole("button", { name, exact: true }).count()]).toEqual([name, 0])
-  await page.context().close()
   quiet()
 })
 
@@ -60,7 +57,6 @@ test("a workflow that is not there says so", async () => {
   await page.goto("/nowhere")
   await page.getByRole("link", { name: "Go to the first page" }).click()
   await page.waitForURL((url) => url.pathname === "/")
-  await page.context().close()
   quiet()
 })
 
@@ -77,6 +73,5 @@ test("while the server is away one goes on editing, saving says so, and nothing 
   await page.getByRole("button", { name: "Save" }).click()
   await page.getByText("Saved as revision 2").first().waitFor()
   expect((await tandem.api<{ source: string }>("GET", "/workflows/small?include=source")).source).toContain("name: decide")
-  await page.context().close()
   quiet()
 })

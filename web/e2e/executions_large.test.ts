@@ -10,7 +10,7 @@ const freeze = process.env.FIGURES ? 300 : 1_500
 
 test("ten thousand steps open without freezing, are all there, and can be searched and scrolled", async () => {
   const id = await run(tandem, "many", { items: Array.from({ length: 2_500 }, (_, i) => i) }, 60)
-  const page = await open("/executions", { reducedMotion: "no-preference" })
+  const page = await open("/executions", { reducedMotion: "no-preference", fresh: true })
   await page.getByRole("link", { name: "many" }).waitFor()
   const opening = await figures(page, "10,000 steps, opening", async () => {
     await page.getByRole("link", { name: "many" }).click()
@@ -33,7 +33,7 @@ test("ten thousand steps open without freezing, are all there, and can be search
 
 test("an output of five megabytes opens, folds and is searched without freezing", async () => {
   const id = await run(tandem, "large", {}, 60)
-  const page = await open(`/executions/${id}?step=make`, { reducedMotion: "no-preference" })
+  const page = await open(`/executions/${id}?step=make`, { reducedMotion: "no-preference", fresh: true })
   const tree = page.getByRole("tree", { name: "Output" })
   const row = tree.getByRole("treeitem", { name: /Read 5\.\d MB/ })
   await row.waitFor()

@@ -88,7 +88,7 @@ test("a form has every type of field; what is wrong is said beside it, and what 
   await page.getByLabel("Nights").press("Enter")
   await page.getByText("Please check your answer").waitFor()
   await page.getByText("Between one night and thirty.").waitFor()
-  await page.getByText(/is no mail address/).waitFor()
+  await page.getByText(/is not a mail address/).waitFor()
   await accessible(page)
 
   await page.reload()
@@ -374,7 +374,7 @@ test("while the server is away the page says so, keeps what was typed, and goes 
 })
 
 test("the first load of the inbox is under 500 KB as it is sent", async () => {
-  const page = await open("/inbox")
+  const page = await open("/inbox", { fresh: true })
   await page.getByRole("heading", { name: "Inbox" }).waitFor()
   await page.waitForLoadState("load")
   const sent = await page.evaluate(() => {

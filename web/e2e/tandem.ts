@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest"
 
 const root = join(import.meta.dirname, "..", "..")
@@ -98,6 +98,28 @@ export async function follow(page: Page, address: string) {
   }, address)
 }
 
+/** Visit is a page in a browser context of its own. */
+type Visit = { page: Page; like: BrowserContextOptions; debug: CDPSession }
+
+/**
+ * rest makes a page as it was before its first visit, all but what the browser keeps of the files of the UI, and says whether that is so. A new
+ * page takes three times the work, because it is a new process.
+ */
+async function rest({ page, like, debug }: Visit, origin: string): Promise<boolean> {
+  const context = page.context()
+  if (page.isClosed() || context.pages().length !== 1) return false
+  try {
+    await Promise.all([page.unrouteAll({ behavior: "ignoreErrors" }), context.unrouteAll({ behavior: "ignoreErrors" }), page.evaluate(() => sessionStorage.clear())])
+    await page.goto("about:blank")
+    // What is left to be kept when a page is left, is kept by now.
+    await debug.send("Storage.clearDataForOrigin", { origin, storageTypes: "cookies,local_storage,indexeddb,cache_storage,service_workers" })
+    await Promise.all([context.clearCookies(), context.clearPermissions(), page.emulateMedia({ colorScheme: like.colorScheme, reducedMotion: like.reducedMotion }), page.mouse.move(0, 0)])
+    return JSON.stringify(page.viewportSize()) === JSON.stringify(like.viewport)
+  } catch {
+    return false // a page that does not answer is not used again
+  }
+}
+
 /**
  * world gives a test file a server and a browser. Every page that it opens is watched: an error or a warning on the console, or a request to
  * anywhere else, fails the test that calls `quiet`, and the file at its end. What `prepare` makes is there before the first test.
@@ -109,7 +131,8 @@ export async function follow(page: Page, address: string) {
 export function world({ flags = [], prepare = async () => {}, inOrder = false }: { flags?: string[]; prepare?: (tandem: Tandem) => Promise<unknown>; inOrder?: boolean } = {}) {
   const tandem = new Tandem()
   const noises: string[] = []
-  const contexts: BrowserContext[] = []
+  const visits: Visit[] = []
+  const rested: Visit[] = []
   let browser: Browser
   beforeAll(async () => {
     await tandem.start(...flags)
@@ -124,8 +147,10 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
     await prepare(tandem)
   })
   // A page that stays open goes on asking the server and drawing, beside every test that comes after it.
-  afterEach(async () => {
-    await Promise.all(contexts.splice(0).map((c) => c.close()))
+  afterEach(async ({ task }) => {
+    const keep = task.result?.state !== "fail" && !process.env.E2E_FRESH
+    await Promise.all(visits.splice(0).map(async (v) => (keep && (await rest(v, tandem.url)) ? rested.push(v) : v.page.context().close())))
+    await Promise.all(rested.splice(0, rested.length - 3).map((v) => v.page.context().close()))
   })
   afterAll(async () => {
     await browser?.close()
@@ -133,20 +158,29 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
     expect(noises).toEqual([])
   })
   /**
-   * open opens a page, which is closed when the test ends; it is logged in unless `token` is null. It belongs to somebody who wants no motion: without a graphics card, what moves
-   * takes most of the processor.
+   * open opens a page, which is left when the test ends; it is logged in unless `token` is null. It belongs to somebody who wants no motion: without a graphics card, what moves
+   * takes most of the processor. A `fresh` one is of somebody who was never here: the browser has to load everything.
    */
-  const open = async (path = "/", { token = tandem.token, ...context }: BrowserContextOptions & { token?: string | null } = {}): Promise<Page> => {
-    const c: BrowserContext = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", baseURL: tandem.url, ...context })
-    contexts.push(c)
-    const page = await c.newPage()
-    watch(page)
+  const open = async (path = "/", { token = tandem.token, fresh = false, ...options }: BrowserContextOptions & { token?: string | null; fresh?: boolean } = {}): Promise<Page> => {
+    const like: BrowserContextOptions = { locale: "en-GB", colorScheme: "light", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", baseURL: tandem.url, ...options }
+    const v = (fresh ? undefined : again(like)) ?? (await visit(like))
+    visits.push(v)
     if (token) {
-      const answer = await c.request.post(tandem.url + "/api/v1/sessions", { headers: { Authorization: `Bearer ${token}` } })
+      const answer = await v.page.context().request.post(tandem.url + "/api/v1/sessions", { headers: { Authorization: `Bearer ${token}` } })
       expect(answer.status()).toBe(201)
     }
-    await page.goto(path)
-    return page
+    await v.page.goto(path)
+    return v.page
+  }
+  const again = (like: BrowserContextOptions): Visit | undefined => {
+    const at = rested.findIndex((v) => JSON.stringify(v.like) === JSON.stringify(like))
+    return at < 0 ? undefined : rested.splice(at, 1)[0]
+  }
+  const visit = async (like: BrowserContextOptions): Promise<Visit> => {
+    const context = await browser.newContext(like)
+    const page = await context.newPage()
+    watch(page)
+    return { page, like, debug: await context.newCDPSession(page) }
   }
   const watch = (page: Page) => {
     page.on("console", (m) => {

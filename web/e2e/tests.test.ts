@@ -75,7 +75,6 @@ test("a run with pinned data is kept as a test, written into the file, and passe
   expect(text).toContain("total: 3")
   await page.reload()
   await row(page, "3 is not large").getByText("Passed").waitFor()
-  await page.context().close()
   quiet()
 })
 
@@ -89,7 +88,6 @@ test("what has effects cannot be what a test runs, and the remedy is told", asyn
   await dialog.getByRole("button", { name: "Run", exact: true }).click()
   await dialog.getByText("A test has no effects").waitFor()
   expect(await dialog.getByRole("button", { name: "Keep as test" }).count()).toBe(0)
-  await page.context().close()
   quiet()
 })
 
@@ -156,7 +154,6 @@ test("a test is mended, renamed, written anew and deleted, in the text of the wo
   await page.getByRole("link", { name: "Tests" }).click()
   await row(page, "large ones take the way to tell").waitFor()
   expect(await row(page, "it ends").count()).toBe(0)
-  await page.context().close()
   quiet()
 })
 

@@ -143,7 +143,7 @@ func (v Vendor) unreachable(t *testing.T) {
 // credentials: one that lacks a field, or whose address is none, is told apart from one that the service refuses.
 func (v Vendor) credentials(t *testing.T) {
 	t.Helper()
-	for _, change := range []map[string]string{{"token": ""}, {"base_url": "ftp:no"}, {"base_url": "https://host/?a=b"}} {
+	for _, change := range []map[string]string{{or(v.Key, "token"): ""}, {"base_url": "ftp:no"}, {"base_url": "https://host/?a=b"}} {
 		broken := v
 		broken.Credential = map[string]string{}
 		for name, value := range v.Credential { // order does not matter: they are named

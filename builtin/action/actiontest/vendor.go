@@ -32,6 +32,8 @@ type Vendor struct {
 	Prefix string
 	// Credential are the fields of the credential besides base_url. None: the token alone.
 	Credential map[string]string
+	// Key is the field of the credential that nothing can be done without. Empty: token.
+	Key string
 	// Renews says that the credential can be renewed: a token that has expired is. The fake takes any token then.
 	Renews bool
 
@@ -85,6 +87,8 @@ type Operation struct {
 type Bench struct {
 	*Service
 	Kind node.Kind
+	// Files keeps what runs store.
+	Files nodetest.Files
 
 	t      testing.TB
 	vendor Vendor
@@ -104,6 +108,7 @@ func (v Vendor) New(t testing.TB) *Bench {
 func (b *Bench) Call(config, input string) *node.Call {
 	b.t.Helper()
 	call := nodetest.NewCall(b.t, config, input)
+	call.Files = &b.Files
 	open := func(context.Context) (credential.Opened, error) {
 		fields := map[string]string{"token": b.token, "base_url": b.URL}
 		maps.Copy(fields, b.vendor.Credential)

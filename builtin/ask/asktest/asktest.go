@@ -29,7 +29,7 @@ func Asks(t *testing.T, kinds nodetest.Kinds, kind string, call *node.Call) (req
 	}
 	wait, ok := out.(node.Wait)
 	if !ok || wait.Ask == nil || wait.Ask.Purpose != human.PurposeNode || !wait.Until.IsZero() {
-		t.Fatalf("%#v is no question", out)
+		t.Fatalf("%#v is not a question", out)
 	}
 	return gjson.ParseBytes(wait.Ask.Request), wait
 }

@@ -84,7 +84,7 @@ func blobPath(p identity.Principal, hash string) (string, error) {
 		return "", err
 	}
 	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != hash {
-		return "", fault.Newf(fault.Invalid, "%q is no blob hash: 64 lower-case hexadecimal digits are", hash)
+		return "", fault.Newf(fault.Invalid, "%q is not a blob hash: 64 lower-case hexadecimal digits are", hash)
 	}
 	return path.Join(workspace, hash[:2], hash[2:4], hash), nil
 }

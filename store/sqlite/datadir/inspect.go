@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/store/relational"
 	"tandem/store/sqlite/migrations"
-	"tandem/store/sqlite/sqlconn"
 )
 
 // Inspection is what can be said about a data directory without changing anything in it.
@@ -131,14 +131,14 @@ func (c counted) problem() string {
 func accepted(ctx context.Context, db *sql.DB) (all []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT time, message FROM accepted_losses ORDER BY rowid")
 	if err != nil {
-		return nil, sqlconn.ReadError(ctx, err)
+		return nil, relational.ReadError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var time int64
 		var message string
 		if err := rows.Scan(&time, &message); err != nil {
-			return nil, sqlconn.ReadError(ctx, err)
+			return nil, relational.ReadError(ctx, err)
 		}
 		all = append(all, fmt.Sprintf("accepted %s: %s", at(time), message))
 	}
@@ -148,13 +148,13 @@ func accepted(ctx context.Context, db *sql.DB) (all []string, err error) {
 func integrity(ctx context.Context, db *sql.DB) (problems []string, err error) {
 	rows, err := db.QueryContext(ctx, "PRAGMA integrity_check")
 	if err != nil {
-		return nil, sqlconn.ReadError(ctx, err)
+		return nil, relational.ReadError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var p string
 		if err := rows.Scan(&p); err != nil {
-			return nil, sqlconn.ReadError(ctx, err)
+			return nil, relational.ReadError(ctx, err)
 		}
 		if p != "ok" {
 			problems = append(problems, p)

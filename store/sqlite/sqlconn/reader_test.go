@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"tandem/store/relational"
 )
 
 // What is read one after the other is read on one connection, which has at hand what it has read; nobody waits who has left.
@@ -13,7 +15,7 @@ func TestReaders_TakeTheLastUsed(t *testing.T) {
 	r := NewReaders(filepath.Join(t.TempDir(), "x.db"), 2)
 	used := func() (taken *Conn) {
 		t.Helper()
-		if err := r.Use(t.Context(), func(c *Conn) error { taken = c; return nil }); err != nil {
+		if err := r.Use(t.Context(), func(c relational.Reader) error { taken = c.(*Conn); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return taken
@@ -24,15 +26,15 @@ func TestReaders_TakeTheLastUsed(t *testing.T) {
 			t.Fatal("another connection was taken, though the one that was used last is free")
 		}
 	}
-	if err := r.Use(t.Context(), func(*Conn) error {
+	if err := r.Use(t.Context(), func(relational.Reader) error {
 		second := used()
 		if second == first {
 			t.Error("a connection was handed out twice")
 		}
-		return r.Use(t.Context(), func(*Conn) error {
+		return r.Use(t.Context(), func(relational.Reader) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := r.Use(ctx, func(*Conn) error { return errors.New("called") }); !errors.Is(err, context.Canceled) {
+			if err := r.Use(ctx, func(relational.Reader) error { return errors.New("called") }); !errors.Is(err, context.Canceled) {
 				t.Errorf("who has left is answered with %v", err)
 			}
 			if used := len(r.free); used != 0 {

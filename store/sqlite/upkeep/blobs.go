@@ -9,8 +9,8 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 	"tandem/store/sqlite/blobnames"
-	"tandem/store/sqlite/sqlconn"
 )
 
 // SweepBlobs implements [store.Upkeep].
@@ -20,7 +20,7 @@ func (x *Upkeep) SweepBlobs(ctx context.Context, p identity.Principal, orphans, 
 		return 0, 0, err
 	}
 	for ctx.Err() == nil {
-		doubts, err := sqlconn.Query(ctx, x.db, `SELECT hash FROM blob_doubts WHERE workspace_id = ?`, func(s sqlconn.Scanner) (h string, err error) { return h, s.Scan(&h) }, workspace)
+		doubts, err := relational.Query(ctx, x.db, `SELECT hash FROM blob_doubts WHERE workspace_id = ?`, func(s relational.Scanner) (h string, err error) { return h, s.Scan(&h) }, workspace)
 		if err != nil {
 			return removed, bytes, err
 		}
@@ -160,13 +160,13 @@ func (x *Upkeep) eachColumn(ctx context.Context, each func(columns ...driver.Val
 		name      string
 		withRowID bool
 	}
-	all, err := sqlconn.Query(ctx, x.db, `SELECT name, NOT wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'blob_doubts' ORDER BY name`,
-		func(s sqlconn.Scanner) (t table, err error) { return t, s.Scan(&t.name, &t.withRowID) })
+	all, err := relational.Query(ctx, x.db, `SELECT name, NOT wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'blob_doubts' ORDER BY name`,
+		func(s relational.Scanner) (t table, err error) { return t, s.Scan(&t.name, &t.withRowID) })
 	if err != nil {
 		return err
 	}
 	for _, t := range all {
-		columns, err := sqlconn.Query(ctx, x.db, `SELECT name FROM pragma_table_info(?) WHERE upper(type) IN ('TEXT', 'BLOB', '') ORDER BY cid`, func(s sqlconn.Scanner) (n string, err error) { return n, s.Scan(&n) }, t.name)
+		columns, err := relational.Query(ctx, x.db, `SELECT name FROM pragma_table_info(?) WHERE upper(type) IN ('TEXT', 'BLOB', '') ORDER BY cid`, func(s relational.Scanner) (n string, err error) { return n, s.Scan(&n) }, t.name)
 		if err != nil {
 			return err
 		}
@@ -175,9 +175,9 @@ func (x *Upkeep) eachColumn(ctx context.Context, each func(columns ...driver.Val
 		}
 		list := `"` + strings.Join(columns, `", "`) + `"`
 		if !t.withRowID {
-			if err := x.db.Read(ctx, func(c *sqlconn.Conn) error {
-				return c.Each(ctx, `SELECT `+list+` FROM "`+t.name+`"`, nil, func(s sqlconn.Scanner) (bool, error) {
-					row, _ := s.(sqlconn.Record)
+			if err := x.db.Read(ctx, func(c relational.Reader) error {
+				return c.Each(ctx, `SELECT `+list+` FROM "`+t.name+`"`, nil, func(s relational.Scanner) (bool, error) {
+					row, _ := s.(relational.Record)
 					each(row...)
 					return true, nil
 				})
@@ -189,9 +189,9 @@ func (x *Upkeep) eachColumn(ctx context.Context, each func(columns ...driver.Val
 		const page = 512
 		for after, n := int64(-1<<62), page; n == page; {
 			n = 0
-			if err := x.db.Read(ctx, func(c *sqlconn.Conn) error {
-				return c.Each(ctx, `SELECT rowid, `+list+` FROM "`+t.name+`" WHERE rowid > ? ORDER BY rowid LIMIT ?`, []any{after, page}, func(s sqlconn.Scanner) (bool, error) {
-					row, _ := s.(sqlconn.Record)
+			if err := x.db.Read(ctx, func(c relational.Reader) error {
+				return c.Each(ctx, `SELECT rowid, `+list+` FROM "`+t.name+`" WHERE rowid > ? ORDER BY rowid LIMIT ?`, []any{after, page}, func(s relational.Scanner) (bool, error) {
+					row, _ := s.(relational.Record)
 					after, _ = row[0].(int64)
 					n++
 					each(row[1:]...)

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"tandem/store/sqlite/sqlconn"
+	"tandem/store/relational"
 )
 
 // What is removed from a page of the database is overwritten with zeros (secure_delete). But a row that SQLite has moved to another page, because its own was
@@ -118,13 +118,13 @@ const (
 
 // blankPages overwrites what is not in use in all pages.
 func (x *Upkeep) blankPages(ctx context.Context) error {
-	sizes, err := queryOne(ctx, x, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`, func(s sqlconn.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
+	sizes, err := queryOne(ctx, x, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
 	if err != nil {
 		return err
 	}
 	pages := newPageMap(sizes[1])
 	for first := int64(1); first <= sizes[0]; first += pagesLooked {
-		found, err := sqlconn.Query(ctx, x.db, `SELECT pgno, data FROM sqlite_dbpage WHERE pgno BETWEEN ? AND ?`, func(s sqlconn.Scanner) (pgno int64, err error) {
+		found, err := relational.Query(ctx, x.db, `SELECT pgno, data FROM sqlite_dbpage WHERE pgno BETWEEN ? AND ?`, func(s relational.Scanner) (pgno int64, err error) {
 			var page []byte
 			if err := s.Scan(&pgno, &page); err != nil {
 				return 0, err
@@ -204,7 +204,7 @@ func (w writing) blankPages(pages pageMap, list []int64) error {
 // giveBack moves free pages to the end of the file and cuts it, until no more than so many are free.
 func (x *Upkeep) giveBack(ctx context.Context, free float64) error {
 	for {
-		v, err := queryOne(ctx, x, `SELECT freelist_count, page_count, page_size FROM pragma_freelist_count, pragma_page_count, pragma_page_size`, func(s sqlconn.Scanner) (v [3]int64, err error) {
+		v, err := queryOne(ctx, x, `SELECT freelist_count, page_count, page_size FROM pragma_freelist_count, pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [3]int64, err error) {
 			return v, s.Scan(&v[0], &v[1], &v[2])
 		})
 		if err != nil {

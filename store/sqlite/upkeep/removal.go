@@ -8,8 +8,8 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 	"tandem/store/sqlite/blobnames"
-	"tandem/store/sqlite/sqlconn"
 )
 
 // Bounds of one step of a removal: how many executions of a family, and how many rows of journals and logs.
@@ -30,7 +30,7 @@ const familyOf = `WITH RECURSIVE family (id, depth) AS (VALUES (?2, 0) UNION
 		SELECT e.id, depth + 1 FROM family CROSS JOIN executions e ON e.workspace_id = ?1 AND e.parent = family.id AND e.parent <> '')
 	SELECT n, e.id, parent, workflow_id, created FROM family CROSS JOIN executions e ON e.workspace_id = ?1 AND e.id = family.id ORDER BY depth DESC, n`
 
-func scanMember(s sqlconn.Scanner) (m member, err error) {
+func scanMember(s relational.Scanner) (m member, err error) {
 	return m, s.Scan(&m.n, &m.id, &m.parent, &m.workflow, &m.created)
 }
 
@@ -40,7 +40,7 @@ func (x *Upkeep) Remove(ctx context.Context, p identity.Principal, r store.Remov
 	if err != nil {
 		return removed, err
 	}
-	family, err := sqlconn.Query(ctx, x.db, familyOf, scanMember, workspace, r.Execution)
+	family, err := relational.Query(ctx, x.db, familyOf, scanMember, workspace, r.Execution)
 	if err != nil {
 		return removed, err
 	}
@@ -94,7 +94,7 @@ func (x *Upkeep) Remove(ctx context.Context, p identity.Principal, r store.Remov
 }
 
 func (x *Upkeep) there(ctx context.Context, workspace, id string) (bool, error) {
-	found, err := sqlconn.Query(ctx, x.db, `SELECT 1 FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id)
+	found, err := relational.Query(ctx, x.db, `SELECT 1 FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id)
 	return len(found) > 0, err
 }
 
@@ -327,7 +327,7 @@ func (x *Upkeep) Finish(ctx context.Context, p identity.Principal) (more bool, e
 	if err := store.RequireSystem(p); err != nil {
 		return false, err
 	}
-	begun, err := sqlconn.Query(ctx, x.db, `SELECT n FROM executions WHERE workspace_id = '' ORDER BY n LIMIT 1`, scanInt)
+	begun, err := relational.Query(ctx, x.db, `SELECT n FROM executions WHERE workspace_id = '' ORDER BY n LIMIT 1`, scanInt)
 	if err != nil || len(begun) == 0 {
 		return false, err
 	}
@@ -347,7 +347,7 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 	number := scanInt
 	over := int64(0) // those up to this one are more than are kept
 	if q.Keep > 0 {
-		found, err := sqlconn.Query(ctx, x.db, `SELECT n FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND final = 1 AND parent = '' ORDER BY n DESC LIMIT 1 OFFSET ?`, number, workspace, q.Keep)
+		found, err := relational.Query(ctx, x.db, `SELECT n FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND final = 1 AND parent = '' ORDER BY n DESC LIMIT 1 OFFSET ?`, number, workspace, q.Keep)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -367,9 +367,9 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 		n  int64
 		id string
 	}
-	found, err := sqlconn.Query(ctx, x.db, `SELECT n, id FROM executions INDEXED BY executions_listing
+	found, err := relational.Query(ctx, x.db, `SELECT n, id FROM executions INDEXED BY executions_listing
 		WHERE workspace_id = ?1 AND n > ?2 AND n <= ?3 AND final = 1 AND parent = '' AND (n <= ?4 OR ended < ?5) ORDER BY n LIMIT ?6`,
-		func(s sqlconn.Scanner) (o old, err error) { return o, s.Scan(&o.n, &o.id) }, workspace, q.After, until, over, q.Before, q.Limit)
+		func(s relational.Scanner) (o old, err error) { return o, s.Scan(&o.n, &o.id) }, workspace, q.After, until, over, q.Before, q.Limit)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -392,8 +392,8 @@ func (x *Upkeep) firstMade(ctx context.Context, workspace string, since int64) (
 	type made struct{ n, created int64 }
 	for low < high {
 		middle := low + (high-low)/2
-		found, err := sqlconn.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n > ? ORDER BY n LIMIT 1`,
-			func(s sqlconn.Scanner) (m made, err error) { return m, s.Scan(&m.n, &m.created) }, workspace, middle)
+		found, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n > ? ORDER BY n LIMIT 1`,
+			func(s relational.Scanner) (m made, err error) { return m, s.Scan(&m.n, &m.created) }, workspace, middle)
 		switch {
 		case err != nil:
 			return 0, err

@@ -10,13 +10,13 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 	"tandem/store/sqlite/blobnames"
-	"tandem/store/sqlite/sqlconn"
 )
 
 // Transaction is one of the store that may remove executions.
 type Transaction interface {
-	sqlconn.Transaction
+	relational.Transaction
 	// Forget says that an execution is not what it was, Removed how many rows of journals and executions go.
 	Forget(workspace, execution string)
 	Removed(rows, executions int64)
@@ -46,7 +46,7 @@ type Options struct {
 	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
 	Write func(ctx context.Context, f func(Transaction) error) error
 	// RemoveMemories removes the memories of an execution, and Gone says that this is on disk.
-	RemoveMemories func(tx sqlconn.Transaction, workspace, execution string, marks bool) ([]int64, error)
+	RemoveMemories func(tx relational.Transaction, workspace, execution string, marks bool) ([]int64, error)
 	Gone           func(numbers ...int64)
 	// CutLog folds the log into the database and cuts its file, and says whether it could: readers may stand in the way.
 	CutLog func() bool
@@ -56,12 +56,12 @@ type Options struct {
 
 // Upkeep implements [store.Upkeep] and, by [Upkeep.Limits], [store.Limits].
 type Upkeep struct {
-	db sqlconn.Database
+	db relational.Database
 	o  Options
 }
 
 // New looks after a database.
-func New(db sqlconn.Database, o Options) *Upkeep { return &Upkeep{db, o} }
+func New(db relational.Database, o Options) *Upkeep { return &Upkeep{db, o} }
 
 // writing is a transaction as the rows that are removed in it see it.
 type writing struct {
@@ -74,15 +74,15 @@ func (x *Upkeep) write(ctx context.Context, f func(writing) error) error {
 }
 
 // queryOne reads the row of a statement that always has one.
-func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(sqlconn.Scanner) (T, error), args ...any) (one T, err error) {
-	all, err := sqlconn.Query(ctx, x.db, text, scan, args...)
+func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(relational.Scanner) (T, error), args ...any) (one T, err error) {
+	all, err := relational.Query(ctx, x.db, text, scan, args...)
 	if err != nil || len(all) == 0 {
 		return one, err
 	}
 	return all[0], nil
 }
 
-func scanInt(s sqlconn.Scanner) (n int64, err error) { return n, s.Scan(&n) }
+func scanInt(s relational.Scanner) (n int64, err error) { return n, s.Scan(&n) }
 
 // Limits are those of workspaces.
 func (x *Upkeep) Limits() store.Limits { return limits{x} }
@@ -95,7 +95,7 @@ func (x limits) Get(ctx context.Context, p identity.Principal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := sqlconn.Query(ctx, x.db, `SELECT body FROM workspace_limits WHERE workspace_id = ?`, func(s sqlconn.Scanner) (b []byte, err error) { return b, s.Scan(&b) }, workspace)
+	found, err := relational.Query(ctx, x.db, `SELECT body FROM workspace_limits WHERE workspace_id = ?`, func(s relational.Scanner) (b []byte, err error) { return b, s.Scan(&b) }, workspace)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (x *Upkeep) Unclean(ctx context.Context, p identity.Principal) (bool, error
 	if err := store.RequireSystem(p); err != nil {
 		return false, err
 	}
-	found, err := sqlconn.Query(ctx, x.db, `SELECT 1 FROM upkeep_due WHERE what = ?`, scanInt, dueCompact)
+	found, err := relational.Query(ctx, x.db, `SELECT 1 FROM upkeep_due WHERE what = ?`, scanInt, dueCompact)
 	return len(found) > 0, err
 }
 

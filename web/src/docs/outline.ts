@@ -3,7 +3,7 @@ import { slugs } from "../parts/markdown/slugs.ts"
 /** Part is a heading of a document, its address, and what stands below it up to the next one. */
 export type Part = { title: string; slug: string; level: number; text: string }
 
-/** partsOf takes a document apart at its headings. What stands in a block of code is no heading. */
+/** partsOf takes a document apart at its headings. What stands in a block of code is not a heading. */
 export function partsOf(text: string): Part[] {
   const slug = slugs()
   const parts: Part[] = []

@@ -32,7 +32,7 @@ test("a node belongs to the innermost loop that runs it", () => {
   expect(Object.fromEntries(bodiesOf(loops))).toEqual({ check: "outer", inner: "outer", agent: "outer", tool: "outer", step: "inner" })
 })
 
-test("a cycle that is no loop is drawn all the same", () => {
+test("a cycle that is not a loop is drawn all the same", () => {
   const odd = readDefinition({ nodes: [node("a", "FLOW.FOR_EACH"), node("b", "FLOW.FOR_EACH")], connections: [wire("a", "b", "iteration"), wire("b", "a", "iteration")] })
   expect(layOut(odd, portsOf(odd, kinds, true)).boxes.size).toBe(2)
 })

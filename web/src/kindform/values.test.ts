@@ -11,7 +11,7 @@ test("a key is changed where it stands, added at the end, removed without moving
   expect(value).toEqual({ b: 1, a: 2, c: 3 })
 })
 
-test("rows with the same key are no object; a key that has a meaning in JavaScript is a key", () => {
+test("rows with the same key are not objects; a key that has a meaning in JavaScript is a key", () => {
   expect(withRows([{ key: "a", value: 1 }, { key: "a", value: 2 }])).toBeUndefined()
   const odd = withRows([{ key: "__proto__", value: 1 }, { key: "constructor", value: 2 }])!
   expect(Object.keys(odd)).toEqual(["__proto__", "constructor"])

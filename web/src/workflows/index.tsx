@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Group, Select, Table, TagsInput, Text, TextInput, VisuallyHidden } from "@mantine/core"
+import { Anchor, Badge, Button, Group, Portal, Select, Table, TagsInput, Text, TextInput, VisuallyHidden } from "@mantine/core"
 import { useDebouncedCallback } from "@mantine/hooks"
 import { IconFileImport, IconPlus, IconSearch } from "@tabler/icons-react"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
@@ -13,9 +13,11 @@ import { Pages } from "@/parts/pages"
 import { Empty, Shown } from "@/parts/states"
 import { lasted, When } from "@/parts/when"
 import { ImportWorkflow } from "./import"
+import classes from "./import.module.css"
 import { WorkflowMenu } from "./menu"
 import { DeploymentMark } from "./status"
 import { Strip, useLastRuns } from "./strip"
+import { useDropped } from "./use_dropped"
 
 const statuses = ["draft", "pending", "deployed", "failed", "undeployed"] as const
 type Status = (typeof statuses)[number]
@@ -27,7 +29,8 @@ export function Component() {
   const { get, page, set } = useSearch()
   const mayWrite = useRole("editor")
   const [words, setWords] = useState(get("q"))
-  const [importing, setImporting] = useState(false)
+  const [importing, setImporting] = useState<File[]>()
+  const over = useDropped(mayWrite, setImporting)
   const find = useDebouncedCallback((q: string) => set({ q, page: null }, { replace: true }), 200)
   const tags = get("tags") ? get("tags").split(",") : []
   const status = statuses.find((s) => s === get("status")) as Status | undefined
@@ -44,7 +47,7 @@ export function Component() {
       actions={
         mayWrite && (
           <>
-            <Button variant="default" size="xs" leftSection={<IconFileImport size={16} />} onClick={() => setImporting(true)}>
+            <Button variant="default" size="xs" leftSection={<IconFileImport size={16} />} onClick={() => setImporting([])}>
               {t("import.open")}
             </Button>
             <Button size="xs" leftSection={<IconPlus size={16} />} component={Link} to="/workflows/new?blank">
@@ -110,7 +113,14 @@ export function Component() {
           )
         }
       </Shown>
-      {importing && <ImportWorkflow onClose={() => setImporting(false)} />}
+      {importing && <ImportWorkflow dropped={importing} onClose={() => setImporting(undefined)} />}
+      {over && (
+        <Portal>
+          <Text className={classes.over} fw={600} role="status">
+            {t("import.letGo")}
+          </Text>
+        </Portal>
+      )}
     </Page>
   )
 }

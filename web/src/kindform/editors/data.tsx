@@ -20,7 +20,7 @@ export function DataEditor({ value, onChange, label, describedBy, id, problems, 
   const [told, setTold] = useState(value)
   if (told !== value) {
     setTold(value)
-    // Somebody else has changed it; the same value read again is no change, and what cannot be read yet stays.
+    // Somebody else has changed it; the same value read again is not a change, and what cannot be read yet stays.
     if (JSON.stringify(told) !== JSON.stringify(value)) setText(writeLoose(value))
   }
   const read = useMemo(() => readLoose(text), [text])

@@ -22,7 +22,7 @@ export type Target = { href: string; host: string }
 // eslint-disable-next-line no-control-regex
 const unclear = /[\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\\]/
 
-/** safeLink is the target of a link that may be followed: http, https or a mail address, without a name or a password before the host. Anything else is no link. */
+/** safeLink is the target of a link that may be followed: http, https or a mail address, without a name or a password before the host. Anything else is not a link. */
 export function safeLink(written: string): Target | undefined {
   const target = targetOf(written)
   if (unclear.test(target)) return
@@ -34,7 +34,7 @@ export function safeLink(written: string): Target | undefined {
     if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username || url.password || !url.host) return
     return { href: url.href, host: url.host }
   } catch {
-    // It is no address.
+    // It is not an address.
   }
 }
 

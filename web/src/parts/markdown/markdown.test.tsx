@@ -107,7 +107,7 @@ const tricks = [
   "",
 ]
 
-test.each(tricks)("%j is no link", async (target) => {
+test.each(tricks)("%j is not a link", async (target) => {
   for (const text of [`[click](${target})`, `![p](${target})`, `<${target}>`, `[r]\n\n[r]: ${target}`, target]) {
     const e = await drawn(text)
     for (const a of e.querySelectorAll("a")) expect(a.href).toMatch(/^(https?:\/\/(?!.*@)|mailto:[^?]*$)/)

@@ -66,7 +66,7 @@ test("what is not JSON is told before anything is sent", () => {
   expect(answerOf(form, { "content.p": { text: "[1," } }, undefined, words, true).wrong.at).toEqual({ "content.p": "no JSON" })
 })
 
-test("what a step knows goes along, and is no answer by itself; what it lacks is required", () => {
+test("what a step knows goes along, and is not an answer by itself; what it lacks is required", () => {
   const form = formOf({ group: "content", name: "city", kind: "line", known: true, default: "Bonn" }, { group: "content", name: "day", kind: "date", required: true }, { name: "description", kind: "area" })
   expect(startOf(form.entries![0]!)).toEqual({ text: "Bonn" })
   expect(answerOf(form, {}, undefined, words, true)).toEqual({ answer: { content: {} }, wrong: { at: { "content.day": "required" }, rest: [] } })

@@ -98,7 +98,7 @@ export function valueOf(e: Entry, filled: Filled = {}): unknown {
 
 /**
  * answerOf puts an answer together of what was filled in and of the button that was pressed. It has the keys of the form and no others. What a step
- * knows already goes along with what somebody gives; by itself it is no answer.
+ * knows already goes along with what somebody gives; by itself it is not an answer.
  */
 export function answerOf(form: Form, filling: Filling, pressed: Choice | undefined, words: { required: string; notJSON: string }, param: boolean): { answer: unknown; wrong: Wrong } {
   const wrong: Wrong = { at: {}, rest: [] }

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"tandem/workflow"
+)
+
+// TestPlan_RefusesWhatARunWouldRefuse: a value that is written out and that no run can use is refused when the workflow is saved, with the field; what a
+// placeholder decides is left to the run.
+func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
+	t.Parallel()
+	const base = `"profile_id": "p", "user_prompt": "hi", `
+	for _, c := range []struct{ kind, path, wrong, right string }{
+		{"FLOW.SORT", "sort_field", `{"sort_field": "a["}`, `{"sort_field": "a[0].b"}`},
+		{"FLOW.SORT", "sort_fields[1].field", `{"sort_fields": [{"field": "a"}, {"field": "b["}]}`, `{"sort_fields": [{"field": "{{x}}["}]}`},
+		{"FLOW.SORT", "items_path", `{"sort_field": "a", "items_path": "a["}`, `{"sort_field": "a", "items_path": ""}`},
+		{"FLOW.FILTER", "items_path", `{"items_path": "a[", "conditions": [{"field": "a", "operator": "is_null"}]}`, ``},
+		{"FLOW.FOR_EACH", "items_path", `{"items_path": "a["}`, `{"items_path": "{{where}}["}`},
+		{"FLOW.LOOP", "array_path", `{"loop_type": "for_each", "array_path": "a["}`, `{"loop_type": "for_each", "array_path": "a"}`},
+		{"FLOW.SPLIT", "items_path", `{"split_mode": "items", "items_path": "a["}`, `{"split_mode": "items", "items_path": "a"}`},
+		{"FLOW.SPLIT", "by_key[0]", `{"split_mode": "items", "by_key": [1]}`, ``},
+		{"FLOW.MERGE", "merge_key", `{"merge_strategy": "by_key", "merge_key": "a["}`, `{"merge_strategy": "by_key", "merge_key": "a"}`},
+		{"FLOW.TIMEOUT", "deadline", `{"deadline": "soon"}`, `{"deadline": "{{due}}"}`},
+		{"FLOW.RESPOND", "headers", `{"headers": {"X-A": {"b": 1}}}`, `{"headers": {"X-A": "{{b}}"}}`},
+		{"ACTION.DATA_TRANSFORMATION", "items_path", `{"operation": "flatten", "items_path": "a["}`, `{"operation": "flatten", "items_path": "a"}`},
+		{"ACTION.DATA_TRANSFORMATION", "aggregation_functions", `{"operation": "aggregate", "aggregation_functions": {"a": "most"}}`, `{"operation": "aggregate", "aggregation_functions": {"a": "SUM"}}`},
+		{"ACTION.DATA_VALIDATION", "items_path", `{"items_path": "a[", "rules": [{"field": "a", "rule": "required"}]}`, ``},
+		{"ACTION.EDIT_FIELDS", "rename", `{"rename": {"a": 1}}`, `{"rename": {"a": "b"}}`},
+		{"ACTION.EDIT_FIELDS", "set", `{"set": {"a[": 1}}`, `{"set": {"a": 1}}`},
+		{"ACTION.EDIT_FIELDS", "remove[0]", `{"remove": ["a["]}`, `{"remove": ["a"]}`},
+		{"ACTION.EDIT_FIELDS", "expressions", `{"expressions": {"a": 1}}`, `{"expressions": {"a": "1 + 1"}}`},
+		{"ACTION.HTTP_REQUEST", "url", `{"url": "xx"}`, `{"url": "https://a.example/{id}"}`},
+		{"ACTION.HTTP_REQUEST", "headers", `{"url": "https://a.example", "headers": {"X-A": {"b": 1}}}`, `{"url": "/below", "credential_id": "c"}`},
+		{"ACTION.WEBHOOK_CALL", "url", `{"url": "https://a.example/%Q"}`, `{"url": "{{where}}"}`},
+		{"ACTION.FILE_DOWNLOAD", "url", `{"url": "xx"}`, `{"url": "{base}/a"}`},
+		{"ACTION.FILE_DOWNLOAD", "sha256", `{"url": "https://a.example", "sha256": "xx"}`, `{"url": "https://a.example", "sha256": "` + strings.Repeat("0", 64) + `"}`},
+		{"ACTION.FILE_UPLOAD", "url", `{"url": "xx", "file": "a"}`, `{"url": "https://a.example", "file": "a"}`},
+		{"ACTION.RSS_READ", "url", `{"url": "xx"}`, `{"url": "https://a.example"}`},
+		{"ACTION.RSS_READ", "since", `{"url": "https://a.example", "since": "yesterday"}`, `{"url": "https://a.example", "since": "2030-01-31T09:00:00Z"}`},
+		{"AI_AGENT.LLM", "parameters.stop[1]", `{` + base + `"parameters": {"stop": ["a", 1]}}`, `{` + base + `"parameters": {"stop": ["a", "b"]}}`},
+		{"AI_AGENT.OPENAI_CHATGPT", "generation_config.stop_sequences[0]", `{` + base + `"generation_config": {"stop_sequences": [{}]}}`, `{` + base + `"generation_config": {"stop": "a"}}`},
+		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": [{"role": "boss", "content": "x"}]}`, `{"profile_id": "p", "messages": [{"role": "user", "content": "{{x}}"}]}`},
+		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": ["hi"]}`, ``},
+		{"AI_AGENT.LLM", "tool_approval", `{` + base + `"tool_approval": [1]}`, `{` + base + `"tool_approval": ["f/t"]}`},
+	} {
+		known, ok := Kinds().Kind(c.kind)
+		if !ok {
+			t.Fatalf("there is no kind %s", c.kind)
+		}
+		typ, subtype, _ := strings.Cut(c.kind, ".")
+		errors := func(config string) (list []string) {
+			_, problems := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(config)})
+			for _, p := range problems {
+				if p.Severity == workflow.SeverityError {
+					list = append(list, p.Path)
+				}
+			}
+			return list
+		}
+		if got := errors(c.wrong); len(got) != 1 || got[0] != "configurations."+c.path {
+			t.Errorf("%s %s: errors at %q; want one at %q", c.kind, c.wrong, got, c.path)
+		}
+		if c.right == "" {
+			continue
+		}
+		if got := errors(c.right); len(got) > 0 {
+			t.Errorf("%s %s: errors at %q", c.kind, c.right, got)
+		}
+	}
+}
