@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,8 +34,7 @@ func newSlackHistory(t *testing.T) *slackHistory {
 }
 
 func (s *slackHistory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if err := r.ParseForm(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -44,12 +42,8 @@ func (s *slackHistory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch strings.TrimPrefix(r.URL.Path, "/api/") {
 	case "chat.postMessage":
 		s.mu.Lock()
-		metadata := gjson.GetBytes(body, "metadata").Raw
-		if gjson.GetBytes(body, "metadata").Type == gjson.String {
-			metadata = gjson.GetBytes(body, "metadata").Str
-		}
 		ts := fmt.Sprintf("1700000000.%06d", len(s.messages)+1)
-		s.messages = append(s.messages, fmt.Sprintf(`{"ts":%q,"text":%q,"metadata":%s}`, ts, gjson.GetBytes(body, "text").Str, metadata))
+		s.messages = append(s.messages, fmt.Sprintf(`{"ts":%q,"text":%q,"metadata":%s}`, ts, r.Form.Get("text"), r.Form.Get("metadata")))
 		first := len(s.messages) == 1
 		s.mu.Unlock()
 		if first {

@@ -244,13 +244,17 @@ func lostTool(runs, asked *atomic.Int64) plug.Maker {
 	}
 }
 
-// The service is asked what became of a call of a model whose answer was lost, before a person is: a call that arrived is not made again, one that did not is.
+// The service is asked what became of a call of a model whose answer was lost, before a person is: a call that arrived is not made again. Of one that did not,
+// the model is told, and it may want it again.
 func TestTools_SettleALostCall(t *testing.T) {
 	t.Parallel()
 	var runs, asked atomic.Int64
 	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
-		if r.Messages[len(r.Messages)-1].Role == "tool" {
-			return chatReply{text: []string{r.Messages[len(r.Messages)-1].text()}}
+		switch last := r.Messages[len(r.Messages)-1]; {
+		case last.Role == "tool" && strings.Contains(last.text(), "it may be sent again"):
+			return chatReply{calls: []chatCall{chatCallOf(1, "send", `{}`)}}
+		case last.Role == "tool":
+			return chatReply{text: []string{last.text()}}
 		}
 		return chatReply{calls: []chatCall{chatCallOf(0, "send", `{}`)}}
 	})
