@@ -182,6 +182,8 @@ func floors() map[string]floor {
 
 		"importer/importertest": {level: 6, suite: true}, // what every reader must do
 
+		"templates": {level: 6}, // embedded workflows, above the shapes of the API that lists them
+
 		"server": {level: 8},
 		"vault":  {level: 8}, // above the settings, whose routes people come back by
 

@@ -15,7 +15,6 @@ var kindName = regexp.MustCompile("^[\"`](TRIGGER|AI_AGENT|ACTION|EXTERNAL_ACTIO
 // description; so this list may only become shorter. read-only
 var knowKinds = map[string]string{
 	"agent/spec.go":          "the workflow of an agent has a node of this kind, which its program leads",
-	"app/kinds.go":           "names that are reserved for kinds which the program cannot run",
 	"cmd/tandem/triggers.go": "the command that lists schedules",
 	"dataflow/sync.go":       "dataflow and workflow, which has the types, do not know each other",
 	"node/filling.go":        "the step that fills inputs is of this kind",

@@ -116,7 +116,7 @@ func TestImport_N8nItems(t *testing.T) {
 	if n := fidelity(t, w, "Odd"); n.Fidelity != "missing" || !strings.Contains(strings.Join(n.Notes, " "), "somethingElse") {
 		t.Errorf("a node without a counterpart: %+v", n)
 	}
-	if n := fidelity(t, w, "Label"); n.Kind != "CALL.EMPTY" || !slices.Contains(n.NodeIDs, "label_each") {
+	if n := fidelity(t, w, "Label"); n.Kind != "ACTION.EDIT_FIELDS" || !slices.Contains(n.NodeIDs, "label_each") {
 		t.Errorf("what runs for each item: %+v", n)
 	}
 	if !slices.ContainsFunc(w.Report.Notes, func(s string) bool { return strings.Contains(s, `"Gone"`) }) {
@@ -204,8 +204,93 @@ func TestImport_N8nAgent(t *testing.T) {
 		t.Errorf("credentials %+v", w.Report.Credentials)
 	}
 	say := w.Definition.Nodes[slices.IndexFunc(w.Definition.Nodes, func(n workflow.Node) bool { return n.ID == "say" })]
-	if !strings.Contains(string(say.InputParams), "{{ai_agent.outputs.content.answer}}") {
-		t.Errorf("what the agent answers is read as %s", say.InputParams)
+	if !strings.Contains(string(say.Configurations), "{{ai_agent.outputs.content.answer}}") {
+		t.Errorf("what the agent answers is read as %s", say.Configurations)
+	}
+}
+
+// Fields that are set, kept, left out and renamed, parts of a page, a feed and a hash become kinds of ours, and do what they did.
+func TestImport_N8nFields(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/feed" {
+			w.Header().Set("Content-Type", "application/rss+xml")
+			_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>N</title><link>https://example.com/</link><description>d</description><item><title>One</title><link>https://example.com/1</link><guid>g1</guid>`+
+				`<pubDate>Mon, 02 Jan 2023 15:04:05 GMT</pubDate><description>First</description></item></channel></rss>`)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"page": "<h1>Tea</h1><a href='/a'>A</a><a href='/b'>B</a>", "First Name": "Ann", "secret": 1, "shop": {"id": 7, "town": "Bern"}}`)
+	}))
+	t.Cleanup(service.Close)
+	w := imported(t, "n8n/testdata/fields.json", strings.TrimPrefix(service.URL, "http://"))
+	for name, kind := range map[string]string{"Edit": "ACTION.EDIT_FIELDS", "Some": "ACTION.EDIT_FIELDS", "Without": "ACTION.EDIT_FIELDS", "Flat": "ACTION.EDIT_FIELDS", "Rename": "ACTION.EDIT_FIELDS", "Extract": "ACTION.HTML_EXTRACTION", "Feed": "ACTION.RSS_READ"} {
+		if n := fidelity(t, w, name); n.Kind != kind || n.Fidelity == "missing" {
+			t.Errorf("%s is %+v; want %s", name, n, kind)
+		}
+	}
+	outputs, _ := runImported(t, w, `{}`, engine.StatusSuccess)
+	for node, want := range map[string]string{
+		"edit":      `{"First Name":"Ann","new":"Bern","page":"*","secret":1,"shop":{"id":7,"name":"Corner","town":"Bern"}}`,
+		"some":      `{"First Name":"Ann","shop":{"id":7},"x":1}`,
+		"without":   `{"First Name":"Ann","shop":{"id":7},"y":2}`,
+		"flat":      `{"shop.name":"flat"}`,
+		"rename":    `{"count":1,"items":[{"name":"Ann","page":"*","secret":1,"shop":{"number":7,"town":"Bern"}}]}`,
+		"extract":   `{"heading":"Tea","links":["/a","/b"]}`,
+		"show_each": `{"day":"2023-01-02T15:04:05Z","id":"g1","where":"https://example.com/1"}`,
+		"hash":      `[{"a":1,"sum":"7239ea2b5dc943f61f3c0a0276c20974"}]`,
+	} {
+		if got := canonicalOutput(t, outputs[node]); got != want {
+			t.Errorf("%s has %s; want %s", node, got, want)
+		}
+	}
+}
+
+// canonicalOutput is an output with its fields in order, without a long page and what code says besides its result.
+func canonicalOutput(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return string(raw)
+	}
+	if object, ok := v.(map[string]any); ok {
+		if list, ok := object["items"].([]any); ok && len(list) > 0 {
+			if one, ok := list[0].(map[string]any); ok && one["page"] != nil {
+				one["page"] = "*"
+			}
+		}
+		if object["page"] != nil {
+			object["page"] = "*"
+		}
+		if code, ok := object["result"]; ok && object["stdout"] != nil {
+			v = code
+		}
+		if list, ok := object["results"].([]any); ok && len(list) == 1 {
+			v = list[0]
+		}
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// What an assigner has surely set is read, and not what the variable was at the beginning; templates are those of Jinja2.
+func TestImport_DifyAssigned(t *testing.T) {
+	t.Parallel()
+	w := imported(t, "dify/testdata/assigned.yml", "")
+	if n := fidelity(t, w, "Words"); n.Kind != "ACTION.JINJA_TEMPLATE" || n.Fidelity != "kept" {
+		t.Errorf("a template is %+v", n)
+	}
+	if definition := string(workflow.Encode(w.Definition)); !strings.Contains(definition, `"topic":"{{conversation_topic.outputs.value}}"`) || !strings.Contains(definition, `"said":"{{trigger.message}}"`) {
+		t.Errorf("before the assigner the variable is read, after it what was assigned: %s", definition)
+	}
+	w.Definition.Nodes = slices.DeleteFunc(w.Definition.Nodes, func(n workflow.Node) bool { return n.ID == "answer" }) // it answers a page
+	w.Definition.Connections = slices.DeleteFunc(w.Definition.Connections, func(c workflow.Connection) bool { return c.ToNode == "answer" })
+	outputs, _ := runImported(t, w, `{"message": "tea", "conversation_id": "c"}`, engine.StatusSuccess)
+	if got := string(outputs["words"]); got != `{"text":"You said TEA."}` {
+		t.Errorf("the template has made %s of %v", got, outputs)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/identity"
+	"tandem/mcp"
 	"tandem/memory"
 	"tandem/node"
 	"tandem/outbound"
@@ -154,7 +155,7 @@ func NewPlayer(cache string) *Player {
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}
-	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{})}).Kinds...)
+	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}}).Kinds...)
 	return p
 }
 

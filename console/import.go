@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +17,7 @@ func ImportFiles(ctx context.Context, tty *Terminal, c *app.Connection, files []
 	for _, file := range files {
 		content, problem := validation.ReadFile(file, tty.In)
 		if problem != nil {
-			return errors.New(problem.Message)
+			return Problem(fmt.Errorf("%s: %s", file, problem.Message))
 		}
 		got, err := c.Import(ctx, api.ImportRequest{Files: []api.ImportFile{{Name: file, Content: string(content)}}, DryRun: dry})
 		if err != nil {

@@ -68,7 +68,7 @@ type result struct {
 // records, since what is in the journal must be applied.
 func CheckOutput(output map[string]json.RawMessage) error {
 	if len(output) == 1 { // as most are; nothing is made of it
-		for key, value := range output {
+		for key, value := range output { // order does not matter: there is one
 			if err := payload.Check(value, payload.Limits{}); err != nil {
 				return notKept(key, err)
 			}

@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // runs says whether a process is there and not only waits to be taken note of.
@@ -17,6 +21,36 @@ func runs(pid string) bool {
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	return fields[0] != "Z"
+}
+
+// ends waits until a process that was killed has ended: it may still be letting go of what it held.
+func ends(t *testing.T, pid string) {
+	t.Helper()
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := unix.PidfdOpen(number, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(handle)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, 10_000)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			t.Fatal(err)
+		case n == 0:
+			t.Errorf("process %s is left", pid)
+			return
+		default:
+			return
+		}
+	}
 }
 
 func TestProcess_EndsWithAllThatItStarted(t *testing.T) {
@@ -32,9 +66,7 @@ func TestProcess_EndsWithAllThatItStarted(t *testing.T) {
 	}
 	w.Close()
 	for _, pid := range pids {
-		if runs(pid) {
-			t.Errorf("process %s is left", pid)
-		}
+		ends(t, pid)
 	}
 }
 
@@ -50,9 +82,7 @@ func TestProcess_DiesAndLeavesChildren(t *testing.T) {
 	}
 	<-c.done
 	for _, pid := range pids {
-		if runs(pid) {
-			t.Errorf("process %s is left", pid)
-		}
+		ends(t, pid)
 	}
 }
 

@@ -167,6 +167,7 @@ func New(o Options) (*Server, error) {
 	if err := s.examples(); err != nil {
 		return nil, err
 	}
+	s.templates()
 	keepCredential := settings.Register(settings.Options{
 		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
 	})

@@ -1,7 +1,8 @@
 // Package action makes kinds of node that act in a service: one kind with several operations, of which a node does one.
 //
 // The fields of all operations stand in one configuration. What a node leaves empty its input may bring, so that data can fill
-// in a message and cannot change a channel that the author has fixed. Each operation has an effect class of its own, and may say how
+// in a message and cannot change a channel that the author has fixed. Of what the input brings only the fields of the operation are looked at: the
+// answer of another service may have fields of the same names. Each operation has an effect class of its own, and may say how
 // the service is asked what became of a call whose answer was lost.
 package action
 
@@ -104,11 +105,13 @@ type set[C interface{ Operation() string }, O any] struct {
 	lists    []string
 	byName   map[string]*Operation[C, O]
 	fields   []string
+	readBy   map[string][]string // the operations that look at a field; all of them when there is no entry
 	inquires bool
 }
 
 func newSet[C interface{ Operation() string }, O any](operations []Operation[C, O]) *set[C, O] {
-	s := &set[C, O]{byName: map[string]*Operation[C, O]{}, fields: fieldsOf(reflect.TypeFor[C]())}
+	s := &set[C, O]{byName: map[string]*Operation[C, O]{}, readBy: map[string][]string{}}
+	s.fields = fieldsOf(reflect.TypeFor[C](), s.readBy)
 	for i := range operations {
 		o := &operations[i]
 		for _, need := range o.Needs {
@@ -127,19 +130,27 @@ func newSet[C interface{ Operation() string }, O any](operations []Operation[C, 
 			s.lists = append(append(s.lists, o.Name), o.Also...)
 		}
 	}
+	if len(s.lists) > 0 {
+		for _, name := range pagingFields() {
+			s.readBy[name] = s.lists
+		}
+	}
 	return s
 }
 
-// fieldsOf are the names of a configuration's fields.
-func fieldsOf(t reflect.Type) (names []string) {
+// fieldsOf are the names of a configuration's fields. Which operations look at them is added to readBy.
+func fieldsOf(t reflect.Type, readBy map[string][]string) (names []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			names = append(names, fieldsOf(f.Type)...)
+			names = append(names, fieldsOf(f.Type, readBy)...)
 		case name != "" && name != "-":
 			names = append(names, name)
+			if operations, ok := strings.CutPrefix(f.Tag.Get("with"), actionType+"="); ok {
+				readBy[name] = strings.Split(operations, "|")
+			}
 		}
 	}
 	return names
@@ -191,11 +202,15 @@ func (s *set[C, O]) filled(call *node.Call) (filled json.RawMessage, brought []s
 	config := gjson.ParseBytes(call.Config)
 	input := gjson.ParseBytes(call.Input)
 	sources := []gjson.Result{config, config.Get("data"), input, input.Get("data")}
+	operation := config.Get(actionType).Str
 	out := map[string]json.RawMessage{}
 	for _, name := range s.fields {
 		for i, source := range sources {
 			value := source.Get(escaped(name))
 			if name == actionType && i > 0 || name == "data" || !source.IsObject() || !present(value) {
+				continue
+			}
+			if readers := s.readBy[name]; i > 1 && readers != nil && operation != "" && !slices.Contains(readers, operation) {
 				continue
 			}
 			out[name] = json.RawMessage(value.Raw)

@@ -56,6 +56,7 @@ func TestDefine(t *testing.T) {
 		{Name: "Missing", Config: `{"action_type":"dim"}`, Code: fault.InvalidInput, Part: "dim needs room"},
 		{Name: "MissingEither", Config: `{"action_type":"off"}`, Code: fault.InvalidInput, Part: "room or why"},
 		{Name: "WrongInput", Config: `{"action_type":"dim","room":"a"}`, Input: `{"level":1000}`, Code: fault.InvalidInput, Part: "the input brings"},
+		{Name: "OfAnotherOperation", Config: `{"action_type":"off","room":"a"}`, Input: `{"level":"high"}`, Want: map[string]string{"result": `{"room":"a","level":50}`}},
 		{Name: "WrongConfig", Config: `{"action_type":"dim","room":"a","level":1000}`, Code: fault.InvalidConfig, Part: "level"},
 		{Name: "Unknown", Config: `{"action_type":"dance","room":"a"}`, Code: fault.InvalidConfig, Part: "action_type"},
 	})

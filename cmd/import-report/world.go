@@ -25,7 +25,7 @@ import (
 // runTime is how long a workflow may run.
 const runTime = 20 * time.Second
 
-// world is an instance in a directory of its own, and a service on this machine that stands for all services. Models answer from a script.
+// world is an instance in a directory of its own, and a service on this machine that stands for all services, models and tool servers.
 type world struct {
 	dir      string
 	service  *httptest.Server
@@ -41,7 +41,11 @@ func openWorld(ctx context.Context) (*world, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
-	w := &world{dir: dir, service: httptest.NewServer(http.HandlerFunc(stand))}
+	services := http.NewServeMux()
+	services.HandleFunc("/", stand)
+	services.HandleFunc("POST /v1/chat/completions", completion)
+	services.Handle("/mcp", toolServer())
+	w := &world{dir: dir, service: httptest.NewServer(services)}
 	host, _, err := net.SplitHostPort(strings.TrimPrefix(w.service.URL, "http://"))
 	if err != nil {
 		return nil, fmt.Errorf("read the address of the fake: %w", err)
@@ -54,8 +58,10 @@ func openWorld(ctx context.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.client, w.closeAPI, err = w.instance.API()
-	return w, err
+	if w.client, w.closeAPI, err = w.instance.API(); err != nil {
+		return nil, err
+	}
+	return w, w.equip(ctx)
 }
 
 // close removes everything.
@@ -106,10 +112,8 @@ func (w *world) run(ctx context.Context, imported *importer.Workflow) string {
 		}
 		n.Configurations = raw
 	}
-	for _, name := range imported.Report.Profiles {
-		if _, err := w.client.PutProfile(ctx, name, json.RawMessage(`{"provider":"scripted","script":{"rules":[{"matches":"","reply":"one"}]}}`)); err != nil {
-			return fmt.Sprintf("the profile %s: %v", name, err)
-		}
+	if err := w.provide(ctx, imported, &def); err != nil {
+		return err.Error()
 	}
 	if _, err := w.client.KeepWorkflow(ctx, def.Metadata.ID, workflow.Encode(&def), false); err != nil {
 		return err.Error()
@@ -178,6 +182,8 @@ func (w *world) stage(n *workflow.Node, config map[string]json.RawMessage) {
 			config["url"], _ = json.Marshal(url)
 		}
 		delete(config, "credential_id")
+	case "ACTION.WEB_SEARCH":
+		config["credential_id"], _ = json.Marshal(searchKey)
 	case "FLOW.DELAY":
 		config["duration_seconds"] = json.RawMessage("0")
 	}

@@ -70,6 +70,7 @@ func newRoot() *cobra.Command {
 nodes (what is done) and connections (what follows what).
 
 Files:
+  tandem new issue_triage       begin with a template; without a name, list them
   tandem validate order.yaml    say what is wrong with it, and where
   tandem graph order.yaml       draw it as a Mermaid diagram
   tandem run order.yaml         run it here, durably, without a server
@@ -108,7 +109,7 @@ A server, and what is kept in its data directory:
 "credentials", "contact-channels", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
-The directory "examples" has workflows to start from.`,
+"tandem new" lists workflows to begin with; the directory "examples" has smaller ones that run as they are.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -116,6 +117,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newNew(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
 	return root
 }

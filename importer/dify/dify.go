@@ -27,7 +27,7 @@ func (System) Reads(document importer.Value) bool {
 
 // Import makes a draft of the application.
 func (System) Import(document importer.Value, kinds workflow.Kinds) []*importer.Draft {
-	f := &flow{Draft: importer.NewDraft(kinds), doc: document, byID: map[string]*node{}, vars: map[string]string{}}
+	f := &flow{Draft: importer.NewDraft(kinds), doc: document, byID: map[string]*node{}, before: map[string][]string{}, vars: map[string]string{}}
 	meta := &f.Definition().Metadata
 	meta.Name, meta.Description = strings.TrimSpace(document.At("app", "name").Text()), strings.TrimSpace(document.At("app", "description").Text())
 	meta.Settings.OnUnresolved = "null"
@@ -57,8 +57,11 @@ type flow struct {
 	nodes []*node
 	byID  map[string]*node
 	edges []edge
-	// vars are the nodes that read variables of the conversation, by their names.
-	vars map[string]string
+	// before are the nodes with an edge to a node, by their keys.
+	before map[string][]string
+	// vars are the nodes that read variables of the conversation, by their names; hasRead says that they are written.
+	vars    map[string]string
+	hasRead bool
 }
 
 // node is a node of the file.
@@ -112,6 +115,9 @@ func (f *flow) read(graph importer.Value) {
 			continue
 		}
 		f.edges = append(f.edges, edge{from, e.At("sourceHandle").Text(), to})
+		if !slices.Contains(f.before[to], from) {
+			f.before[to] = append(f.before[to], from)
+		}
 	}
 	if len(f.nodes) == 0 {
 		f.Add(f.Line("", ""), f.ID("start"), "TRIGGER.MANUAL", "The file has no node that does anything.")
@@ -166,7 +172,7 @@ func (f *flow) conversation() {
 	written := importer.ValueOf(f.doc.At("workflow", "graph").Any()).Written()
 	for _, v := range f.doc.At("workflow", "conversation_variables").List() {
 		name := v.At("name").Text()
-		if name == "" || !strings.Contains(written, name) {
+		if name == "" || f.vars[name] != "" || !strings.Contains(written, name) {
 			continue
 		}
 		f.vars[name] = f.ID("conversation_" + name)
@@ -176,11 +182,17 @@ func (f *flow) conversation() {
 // reads adds the nodes that read the variables of the conversation, between the trigger and what follows it.
 func (f *flow) reads(n *node) (last string) {
 	last = n.id
+	if f.hasRead { // a file with two beginnings reads them once
+		return last
+	}
+	f.hasRead = true
+	read := map[string]bool{}
 	for _, v := range f.doc.At("workflow", "conversation_variables").List() {
 		id := f.vars[v.At("name").Text()]
-		if id == "" {
+		if id == "" || read[id] {
 			continue
 		}
+		read[id] = true
 		get := f.Add(n.line, id, "MEMORY.KEY_VALUE_STORE", "Reads the variable "+v.At("name").Text()+" of the conversation.")
 		get.Config["operation"], get.Config["session_id"] = "get", f.session()
 		get.Input["key"] = v.At("name").Text()
@@ -283,6 +295,9 @@ func (f *flow) path(n *node, path []string) string {
 	case "env":
 		return "env." + name
 	case "conversation":
+		if by, selector := f.assigned(n, name); by != nil {
+			return f.path(by, selector) + steps(rest)
+		}
 		if id := f.vars[name]; id != "" {
 			return id + ".outputs.value" + steps(rest)
 		}
@@ -297,6 +312,42 @@ func (f *flow) path(n *node, path []string) string {
 		return system(strings.TrimPrefix(name, "sys."))
 	}
 	return f.output(source, name, rest)
+}
+
+// assigned finds the node that has surely set a variable of the conversation when a node runs, and what it was set to: the nearest one on the way back, as
+// far as only one way leads there. What is read at the beginning is older than that.
+func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
+	at := n
+	for range len(f.nodes) {
+		before := f.before[at.key]
+		if len(before) != 1 {
+			return nil, nil
+		}
+		at = f.byID[before[0]]
+		if at.typ != "assigner" && at.typ != "variable-assigner" {
+			continue
+		}
+		for _, item := range append(at.data.At("items").List(), at.data) {
+			target := item.First("variable_selector", "assigned_variable_selector").Texts()
+			if len(target) < 2 || target[0] != "conversation" || target[1] != name {
+				continue
+			}
+			switch item.First("operation", "write_mode").Text() {
+			case "", "over-write", "set":
+			default:
+				return nil, nil
+			}
+			selector = item.At("input_variable_selector").Texts()
+			if item.At("input_type").Text() == "variable" {
+				selector = item.At("value").Texts()
+			}
+			if len(selector) < 2 || selector[0] == "conversation" {
+				return nil, nil
+			}
+			return at, selector
+		}
+	}
+	return nil, nil
 }
 
 // system is a variable that Dify itself has.
@@ -334,9 +385,11 @@ func (f *flow) output(source *node, name string, rest []string) string {
 		return at + ".response"
 	case "code":
 		return at + ".result" + steps(append([]string{name}, rest...))
-	case "template-transform", "list-operator":
+	case "template-transform":
+		return at + ".text"
+	case "list-operator":
 		if name == "output" || name == "result" {
-			return at + ".result" + steps(append(map[bool][]string{true: {"result"}}[source.typ == "list-operator"], rest...))
+			return at + ".result" + steps(append([]string{"result"}, rest...))
 		}
 		return at + ".result" + steps(append([]string{name}, rest...))
 	case "iteration", "loop":

@@ -12,4 +12,9 @@ func TestSystem(t *testing.T) {
 	importertest.Conform(t, dify.System{}, "testdata/*")
 }
 
+func TestSystem_Hostile(t *testing.T) {
+	t.Parallel()
+	importertest.Hostile(t, dify.System{}, "testdata/*")
+}
+
 func FuzzImport(f *testing.F) { importertest.Fuzz(f, dify.System{}, "testdata/*") }

@@ -239,15 +239,11 @@ var foreign = regexp.MustCompile(`(?m)\b(?:import|from)\s+(?:[\w, ]*\b)?(?:reque
 
 // template fills a template of Jinja2 in.
 func (f *flow) template(n *node) {
-	c := f.add(n, "ACTION.RUN_CODE")
-	program, err := jinja(n.data.At("template").Text())
-	if err != nil {
-		why := text.Of("its template uses what is not known here: %s", err.Error())
-		n.line.Miss(why)
-		c.Config = map[string]any{"language": "javascript", "code": "function main() { throw new Error(" + string(payload.Quote(why.In(text.English))) + ") }"}
-		return
+	c := f.add(n, "ACTION.JINJA_TEMPLATE")
+	c.Config["template"] = n.data.At("template").Text()
+	if strings.TrimSpace(n.data.At("template").Text()) == "" {
+		c.Config["template"] = " "
 	}
-	c.Config["language"], c.Config["code"] = "python", program
 	c.Input = f.given(n)
 }
 

@@ -2,12 +2,16 @@
 package importertest
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"tandem/importer"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -75,6 +79,121 @@ func Conform(t *testing.T, system importer.System, pattern string) {
 			}
 		})
 	}
+}
+
+// Hostile gives a reader files that mean it ill, made of those of its own: everything nested deeply, every value of a wrong type, thousands of nodes, and
+// connections in circles. It may refuse them, and must come back either way; what it takes it tells of as always.
+func Hostile(t *testing.T, system importer.System, pattern string) {
+	t.Helper()
+	for name, content := range files(t, pattern) {
+		raw, problems := workflow.ToJSON(content, workflow.Options{})
+		if raw == nil {
+			t.Fatalf("%s: %v", name, problems)
+		}
+		for how, change := range map[string]func(v any) any{
+			"Nested": func(v any) any { return nested(v, 200) }, "Wrong": wrong, "Empty": func(any) any { return nil },
+			"Many": func(v any) any { return many(v, 60) }, "Circles": circles,
+		} {
+			t.Run(filepath.Base(name)+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				decoded, err := payload.Decode(raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, changed := range variants(decoded, change) {
+					hostile, err := payload.Encode(changed)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, err := importer.Import("hostile.json", hostile, Options(system))
+					if err != nil {
+						continue // refused
+					}
+					for i := range got.Workflows {
+						check(t, &got.Workflows[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// variants are copies of a value in each of which one field of an object, at any depth, is changed.
+func variants(v any, change func(any) any) (out []any) {
+	switch in := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			with := func(value any) any {
+				copied := maps.Clone(in)
+				copied[name] = value
+				return copied
+			}
+			out = append(out, with(change(in[name])))
+			for _, inner := range variants(in[name], change) {
+				out = append(out, with(inner))
+			}
+		}
+	case []any:
+		for i := range in {
+			for _, inner := range variants(in[i], change) {
+				copied := slices.Clone(in)
+				copied[i] = inner
+				out = append(out, copied)
+			}
+		}
+	}
+	return out
+}
+
+// nested puts a value below so many objects and lists.
+func nested(v any, depth int) any {
+	for i := range depth {
+		if i%2 == 0 {
+			v = []any{v}
+		} else {
+			v = map[string]any{"value": v}
+		}
+	}
+	return v
+}
+
+// wrong is a value of another type.
+func wrong(v any) any {
+	switch v.(type) {
+	case map[string]any:
+		return []any{json.Number("1"), nil, "x"}
+	case []any:
+		return map[string]any{"0": "x"}
+	case string:
+		return json.Number("-1e400")
+	}
+	return "={{ $json['"
+}
+
+// many is a list with its items so many times; anything else stays.
+func many(v any, times int) any {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return v
+	}
+	return slices.Repeat(list, times/len(list)+1)
+}
+
+// circles connects everything that a value names with everything.
+func circles(v any) any {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	all := []any{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		all = append(all, map[string]any{"node": name, "type": "main", "index": json.Number("0")})
+	}
+	out := map[string]any{}
+	for name := range object {
+		out[name] = map[string]any{"main": []any{all}, "ai_tool": []any{all}}
+	}
+	return out
 }
 
 // check looks at what was made of a file.

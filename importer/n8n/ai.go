@@ -284,11 +284,11 @@ func (m *making) memories() {
 	for _, part := range m.n.parts["ai_memory"] {
 		part.used = true
 		if part.written {
-			m.attached = append(m.attached, part.id)
+			m.attached = append(m.attached, m.partID(part))
 			continue
 		}
 		part.written = true
-		mem := m.f.Add(part.line, part.id, "MEMORY.CONVERSATION_BUFFER", part.name)
+		mem := m.f.Add(part.line, m.partID(part), "MEMORY.CONVERSATION_BUFFER", part.name)
 		mem.Position = position(part.doc)
 		mem.Config["max_messages"] = min(max(2*part.params.At("contextWindowLength").Int(5), 1), 1000)
 		own := reading{f: m.f, n: part, json: m.json}
@@ -304,13 +304,17 @@ func (m *making) memories() {
 		if t := short(part.typ); t != "memoryBufferWindow" {
 			part.line.Approximate(text.Of("messages are kept by Tandem itself"))
 		}
-		m.attached = append(m.attached, part.id)
+		m.attached = append(m.attached, m.partID(part))
 	}
 }
 
 // knowledge attaches what is found by its meaning.
 func (m *making) knowledge(part *node) {
-	part.used = true
+	if part.busy {
+		return // it serves itself
+	}
+	part.busy, part.used = true, true
+	defer func() { part.busy = false }()
 	for _, kind := range []string{"ai_vectorStore", "ai_retriever"} {
 		for _, inner := range part.parts[kind] {
 			m.knowledge(inner)
@@ -323,17 +327,17 @@ func (m *making) knowledge(part *node) {
 	}
 	if !strings.HasPrefix(short(part.typ), "vectorStore") || part.written {
 		if part.written {
-			m.attached = append(m.attached, part.id)
+			m.attached = append(m.attached, m.partID(part))
 		}
 		return
 	}
 	part.written = true
-	mem := m.f.Add(part.line, part.id, "MEMORY.VECTOR_DATABASE", part.name)
+	mem := m.f.Add(part.line, m.partID(part), "MEMORY.VECTOR_DATABASE", part.name)
 	mem.Position = position(part.doc)
 	mem.Config["max_results"] = min(max(part.params.At("topK").Int(4), 1), 50)
 	mem.Config["session_id"] = "knowledge"
 	part.line.Approximate(text.Of("what is found by its meaning is kept by Tandem itself: store the documents there"))
-	m.attached = append(m.attached, part.id)
+	m.attached = append(m.attached, m.partID(part))
 }
 
 // tool attaches a tool.
@@ -341,7 +345,7 @@ func (m *making) tool(part *node) {
 	part.used = true
 	if part.written {
 		if !part.lost {
-			m.attached = append(m.attached, part.id)
+			m.attached = append(m.attached, m.partID(part))
 		}
 		return
 	}
@@ -357,9 +361,9 @@ func (m *making) tool(part *node) {
 		m.knowledge(part)
 		return
 	}
-	t := m.f.Add(part.line, part.id, kind, cmp.Or(part.text("description"), part.text("toolDescription"), part.name))
+	t := m.f.Add(part.line, m.partID(part), kind, cmp.Or(part.text("description"), part.text("toolDescription"), part.name))
 	t.Config, t.Position = cfg, position(part.doc)
-	m.attached = append(m.attached, part.id)
+	m.attached = append(m.attached, m.partID(part))
 }
 
 // toolConfig is the kind of a tool and how it is configured; without a kind it has no counterpart.

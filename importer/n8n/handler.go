@@ -67,3 +67,14 @@ func (f *flow) writes(n *node, v vendor) bool {
 	trial := &making{reading: reading{f: f, n: n, json: shape{unknown: true}, values: "trial"}, line: &importer.Line{}, cfg: map[string]any{}, in: map[string]any{}}
 	return v.write(trial)
 }
+
+// partID is the id of the node that is made of a part. One that also stands in the flow is two nodes here.
+func (m *making) partID(part *node) string {
+	if len(part.arriving()) == 0 {
+		return part.id
+	}
+	if part.second == "" {
+		part.second = m.f.ID(part.id + "_part")
+	}
+	return part.second
+}

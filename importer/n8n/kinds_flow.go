@@ -25,7 +25,7 @@ func flowHandlers() map[string]handler {
 		"stopAndError":     {per: true, make: stop},
 		"respondToWebhook": pass(respond),
 		"set":              {per: true, make: set},
-		"renameKeys":       list(renameKeys),
+		"renameKeys":       {many: true, path: []string{"items"}, make: renameKeys},
 		"merge":            {many: true, path: []string{"merged_data"}, make: merge},
 		"splitOut":         list(splitOut),
 		"itemLists":        list(itemLists),
@@ -296,15 +296,17 @@ func quoted(s string) string {
 // set sets fields.
 func set(m *making) {
 	p := m.n.params
-	m.kind, m.cfg["pass_through"] = "CALL.EMPTY", true
-	keep := false // the other fields
-	fields := map[string]any{}
+	m.kind = "ACTION.EDIT_FIELDS"
+	keep := false              // the other fields
+	fields := map[string]any{} // by their paths
 	flat := p.At("options", "dotNotation").Exists() && !p.At("options", "dotNotation").Bool()
 	switch {
 	case p.At("mode").Text() == "raw" || p.At("jsonOutput").Exists():
 		value := m.jsonText(p.At("jsonOutput"))
 		if object, ok := value.(map[string]any); ok {
-			fields = object
+			for name, one := range object { // order does not matter: they are named
+				setField(fields, name, one, true)
+			}
 		} else {
 			fields["data"] = value
 			m.line.Approximate(text.Of("the JSON is computed as a whole, and is now in the field data"))
@@ -316,22 +318,49 @@ func set(m *making) {
 			if !value.Exists() {
 				value = a.First("stringValue", "numberValue", "booleanValue", "arrayValue", "objectValue")
 			}
-			put2(fields, a.At("name").Text(), m.of(value, strings.TrimSuffix(typ, "Value")), flat)
+			setField(fields, a.At("name").Text(), m.of(value, strings.TrimSuffix(typ, "Value")), flat)
 		}
 		keep = includes(p)
 	default:
 		keep = !p.At("keepOnlySet").Bool()
 		for _, typ := range []string{"boolean", "number", "string"} {
 			for _, a := range p.At("values", typ).List() {
-				put2(fields, a.At("name").Text(), m.of(a.At("value"), typ), flat)
+				setField(fields, a.At("name").Text(), m.of(a.At("value"), typ), flat)
 			}
 		}
 	}
-	if include := p.At("include").Text(); include == "selected" || include == "except" {
-		m.line.Approximate(text.Of("all other fields are handed on, and not only some of them"))
+	if keep {
+		switch p.At("include").Text() {
+		case "selected":
+			m.cfg["include"], m.cfg["selected"] = "selected", fieldPaths(fieldsOf(p.At("includeFields")), flat)
+		case "except":
+			m.cfg["remove"] = fieldPaths(fieldsOf(p.At("excludeFields")), flat)
+		}
+	} else {
+		m.cfg["include"] = "none"
 	}
-	m.in = fields
+	if len(fields) > 0 {
+		m.cfg["set"] = fields
+	}
 	m.payload, m.empty = keep, !keep
+}
+
+// fieldPaths are names of fields as paths.
+func fieldPaths(names []string, flat bool) []string {
+	out := make([]string, 0, len(names))
+	for _, name := range names {
+		out = append(out, fieldPath(name, flat))
+	}
+	return out
+}
+
+// fieldPath is the name of a field as a path: in n8n dots lead into fields, unless that is switched off.
+func fieldPath(name string, flat bool) string {
+	steps := []string{name}
+	if !flat {
+		steps = strings.Split(name, ".")
+	}
+	return strings.TrimPrefix(pathText(steps), ".")
 }
 
 // includes says that the other fields are handed on.
@@ -368,23 +397,11 @@ func (r *reading) of(v importer.Value, typ string) any {
 	return value
 }
 
-// put2 sets a field, whose name may be a path.
-func put2(fields map[string]any, name string, value any, flat bool) {
-	name = strings.TrimSpace(strings.TrimPrefix(name, "="))
-	if name == "" {
-		return
+// setField sets a field, whose name may be a path.
+func setField(fields map[string]any, name string, value any, flat bool) {
+	if name = strings.TrimSpace(strings.TrimPrefix(name, "=")); name != "" {
+		fields[fieldPath(name, flat)] = value
 	}
-	if !flat {
-		for first, rest, ok := strings.Cut(name, "."); ok && first != "" && rest != ""; first, rest, ok = strings.Cut(name, ".") {
-			inner, is := fields[first].(map[string]any)
-			if !is {
-				inner = map[string]any{}
-				fields[first] = inner
-			}
-			fields, name = inner, rest
-		}
-	}
-	fields[name] = value
 }
 
 // merge joins branches.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tandem/importer"
+	"tandem/payload"
 	"tandem/text"
 )
 
@@ -47,7 +48,6 @@ func webHandlers() map[string]handler {
 		"awsS3":            {per: true, make: unknown},
 		"s3":               {per: true, make: unknown},
 		"awsLambda":        {per: true, make: unknown},
-		"n8n":              {per: true, path: []string{"json"}, make: unknown},
 		"form":             {per: true, make: unknown},
 		"executionRunData": {pass: true, make: nothing},
 	}
@@ -404,15 +404,33 @@ func xml(m *making) {
 	m.line.Approximate(text.Of("attributes and repeated elements may have other names"))
 }
 
-// cryptography makes random values; hashes have no counterpart.
+// cryptography makes random values and hashes; signatures have no counterpart, since their keys are secrets.
 func cryptography(m *making) {
-	if m.n.text("action") != "generate" {
-		m.missing(text.Of("hashes and signatures have no counterpart; compute them in ACTION.RUN_CODE with Python"))
-		return
+	p := m.n.params
+	field := string(payload.Quote(cmp.Or(p.At("dataPropertyName").Text(), "data")))
+	switch action := cmp.Or(p.At("action").Text(), "hash"); action {
+	case "generate":
+		m.script("  const hex = n => Array.from({length: n}, () => Math.floor(Math.random() * 16).toString(16)).join(\"\");\n" +
+			"  return input.items.map(one => ({...one, [" + field + "]: [hex(8), hex(4), \"4\" + hex(3), \"8\" + hex(3), hex(12)].join(\"-\")}));")
+		m.line.Approximate(text.Of("what it makes is random, and no secret"))
+	case "hash":
+		name := map[string]string{"MD5": "md5", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512", "SHA3-256": "sha3_256", "SHA3-384": "sha3_384", "SHA3-512": "sha3_512"}[cmp.Or(p.At("type").Text(), "MD5")]
+		if name == "" || p.At("binaryData").Bool() {
+			m.missing(text.Of("the operation %q has no counterpart", action+" "+p.At("type").Text()))
+			return
+		}
+		written := "digest.hex()"
+		if p.At("encoding").Text() == "base64" {
+			written = "base64.b64encode(digest).decode()"
+		}
+		m.script("")
+		m.cfg["language"] = "python"
+		m.cfg["code"] = "import base64\nimport hashlib\n\n\ndef main(data):\n    digest = hashlib." + name + "(str(data[\"value\"]).encode()).digest()\n" +
+			"    return [{**one, " + field + ": " + written + "} for one in data[\"items\"]]\n"
+		m.in["value"] = m.value(p.At("value"))
+	default:
+		m.missing(text.Of("signatures have no counterpart; compute them in ACTION.RUN_CODE with Python"))
 	}
-	m.script("  const hex = n => Array.from({length: n}, () => Math.floor(Math.random() * 16).toString(16)).join(\"\");\n" +
-		"  return input.items.map(one => ({...one, data: [hex(8), hex(4), \"4\" + hex(3), \"8\" + hex(3), hex(12)].join(\"-\")}));")
-	m.line.Approximate(text.Of("what it makes is random, and no secret"))
 }
 
 // redis keeps values by key.
@@ -435,19 +453,62 @@ func redis(m *making) {
 	m.line.Approximate(text.Of("values are kept in a memory of Tandem, and not in Redis; what it reads has the field value"))
 }
 
-// feed reads an RSS feed.
+// feed reads an RSS feed, and gives its items the fields that they have in n8n.
 func feed(m *making) {
-	m.missing(text.Of("feeds are not read here"))
+	if m.up.many {
+		m.json = m.up
+		m.json.path, m.json.many = append(append([]string{}, m.up.path...), "0"), false
+		m.line.Approximate(text.Of("it runs once, with the first item"))
+	}
+	url := m.text(m.n.params.At("url"))
+	if m.values != "" && strings.Contains(url, m.values) {
+		m.missing(text.Of("the address of a feed cannot be computed in the node; compute it in a node before"))
+		return
+	}
+	m.told = m.f.ID(m.n.id + "_feed")
+	read := m.f.Add(m.line, m.told, "ACTION.RSS_READ", "Reads the feed of "+m.n.name+".")
+	read.Config["url"], read.Config["max_items"] = url, 1000
+	m.kind, m.cfg["each"], m.cfg["items_path"] = "ACTION.EDIT_FIELDS", true, "items"
+	m.cfg["rename"] = map[string]any{"url": "link", "summary": "contentSnippet", "id": "guid", "author": "creator", "published": "isoDate"}
+	m.cfg["expressions"] = map[string]any{"pubDate": "item.published"}
+	m.in["items"], m.empty = "{{"+m.told+".outputs.items}}", true
+	m.line.Approximate(text.Of("items have title, link, content, contentSnippet, guid, creator, categories and isoDate; other fields of a feed are left out"))
 }
 
 // html works with HTML.
 func html(m *making) {
-	if m.n.text("operation") == "generateHtmlTemplate" {
-		m.kind, m.cfg["format_type"], m.cfg["template"] = "ACTION.DATA_FORMATTING", "template", m.text(m.n.params.At("html"))
+	p := m.n.params
+	if p.At("operation").Text() == "generateHtmlTemplate" || p.At("operation").Text() == "" && p.At("html").Exists() {
+		m.kind, m.cfg["format_type"], m.cfg["template"] = "ACTION.DATA_FORMATTING", "template", m.text(p.At("html"))
 		m.line.Approximate(text.Of("the text is in the field formatted"))
 		return
 	}
-	m.missing(text.Of("values are not taken out of HTML here"))
+	var fields []any
+	for _, v := range p.At("extractionValues", "values").List() {
+		field := map[string]any{"name": v.At("key").Text(), "selector": v.At("cssSelector").Text()}
+		switch v.At("returnValue").Text() {
+		case "html":
+			field["value"] = "inner_html"
+		case "attribute":
+			field["value"], field["attribute"] = "attribute", v.At("attribute").Text()
+		case "value":
+			field["value"], field["attribute"] = "attribute", "value"
+		}
+		if v.At("returnArray").Bool() {
+			field["all"] = true
+		}
+		fields = append(fields, field)
+	}
+	if len(fields) == 0 || m.json.unknown {
+		m.missing(text.Of("values are not taken out of HTML here"))
+		return
+	}
+	m.kind, m.cfg["fields"] = "ACTION.HTML_EXTRACTION", fields
+	m.cfg["html"] = "{{" + m.json.at(strings.Split(cmp.Or(p.At("dataPropertyName").Text(), "data"), ".")) + "}}"
+	m.empty = true
+	if p.At("sourceData").Text() == "binary" {
+		m.line.Approximate(text.Of("the page is read from a text in the data, and not from a file"))
+	}
 }
 
 // unknown has no counterpart.

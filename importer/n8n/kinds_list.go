@@ -193,11 +193,14 @@ func sorting(m *making) string {
 
 // renameKeys gives fields other names.
 func renameKeys(m *making) {
-	var pairs []string
+	names := map[string]any{}
 	for _, k := range m.n.params.At("keys", "key").List() {
-		pairs = append(pairs, "["+string(payload.Quote(k.At("currentKey").Text()))+", "+string(payload.Quote(k.At("newKey").Text()))+"]")
+		if from, to := k.At("currentKey").Text(), k.At("newKey").Text(); from != "" && to != "" {
+			names[fieldPath(from, false)] = fieldPath(to, false)
+		}
 	}
-	m.script("  const names = new Map([" + strings.Join(pairs, ", ") + "]);\n  return input.items.map(one => Object.fromEntries(Object.entries(one).map(([name, v]) => [names.get(name) ?? name, v])));")
+	m.kind, m.cfg["each"], m.cfg["items_path"], m.cfg["rename"] = "ACTION.EDIT_FIELDS", true, "items", names
+	m.in["items"], m.empty = m.listIn(), true
 	if m.n.params.At("additionalOptions", "regexReplacement").Exists() {
 		m.line.Approximate(text.Of("fields are not renamed by patterns"))
 	}

@@ -89,8 +89,8 @@ type node struct {
 	params    importer.Value
 	doc       importer.Value
 	line      *importer.Line
-	// id is that of the node that is made of it.
-	id string
+	// id is that of the node that is made of it, second that of another one if it both stands in the flow and serves others.
+	id, second string
 	// in are the connections that arrive, by the number of the input; out those that leave, by the number of the output.
 	in, out [][]link
 	// parts are the nodes that serve it (its model, memory, tools), by the type of the connection; serves those that it serves.

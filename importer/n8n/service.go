@@ -120,7 +120,14 @@ func services() map[string]service {
 		}},
 		"youTube":        {google, "channel.getAll", map[string]string{"video.getAll": "GET /youtube/v3/search ?part==snippet&q=filters.q&channelId=filters.channelId&maxResults=limit #items", "video.get": "GET /youtube/v3/videos ?part==snippet,contentDetails,statistics&id=videoId #items", "channel.get": "GET /youtube/v3/channels ?part==snippet,contentDetails,statistics&id=channelId #items", "playlistItem.getAll": "GET /youtube/v3/playlistItems ?part==snippet&playlistId=playlistId&maxResults=limit #items"}},
 		"openWeatherMap": {"https://api.openweathermap.org", "currentWeather", map[string]string{"currentWeather": "GET /data/2.5/weather ?q=cityName&units=format", "5DayForecast": "GET /data/2.5/forecast ?q=cityName&units=format #list"}},
-		"nasa":           {"https://api.nasa.gov", "astronomyPictureOfTheDay.get", map[string]string{"astronomyPictureOfTheDay.get": "GET /planetary/apod", "astronomyPictureOfTheDay.": "GET /planetary/apod"}},
+		"twitter":        {"https://api.twitter.com", "tweet.create", map[string]string{"tweet.create": "POST /2/tweets |text=text", "create": "POST /2/tweets |text=text", "tweet.": "POST /2/tweets |text=text", "tweet.search": "GET /2/tweets/search/recent ?query=searchText #data", "tweet.delete": "DELETE /2/tweets/{tweetDeleteId}", "user.searchUser": "GET /2/users/by/username/{user}"}},
+		"vonage":         {"https://rest.nexmo.com", "sms.send", map[string]string{"sms.send": "POST /sms/json |from=from&to=to&text=message", "sms.": "POST /sms/json |from=from&to=to&text=message"}},
+		"n8n": {"{{env.N8N_URL}}", "workflow.getAll", map[string]string{ // the API of an n8n that goes on running
+			"workflow.getAll": "GET /api/v1/workflows ?limit=limit #data", "workflow.": "GET /api/v1/workflows ?limit=limit #data", "workflow.get": "GET /api/v1/workflows/{workflowId}", "workflow.activate": "POST /api/v1/workflows/{workflowId}/activate",
+			"workflow.deactivate": "POST /api/v1/workflows/{workflowId}/deactivate", "workflow.delete": "DELETE /api/v1/workflows/{workflowId}", "execution.getAll": "GET /api/v1/executions ?limit=limit #data", "execution.get": "GET /api/v1/executions/{executionId}",
+			"execution.delete": "DELETE /api/v1/executions/{executionId}", "credential.delete": "DELETE /api/v1/credentials/{credentialId}",
+		}},
+		"nasa": {"https://api.nasa.gov", "astronomyPictureOfTheDay.get", map[string]string{"astronomyPictureOfTheDay.get": "GET /planetary/apod", "astronomyPictureOfTheDay.": "GET /planetary/apod"}},
 	}
 }
 

@@ -20,3 +20,9 @@ func TestSteps(t *testing.T) {
 func FuzzOlder(f *testing.F) { importertest.Fuzz(f, seed.Older{}, "testdata/[eo]*") }
 
 func FuzzSteps(f *testing.F) { importertest.Fuzz(f, seed.Steps{}, "testdata/s*") }
+
+func TestSystem_Hostile(t *testing.T) {
+	t.Parallel()
+	importertest.Hostile(t, seed.Older{}, "testdata/older*")
+	importertest.Hostile(t, seed.Steps{}, "testdata/steps*")
+}
