@@ -44,15 +44,19 @@ func (c *crash) becomes(id string, status engine.Status) api.Execution {
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond) // the server is another process, and may be gone
 	defer tick.Stop()
+	var last api.Execution
 	for {
 		e, err := c.client.Execution(ctx, id)
 		if err == nil && e.Status == string(status) {
 			return e
 		}
+		if err == nil {
+			last = e
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			c.Fatalf("execution %+v, %v; want %s", e, err, status)
+			c.Fatalf("execution %+v, %v; want %s", last, err, status)
 		}
 	}
 }

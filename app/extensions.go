@@ -94,6 +94,7 @@ type kindDeps struct {
 	Tools     *mcp.Pool
 	Agents    task.Agents
 	Respond   flow.Respond
+	Offers    flow.Offers
 	Tell      func(ctx context.Context, n notify.Notice) (id string, err error)
 }
 
@@ -129,7 +130,7 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
 		}),
 		family("builtin/flow", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil, Respond: k.Respond})
+			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil, Respond: k.Respond, Offers: k.Offers})
 		}),
 		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})

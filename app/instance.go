@@ -17,6 +17,7 @@ import (
 
 	"tandem/budget"
 	"tandem/builtin/code"
+	"tandem/builtin/flow"
 	"tandem/builtin/models"
 	"tandem/credential"
 	"tandem/database"
@@ -256,6 +257,10 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 			Agents: agents{i}, Tools: i.tools.Pool,
 			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)
+			},
+			Offers: func(ctx context.Context, workspace, user, id, revision string) (flow.Offered, error) {
+				o, err := i.revisions.Offer(ctx, identity.Principal{Workspace: workspace, User: user}, id, revision)
+				return flow.Offered(o), err
 			},
 			Tell:     i.tell,
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),

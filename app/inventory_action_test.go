@@ -40,6 +40,7 @@ func TestInventory_Actions(t *testing.T) {
 	tree := []string{writes("a.txt"), writes("b.md"), writes("deep/c.txt")}
 	table := []string{nodeOf("ACTION.DATABASE_OPERATION", `{"credential_id": "$SQL", "operation": "transaction", "statements": ["create table item (name text primary key, n int)", "create table other (name text primary key, n int)", "insert into item values ('a', 1), ('b', 2)"]}`)}
 	rule := func(inner string) string { return `@"items_path": "items", "each": true, "rules": [` + inner + `]` }
+	const long = `{"text": "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda my"}`
 	fieldInventory{
 		family: "ACTION",
 		kinds: map[string]map[string]proof{
@@ -139,6 +140,17 @@ func TestInventory_Actions(t *testing.T) {
 				"recursive":   {before: tree, with: `"operation": "list", "path": "$KEY"`, one: `false`, other: `true`},
 				"pattern":     {before: tree, with: `"operation": "list", "path": "$KEY", "recursive": true`, one: `"*.txt"`, other: `"*.md"`},
 				"max_bytes":   {with: `"operation": "write", "path": "$KEY/a.txt", "content": "xyz"`, one: `10`, other: `1`},
+			},
+			"ACTION.DOCUMENT_LOADER": {
+				"document":  {one: `"a"`, other: `"b"`, input: `{"file": ` + word + `}`},
+				"title":     {one: `"a"`, other: `"b"`, input: `{"file": ` + word + `}`},
+				"format":    {one: `"txt"`, other: `"md"`, input: `{"file": ` + word + `}`},
+				"max_bytes": {one: `10`, other: `1`, input: `{"file": ` + word + `}`},
+			},
+			"ACTION.TEXT_SPLITTER": {
+				"unit":       {with: `"chunk_size": 20, "overlap": 0`, one: `"characters"`, other: `"tokens"`, input: long},
+				"chunk_size": {with: `"overlap": 0`, one: `20`, other: `30`, input: long},
+				"overlap":    {with: `"chunk_size": 20`, one: `0`, other: `10`, input: long},
 			},
 			"ACTION.FILE_DOWNLOAD": {
 				"url":           {with: `"max_retries": 0`, one: `"$U/a"`, other: `"$U/b"`},

@@ -52,6 +52,7 @@ func TestInventory_Memories(t *testing.T) {
 			"MEMORY.VECTOR_DATABASE": memory(`{"operation": "store", "items": [{"id": "a", "content": "red apples"}, {"id": "b", "content": "red apples too"}]}`, `{"operation": "search", "query": "red apples"}`, `"reindex"`, modelless,
 				map[string]proof{
 					"embedding_profile":    {input: `{"operation": "store", "items": ["red apples"]}`, other: `"$P"`},
+					"auto_capture_from_ai": {input: `{"operation": "remember", "user": "a", "assistant": "b"}`, one: `true`, other: `false`},
 					"similarity_threshold": {chain: []string{`{"operation": "store", "items": [{"id": "a", "content": "red apples"}]}`}, input: `{"operation": "search", "query": "green apples"}`, one: `0.1`, other: `1`},
 					"max_results":          {chain: []string{`{"operation": "store", "items": [{"id": "a", "content": "red apples"}, {"id": "b", "content": "red apples too"}]}`}, input: `{"operation": "search", "query": "red apples"}`, one: `1`, other: `5`},
 				}),

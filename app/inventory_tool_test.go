@@ -63,6 +63,9 @@ func TestInventory_Tools(t *testing.T) {
 		maps.Copy(all, own)
 		return all
 	}
+	for _, flow := range workflowToolFlows() {
+		w.save(t, flow)
+	}
 	const page = `{"url": "$U/page"}`
 	const note = `{"tool_name": "file_write", "function_args": {"path": "$KEY/a.txt", "content": "some words"}}`
 	const jsCode = `"language": "javascript", "code": "function main(i) { return i }"`
@@ -105,6 +108,7 @@ func TestInventory_Tools(t *testing.T) {
 		}),
 	}
 	maps.Copy(kinds, vendorTools())
+	maps.Copy(kinds, singleTools())
 	fieldInventory{
 		family: "TOOL", sample: "TOOL.HTTP_CLIENT", kinds: kinds,
 		shared: map[string]proof{

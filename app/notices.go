@@ -42,6 +42,6 @@ func (i *Instance) tell(ctx context.Context, n notify.Notice) (string, error) {
 	if err := i.stores.Interactions.Tell(ctx, identity.System(c.Workspace), record); err != nil {
 		return "", err
 	}
-	i.desk.Look()
+	i.desk.Recorded(c.Workspace, record.ID)
 	return record.ID, nil
 }

@@ -2,6 +2,7 @@ package hypertext
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,9 +18,27 @@ const maxToken = 1 << 20
 // OfPage reduces a page to its text, at most limit bytes of it: what a reader would see, a line for each block, without markup, scripts and
 // styles.
 func OfPage(page []byte, limit int) string {
+	said, _ := Outlined(page, limit)
+	return said
+}
+
+// Heading is a heading of a page: what it says, its level from 1 to 6, and where it begins in the text of the page, in bytes.
+type Heading struct {
+	Title string
+	Level int
+	At    int
+}
+
+// Outlined is the text of a page as [OfPage] has it, with the headings that stand in it.
+func Outlined(page []byte, limit int) (string, []Heading) {
 	w := &pageWriter{limit: limit}
 	(&reader{to: w, hides: isHidden}).read(bytes.NewReader(page), maxToken)
-	return text.Head(w.b.String(), limit)
+	return text.Head(w.b.String(), limit), w.headings
+}
+
+// headingLevel is the level of a heading; 0: the element is something else.
+func headingLevel(a atom.Atom) int {
+	return slices.Index([]atom.Atom{0, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6}, a)
 }
 
 // pageWriter joins white space and keeps lines apart.
@@ -28,11 +47,18 @@ type pageWriter struct {
 	limit int
 	// space and line are what stands before the next character.
 	space, line bool
+
+	headings []Heading
+	// level is that of the heading that is open, 0 for none; begun is where its text begins, -1 while it has none.
+	level, begun int
 }
 
 func (w *pageWriter) full() bool { return w.b.Len() > w.limit }
 
 func (w *pageWriter) begin(element html.Token) {
+	if level := headingLevel(element.DataAtom); level > 0 {
+		w.level, w.begun = level, -1
+	}
 	switch a := element.DataAtom; {
 	case a == atom.Td || a == atom.Th:
 		w.space = true
@@ -42,6 +68,12 @@ func (w *pageWriter) begin(element html.Token) {
 }
 
 func (w *pageWriter) end(element atom.Atom) {
+	if headingLevel(element) > 0 && w.level > 0 {
+		if w.begun >= 0 {
+			w.headings = append(w.headings, Heading{Title: w.b.String()[w.begun:], Level: w.level, At: w.begun})
+		}
+		w.level = 0
+	}
 	if isBlock(element) {
 		w.line = true
 	}
@@ -69,5 +101,8 @@ func (w *pageWriter) character(r rune) {
 		w.b.WriteByte(' ')
 	}
 	w.line, w.space = false, false
+	if w.level > 0 && w.begun < 0 {
+		w.begun = w.b.Len()
+	}
 	w.b.WriteRune(r)
 }

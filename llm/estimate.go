@@ -30,16 +30,20 @@ func messageSize(m Message) int64 {
 func Tokens(text string) int64 {
 	quarters := int64(0)
 	for _, r := range text {
-		switch {
-		case r < 0x80:
-			quarters++
-		case wide(r):
-			quarters += 4
-		default:
-			quarters += 2
-		}
+		quarters += TokenQuarters(r)
 	}
 	return (quarters + 3) / 4
+}
+
+// TokenQuarters is what a character counts in [Tokens], in quarters of a token.
+func TokenQuarters(r rune) int64 {
+	switch {
+	case r < 0x80:
+		return 1
+	case wide(r):
+		return 4
+	}
+	return 2
 }
 
 // wide says that a character is one of Chinese, Japanese or Korean writing, their punctuation included.

@@ -13,7 +13,7 @@ func fields() map[string]string {
 		"CONVERSATION_SUMMARY.get":         "",
 		"CONVERSATION_SUMMARY.clear":       "",
 		"VECTOR_DATABASE.search":           "query filters",
-		"VECTOR_DATABASE.store":            "items",
+		"VECTOR_DATABASE.store":            "items replaces",
 		"VECTOR_DATABASE.update":           "items",
 		"VECTOR_DATABASE.delete":           "ids filters",
 		"VECTOR_DATABASE.reindex":          "",

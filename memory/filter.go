@@ -26,13 +26,16 @@ type condition struct {
 }
 
 // newFilter reads filters: {"field": value} or {"field": {"gte": 1, "lte": 9, "in": []}}.
-func newFilter(raw json.RawMessage) (filter, error) {
+func newFilter(raw json.RawMessage) (filter, error) { return filterIn("filters", raw) }
+
+// filterIn reads filters that stand in a field of the input.
+func filterIn(at string, raw json.RawMessage) (filter, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || gjson.ParseBytes(raw).Type == gjson.Null {
 		return nil, nil
 	}
 	root := gjson.ParseBytes(raw)
 	if !root.IsObject() {
-		return nil, fault.New(fault.InvalidInput, `"filters" must be an object of fields and what they must be`).With("path", "filters")
+		return nil, fault.Newf(fault.InvalidInput, "%q must be an object of fields and what they must be", at).With("path", at)
 	}
 	var f filter
 	var err error
@@ -51,11 +54,11 @@ func newFilter(raw json.RawMessage) (filter, error) {
 				c.lte = bound
 			case "in":
 				if !bound.IsArray() {
-					err = fault.Newf(fault.InvalidInput, `"in" of the filter %q must be a list`, key.Str).With("path", "filters."+key.Str)
+					err = fault.Newf(fault.InvalidInput, `"in" of the filter %q must be a list`, key.Str).With("path", at+"."+key.Str)
 				}
 				c.in, c.hasIn = bound.Array(), true
 			default:
-				err = fault.Newf(fault.InvalidInput, `the filter %q has %q; only "gte", "lte" and "in" are known`, key.Str, name.Str).With("path", "filters."+key.Str)
+				err = fault.Newf(fault.InvalidInput, `the filter %q has %q; only "gte", "lte" and "in" are known`, key.Str, name.Str).With("path", at+"."+key.Str)
 			}
 			return err == nil
 		})

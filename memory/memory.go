@@ -102,6 +102,8 @@ type Answer struct {
 	Context string `json:"context" doc:"What was found or kept, as a model is told it." zh:"查到或保存的内容，以供模型阅读。"`
 	// Stored says whether something was taken in, for operations that do that.
 	Stored *bool `json:"stored,omitempty" doc:"Whether something was taken in." zh:"是否保存了内容。"`
+	// Sources are where what was found comes from, as far as it says so.
+	Sources []Source `json:"sources,omitempty" doc:"The documents that what was found comes from: id, document, title, page, section, row, chunk, start and end." zh:"来源：所查到内容的出处，含 id、document、title、page、section、row、chunk、start 和 end。"`
 }
 
 // The operations that every memory has.
@@ -126,6 +128,8 @@ type Context struct {
 	Text string
 	// Items is how many things of the memory are in it.
 	Items int
+	// Sources are where they come from, as far as they say so.
+	Sources []Source
 }
 
 // Exchange is what a user said and a model answered.
@@ -158,7 +162,7 @@ func attached(ctx context.Context, k keeper, op string, ask Ask, a *Answer) (boo
 	switch op {
 	case LoadContext:
 		told, err := k.context(ctx, ask.Query)
-		a.Context = told.Text
+		a.Context, a.Sources = told.Text, told.Sources
 		return true, err
 	case Remember:
 		if ask.User == "" && ask.Assistant == "" {

@@ -18,10 +18,11 @@ type VectorConfig struct {
 	// SimilarityThreshold is 0.7 for profiles and 0.3 for the local embedder, unless it is set.
 	SimilarityThreshold *float64 `json:"similarity_threshold" range:"0..1" doc:"How alike a text must be to be found, from 0 to 1." zh:"相似度下限（0 到 1）。"`
 	MaxResults          int      `json:"max_results" range:"1..50" doc:"The most texts that are found." zh:"最多返回的文本数。"`
+	AutoCaptureFromAI   bool     `json:"auto_capture_from_ai" doc:"Whether the exchange is stored when the memory is attached to a model." zh:"附加到模型时是否保存对话。"`
 }
 
 // Defaults sets what is not configured.
-func (c *VectorConfig) Defaults() { c.Common, c.MaxResults = common(), 5 }
+func (c *VectorConfig) Defaults() { c.Common, c.MaxResults, c.AutoCaptureFromAI = common(), 5, true }
 
 func (c *VectorConfig) threshold() float64 {
 	switch {
@@ -55,6 +56,8 @@ type VectorInput struct {
 	Filters json.RawMessage `json:"filters,omitempty" doc:"What the metadata of a find must have." zh:"结果的元数据须满足的条件。"`
 	Items   []Item          `json:"items,omitempty" doc:"The texts to keep, each with an id, content and metadata." zh:"要保存的文本，各有 id、content 和 metadata。"`
 	IDs     []string        `json:"ids,omitempty" doc:"The texts to remove." zh:"要删除的文本编号。"`
+	// Replaces is what the items take the place of: the chunks of an earlier state of a document.
+	Replaces json.RawMessage `json:"replaces,omitempty" doc:"What the metadata of texts has that the items take the place of, such as a document: those that are not among the items are removed with the same change." zh:"取代：被取代文本的元数据须满足的条件，例如某个文档；不在 items 中的这些文本随同一次更改删除。"`
 }
 
 // VectorOutput is what a vector database answers.
@@ -105,13 +108,18 @@ func (s *Store) Vectors(ctx context.Context, c Call, cfg VectorConfig, in Vector
 			return out, err
 		}
 		out.Results, out.Scores, err = v.search(ctx, in.Query, f, cfg.MaxResults)
-		out.TotalResults, out.Context = len(out.Results), v.write(out.Results).Text
+		told := v.write(out.Results)
+		out.TotalResults, out.Context, out.Sources = len(out.Results), told.Text, told.Sources
 		return out, err
 	case "store", "update":
 		if len(in.Items) == 0 {
 			return out, required(op, "items")
 		}
-		out.Results, err = v.put(ctx, in.Items, op == "update")
+		f, err := filterIn("replaces", in.Replaces)
+		if err != nil {
+			return out, err
+		}
+		out.Results, err = v.put(ctx, in.Items, op == "update", f)
 		out.TotalResults, out.Stored, out.Context = len(out.Results), yes(err == nil), v.write(out.Results).Text
 		return out, err
 	case "delete":
@@ -255,8 +263,8 @@ func (v *vectors) explain(ctx context.Context, q store.MemoryNearest) error {
 // embedBatch is how many texts are embedded at once.
 const embedBatch = 64
 
-// put stores items. An update keeps the metadata of an item that brings none.
-func (v *vectors) put(ctx context.Context, items []Item, update bool) ([]Item, error) {
+// put stores items in the place of those that a filter finds. An update keeps the metadata of an item that brings none.
+func (v *vectors) put(ctx context.Context, items []Item, update bool, replaced filter) ([]Item, error) {
 	stored := make([]Item, len(items))
 	texts := make([]string, len(items))
 	for i, item := range items {
@@ -298,9 +306,35 @@ func (v *vectors) put(ctx context.Context, items []Item, update bool) ([]Item, e
 			}
 			d.Put = append(d.Put, store.MemoryRecord{Sort: sortItem, ID: stored[i].ID, Body: raw, Vector: embedded[i], Space: s.String(), At: v.millis()})
 		}
-		return d, nil
+		d.Delete, err = v.others(ctx, replaced, stored)
+		return d, err
 	})
 	return stored, err
+}
+
+// others are the items that a filter finds and that are not among those given.
+func (v *vectors) others(ctx context.Context, f filter, but []Item) (keys []store.MemoryKey, err error) {
+	if len(f) == 0 {
+		return nil, nil
+	}
+	records, err := v.list(ctx, store.MemoryQuery{Sort: sortItem})
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]bool{}
+	for _, i := range but {
+		kept[i.ID] = true
+	}
+	for _, r := range records {
+		var i Item
+		if err := read(r, &i); err != nil {
+			return nil, err
+		}
+		if !kept[r.ID] && f.holds(i.Metadata) {
+			keys = append(keys, store.MemoryKey{Sort: sortItem, ID: r.ID})
+		}
+	}
+	return keys, nil
 }
 
 // embedAll embeds any number of texts.
@@ -426,29 +460,43 @@ func (v *vectors) context(ctx context.Context, query string) (Context, error) {
 	return v.write(items), nil
 }
 
-// write tells items, one to a line; of the first at least its beginning.
+// write tells items, one to a line; of the first at least its beginning. Those that name their source are told with it.
 func (v *vectors) write(items []Item) Context {
 	var told Context
 	w := writing{room: v.cfg.MaxContextChars}
+	if list := sourcesOf(items); len(list) > 0 {
+		w.line("%s", v.citing(list[0]))
+	}
+	head := func(i Item) string {
+		if _, ok := SourceOf(i); ok {
+			return "- [" + i.ID + "] "
+		}
+		return "- "
+	}
 	for _, i := range items {
-		if w.line("- %s", i.Content) {
+		if w.line("%s%s", head(i), i.Content) {
 			told.Items++
+			told.Sources = append(told.Sources, sourcesOf([]Item{i})...)
 		}
 	}
 	if told.Items == 0 && len(items) > 0 {
-		w.line("- %s", cut(items[0].Content, max(0, w.room-2)))
-		told.Items = 1
+		mark := head(items[0])
+		w.line("%s%s", mark, cut(items[0].Content, max(0, w.room-len([]rune(mark)))))
+		told.Items, told.Sources = 1, sourcesOf(items[:1])
 	}
 	told.Text = w.String()
 	return told
 }
 
 func (v *vectors) remember(ctx context.Context, e Exchange) (bool, error) {
+	if !v.cfg.AutoCaptureFromAI {
+		return false, nil
+	}
 	meta, err := json.Marshal(map[string]any{"source": "conversation", "timestamp": v.millis()})
 	if err != nil {
 		return false, err
 	}
-	_, err = v.put(ctx, []Item{{Content: e.text(), Metadata: meta}}, false)
+	_, err = v.put(ctx, []Item{{Content: e.text(), Metadata: meta}}, false, nil)
 	return err == nil, err
 }
 

@@ -312,6 +312,11 @@ type Tool struct {
 	TimeoutMS int64
 	// Policy is what people have decided about the tool, in words of its kind's own.
 	Policy json.RawMessage
+	// Acts is what a call does to the world in the end, where that is more than Effect says: starting a workflow may be repeated, since it is
+	// started once, and what it does may not. Who is asked goes by it. Empty: Effect says it all.
+	Acts workflow.Effect
+	// Sources says that "sources" of a result are parts of documents that an answer may rest on.
+	Sources bool
 }
 
 // Use is an attached node.

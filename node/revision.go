@@ -250,8 +250,13 @@ func (r *Revision) Repeatable(run engine.RunNode) bool {
 }
 
 // Inquires says that the service can be asked what became of a run, should its outcome stay unknown.
-func (r *Revision) Inquires(run engine.RunNode) bool {
-	return run.Node >= 0 && run.Step == nil && r.nodes[run.Node].kind.Inquire != nil
+// Owner is the node whose program made the step, for a step.
+func (r *Revision) Inquires(run engine.RunNode, owner int) bool {
+	if run.Step == nil {
+		return run.Node >= 0 && r.nodes[run.Node].kind.Inquire != nil
+	}
+	steps := r.nodes[owner].kind.Steps
+	return steps != nil && steps.Inquire != nil
 }
 
 // Syncs returns the names that a node's output_params list.

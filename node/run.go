@@ -180,10 +180,15 @@ func (x *run) work(cause engine.Cause) (factOf, error) {
 
 // inquire asks the service what became of the run before.
 func (x *run) inquire() (factOf, error) {
-	if x.node.kind.Inquire == nil {
+	return x.settles(x.node.kind.Inquire != nil, func() (Outcome, error) { return x.node.kind.Inquire(x.ctx, &x.call) })
+}
+
+// settles is what asking the service has told.
+func (x *run) settles(can bool, ask func() (Outcome, error)) (factOf, error) {
+	if !can {
 		return nil, fault.Newf(fault.Unsupported, "%s cannot be asked what became of a run", x.node.kind.About.Name)
 	}
-	outcome, err := x.node.kind.Inquire(x.ctx, &x.call)
+	outcome, err := ask()
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type Steps struct {
 	// Given makes what a person gave instead of a step's work the end of it. May be nil: it is the result as it stands, of
 	// which the program is told nothing.
 	Given func(c *Call, s Step, output json.RawMessage) (Replied, error)
+	// Inquire is [Kind.Inquire] for a step: it answers with Replied, or with nil for a step that had no effect. May be nil.
+	Inquire func(ctx context.Context, c *Call, s Step) (Outcome, error)
 	// Shows is what a step was given, as people are shown it, or nil: what the program gave it. May be nil.
 	Shows func(s Step) (any, error)
 	// Close makes the node's outputs.
@@ -86,6 +88,7 @@ type Leader[C, I any] struct {
 	Open    func(ctx context.Context, call *Call, cfg C, in I) (Led, error)
 	Step    func(ctx context.Context, call *Call, s Step) (Outcome, error)
 	Given   func(call *Call, s Step, output json.RawMessage) (Replied, error) // may be nil
+	Inquire func(ctx context.Context, call *Call, s Step) (Outcome, error)    // may be nil
 	Shows   func(s Step) (any, error)                                         // may be nil
 	Close   func(ctx context.Context, call *Call, cfg C, e Ending) (Done, error)
 }
@@ -130,6 +133,12 @@ func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *
 		},
 	}
 	kind.Steps.Shows = l.Shows
+	if l.Inquire != nil {
+		kind.Steps.Inquire = func(ctx context.Context, call *Call, s Step) (out Outcome, err error) {
+			defer recovered(about.Name, &err)
+			return l.Inquire(ctx, call, s)
+		}
+	}
 	if l.Given != nil {
 		kind.Steps.Given = func(call *Call, s Step, output json.RawMessage) (r Replied, err error) {
 			defer recovered(about.Name, &err)
@@ -206,6 +215,9 @@ func (x *run) step() (factOf, error) {
 	}
 	if x.job.Stand != nil {
 		return x.stood(&step)
+	}
+	if cause.Kind == engine.CauseInquire {
+		return x.settles(steps.Inquire != nil, func() (Outcome, error) { return steps.Inquire(x.ctx, &x.call, step) })
 	}
 	x.begun = true
 	outcome, err := steps.Step(x.ctx, &x.call, step)
@@ -308,8 +320,12 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 		return nil, err
 	}
 	kind := inner.node.kind
-	if kind.Run == nil {
-		return nil, fault.Newf(fault.Unsupported, "node %q (%s) cannot be used by another node", id, kind.About.Name)
+	do := kind.Run
+	if ctx.Value(inquiryKey{}) != nil {
+		do = kind.Inquire
+	}
+	if do == nil {
+		return nil, fault.Newf(fault.Unsupported, "node %q (%s) cannot be used by another node, or not be asked what became of a run", id, kind.About.Name)
 	}
 	if err := inner.wake(); err != nil {
 		return nil, err
@@ -317,8 +333,13 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 	if err := checkSchema(inner.node.override.input, fault.InvalidInput, "input", inner.call.Input); err != nil {
 		return nil, err
 	}
-	return kind.Run(ctx, &inner.call)
+	return do(ctx, &inner.call)
 }
+
+type inquiryKey struct{}
+
+// Inquiry marks the use of an attached node that asks what became of an earlier use, see [Kind.Inquire].
+func Inquiry(ctx context.Context) context.Context { return context.WithValue(ctx, inquiryKey{}, true) }
 
 // offered lists the tools of a node that is attached to this one.
 func (x *run) offered(ctx context.Context, id string) ([]Tool, error) {

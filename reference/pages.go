@@ -1,10 +1,13 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/node"
@@ -46,6 +49,27 @@ func Pages(kinds []Kind) (map[string]string, error) {
 	return pages, nil
 }
 
+// writeEffects says which effect each operation has, of a kind whose configuration decides about that.
+func writeEffects(b *strings.Builder, told api.NodeKind) {
+	for _, field := range slices.Sorted(maps.Keys(told.EffectBy)) {
+		property := gjson.GetBytes(told.ConfigSchema, "properties."+gjson.Escape(field))
+		values := property.Get("enum").Array()
+		if len(values) == 0 {
+			values = property.Get("items.enum").Array()
+		}
+		byEffect := map[string][]string{}
+		for _, v := range values {
+			effect := cmp.Or(told.EffectBy[field][v.String()], told.Effect)
+			byEffect[effect] = append(byEffect[effect], "`"+v.String()+"`")
+		}
+		fmt.Fprintf(b, "\n| effect | `%s` |\n| --- | --- |\n", field)
+		for _, effect := range slices.Sorted(maps.Keys(byEffect)) {
+			fmt.Fprintf(b, "| `%s` | %s |\n", effect, strings.Join(byEffect[effect], ", "))
+		}
+		b.WriteByte('\n')
+	}
+}
+
 // anchor is how a heading is linked to.
 func anchor(heading string) string {
 	return strings.ToLower(strings.ReplaceAll(heading, ".", ""))
@@ -57,6 +81,7 @@ func writeKind(b *strings.Builder, k Kind) error {
 	effects := map[string]string{"pure": "nothing outside notices a repeated run", "idempotent": "a run may be repeated", "once": "a run is never repeated without knowing how it went"}
 	effect := string(about.Effect)
 	fmt.Fprintf(b, "Effect: `%s`, %s.\n", effect, effects[effect])
+	writeEffects(b, told)
 	if types := about.Needs.Credential; len(types) > 0 {
 		may := "It needs"
 		if about.Needs.Optional {

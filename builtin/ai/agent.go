@@ -74,7 +74,9 @@ func aboutTurn(provider string, kind turn.Kind) node.About {
 // make makes a kind that has turns with the models of a provider; empty: of any.
 func (t turns) make(provider string, kind turn.Kind) node.Kind {
 	t.kind, t.provider = kind, provider
-	k := kind.Make(aboutTurn(provider, kind), turn.Runner{Open: t.open, Step: t.step, Given: t.given, Shows: shows, Close: t.close, Plan: planTurn})
+	k := kind.Make(aboutTurn(provider, kind), turn.Runner{
+		Open: t.open, Step: t.step, Inquire: t.inquire, Given: t.given, Shows: shows, Close: t.close, Plan: planTurn,
+	})
 	k.Own = promptNames()
 	return k
 }
@@ -139,6 +141,9 @@ type turnTool struct {
 	// said which of its calls are approved.
 	Policy *toolset.Policy `json:"policy,omitempty"`
 	Unsaid bool            `json:"unsaid,omitempty"`
+	// Acts and Sources are those of [node.Tool].
+	Acts    workflow.Effect `json:"acts,omitempty"`
+	Sources bool            `json:"sources,omitempty"`
 }
 
 // asked says that a person decides about a call that a model wants.
@@ -151,7 +156,7 @@ func (t turnTool) asked(c llm.ToolCall) bool {
 
 // approved says that a person decides about a call first.
 func (t turnTool) approved(e workflow.Effect) bool {
-	return t.Approve == toolset.ApproveAlways || t.Approve == toolset.ApproveOnce && e == workflow.Once
+	return t.Approve == toolset.ApproveAlways || t.Approve == toolset.ApproveOnce && cmp.Or(t.Acts, e) == workflow.Once
 }
 
 // effect is what a call does to the world.

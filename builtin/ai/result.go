@@ -32,6 +32,7 @@ type agentOutput struct {
 	ToolCalls     []turnCall      `json:"tool_calls" doc:"The calls of its last answer, which are not run here." zh:"最后一次回答中的调用，此处不执行。"`
 	ToolResults   []toolAnswer    `json:"tool_results" doc:"What they have returned." zh:"工具的返回结果。"`
 	Reasoning     string          `json:"reasoning,omitempty" doc:"What the model has thought, if it says." zh:"模型的思考过程（若有）。"`
+	Sources       []source        `json:"sources,omitempty" doc:"The parts of documents that the answer could draw on: id, document, title, page, section, row, chunk, start and end, and whether the answer names it (cited)." zh:"来源：回答可依据的文档片段，含 id、document、title、page、section、row、chunk、start、end，以及回答是否引用（cited）。"`
 	Context       turnContext     `json:"context" doc:"The conversation, as the next turn is told it." zh:"会话内容，供下一轮使用。"`
 	// AI_AGENT.LLM has these as well, in the spelling of the workflows that it comes from.
 	OldFinishReason string       `json:"finishReason,omitempty" doc:"finish_reason as AI_AGENT.LLM has it besides." zh:"finish_reason（AI_AGENT.LLM 的旧拼写）。"`
@@ -98,6 +99,9 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 		out.FinishReason = finishLimit
 	}
 	if err := p.sum(&out); err != nil {
+		return nil, err
+	}
+	if out.Sources, err = p.sources(last.Message.Content); err != nil {
 		return nil, err
 	}
 	out.Metadata.Model, out.Metadata.Profile = last.Model, last.Profile

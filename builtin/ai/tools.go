@@ -73,7 +73,7 @@ func (t *turnState) offer(a approval, by turnTool, o node.Tool) error {
 	}
 	tool := turnTool{
 		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: approve,
-		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS,
+		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS, Acts: o.Acts, Sources: o.Sources,
 	}
 	if o.Approval == toolset.ApproveNever || o.Approval == toolset.ApproveAlways {
 		tool.Approve = o.Approval
@@ -238,6 +238,23 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 	return reply(map[string]any{"approved": approved, "answer": call.Wake.Payload}, engine.ApproveReply{Approved: approved})
 }
 
+// inquire asks the attached node what became of a call whose outcome is not known.
+func (t *turns) inquire(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error) {
+	p, err := readProgress(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Kind != engine.StepCall {
+		return nil, fault.Newf(fault.Unsupported, "nobody can be asked what became of a step of the kind %q", s.Kind)
+	}
+	if wanted, err := p.wanted(p.about.Completion, p.about.Index); err != nil {
+		return nil, err
+	} else if tool, _ := p.tool(wanted.Name); tool.Node == "" {
+		return nil, fault.Newf(fault.Unsupported, "a tool server cannot be asked what became of a call of %q", wanted.Name)
+	}
+	return t.callTool(node.Inquiry(ctx), call, p)
+}
+
 // callTool does what the model wants done.
 func (t *turns) callTool(ctx context.Context, call *node.Call, p *progress) (node.Outcome, error) {
 	wanted, err := p.wanted(p.about.Completion, p.about.Index)
@@ -265,8 +282,8 @@ func (t *turns) callTool(ctx context.Context, call *node.Call, p *progress) (nod
 		ctx = toolset.WithModelCall(ctx, toolset.ModelCall{Approved: tool.asked(wanted), Asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
 	}
 	outcome, err := t.do(ctx, call, tool, toolset.Input{ToolName: tool.Tool, FunctionArgs: args, CallID: wanted.ID})
-	if err != nil {
-		return nil, err
+	if err != nil || outcome == nil {
+		return nil, err // nothing: the service was asked, and has none of it
 	}
 	done, ok := outcome.(node.Done)
 	if !ok {

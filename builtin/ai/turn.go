@@ -44,6 +44,8 @@ type toolAnswer struct {
 type memoryAnswer struct {
 	Node    string `json:"node"`
 	Context string `json:"context"`
+	// Sources are where what it has said comes from.
+	Sources []source `json:"sources,omitempty"`
 }
 
 // progress is a turn as a step finds it.
@@ -131,9 +133,9 @@ func (t *turns) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 	case engine.StepLoad:
 		text := gjson.GetBytes(output, "context")
 		if text.Type == gjson.String {
-			return reply(memoryAnswer{p.Memories[p.about.Index], text.Str}, nil)
+			return reply(memoryAnswer{Node: p.Memories[p.about.Index], Context: text.Str}, nil)
 		}
-		return reply(memoryAnswer{p.Memories[p.about.Index], values.Text(output)}, nil)
+		return reply(memoryAnswer{Node: p.Memories[p.about.Index], Context: values.Text(output)}, nil)
 	case engine.StepComplete:
 		a := givenAnswer(output)
 		a.Profile = p.Profiles[p.about.Profile].ID
@@ -181,12 +183,13 @@ func (p *progress) load(ctx context.Context, call *node.Call) (node.Outcome, err
 		return nil, err
 	}
 	var found struct {
-		Context string `json:"context"`
+		Context string   `json:"context"`
+		Sources []source `json:"sources"`
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
 		return nil, fault.Newf(fault.OutputInvalid, "memory %q answered with something else than a context", id)
 	}
-	return reply(memoryAnswer{id, found.Context}, nil)
+	return reply(memoryAnswer{id, found.Context, found.Sources}, nil)
 }
 
 // store hands the exchange to a memory.

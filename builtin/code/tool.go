@@ -7,26 +7,18 @@ import (
 
 	"tandem/builtin/toolset"
 	"tandem/builtin/values"
-	"tandem/fault"
 	"tandem/node"
-	"tandem/payload"
 	"tandem/workflow"
 )
 
 type codeToolConfig struct {
-	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
-	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
-	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
-	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
-	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
-	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
-	Language       string          `json:"language" enum:"python|javascript" doc:"The language of the code." zh:"代码语言。"`
-	ToolName       string          `json:"tool_name" doc:"The name of the tool." zh:"工具名称。"`
-	Description    string          `json:"description" doc:"What the model is told about the tool." zh:"告知模型的工具说明。"`
-	Code           node.Source     `json:"code" doc:"The function that the tool runs; without it the model writes the code." zh:"工具运行的函数；省略时由模型编写代码。"`
-	Parameters     node.Object     `json:"parameters" doc:"The JSON Schema of the arguments of a fixed function." zh:"参数的模式：固定函数参数的 JSON Schema。"`
-	TimeLimitMS    int64           `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
-	MemoryMB       int64           `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
+	AvailableTools []string `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
+	toolset.Single
+	Language    string      `json:"language" enum:"python|javascript" doc:"The language of the code." zh:"代码语言。"`
+	Code        node.Source `json:"code" doc:"The function that the tool runs; without it the model writes the code." zh:"工具运行的函数；省略时由模型编写代码。"`
+	Parameters  node.Object `json:"parameters" doc:"The JSON Schema of the arguments of a fixed function." zh:"参数的模式：固定函数参数的 JSON Schema。"`
+	TimeLimitMS int64       `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
+	MemoryMB    int64       `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
 }
 
 func (c *codeToolConfig) Defaults() {
@@ -58,18 +50,14 @@ func codeTool() node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg codeToolConfig, in toolset.Input) (toolset.Output, error) {
-			fields := cfg.fields()
-			if in.ToolName == "" {
-				fields.ToolName = cfg.ToolName // there is no other
-			}
-			return toolset.Run(ctx, call, fields, in, []toolset.Tool{cfg.tool(call)})
+			return toolset.Run(ctx, call, cfg.fields(in), in, []toolset.Tool{cfg.tool(call)})
 		}, planCodeTool)
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[codeToolConfig](call.Config)
 		if err != nil {
 			return nil, err
 		}
-		return toolset.Offered(cfg.fields(), []toolset.Tool{cfg.tool(call)}), nil
+		return toolset.Offered(cfg.fields(toolset.Input{}), []toolset.Tool{cfg.tool(call)}), nil
 	}
 	return k
 }
@@ -91,8 +79,10 @@ func runForModel(ctx context.Context, call *node.Call, cfg codeConfig, in json.R
 	return out, nil
 }
 
-func (c *codeToolConfig) fields() toolset.Fields {
-	return toolset.Fields{AvailableTools: c.AvailableTools, ToolPrefix: c.ToolPrefix, Approval: c.Approval, FunctionArgs: c.FunctionArgs, Context: c.Context, CallID: c.CallID}
+func (c *codeToolConfig) fields(in toolset.Input) toolset.Fields {
+	f := c.Single.Fields(in)
+	f.AvailableTools = c.AvailableTools
+	return f
 }
 
 // tool is the one tool: the function that is fixed, or whatever the model writes.
@@ -108,7 +98,7 @@ func (c *codeToolConfig) tool(call *node.Call) toolset.Tool {
 	limits.Code = node.Source(c.Code)
 	parameters := func() json.RawMessage {
 		if values.IsNull(json.RawMessage(c.Parameters)) {
-			return json.RawMessage(`{"type":"object"}`)
+			return toolset.OpenParameters()
 		}
 		return json.RawMessage(c.Parameters)
 	}
@@ -116,26 +106,11 @@ func (c *codeToolConfig) tool(call *node.Call) toolset.Tool {
 		if values.IsNull(args) {
 			args = json.RawMessage("{}") // a call without arguments
 		}
-		if err := fitsParameters(c.Parameters, args); err != nil {
+		if err := toolset.Fits(json.RawMessage(c.Parameters), args); err != nil {
 			return nil, err
 		}
 		return runForModel(ctx, call, limits, args)
 	}}
-}
-
-// fitsParameters checks arguments against the schema of a fixed function.
-func fitsParameters(schema node.Object, args json.RawMessage) error {
-	if values.IsNull(json.RawMessage(schema)) {
-		return nil
-	}
-	check, err := payload.CompileSchema(json.RawMessage(schema))
-	if err != nil {
-		return fault.Newf(fault.InvalidConfig, `"parameters" is not a usable JSON Schema: %w`, err).With("path", "configurations.parameters")
-	}
-	if problems := check.Problems("", values.Decode(args)); len(problems) > 0 {
-		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")
-	}
-	return nil
 }
 
 // planCodeTool: parameters are those of a fixed function.

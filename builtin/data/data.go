@@ -26,7 +26,9 @@ func Kinds(d Deps) []node.Kind {
 		dataValidation(),
 		editFields(),
 		jinjaTemplate(),
+		textSplitter(),
 		databaseOperation(d.Databases),
 		databaseQuery(d.Databases, d.Models),
+		databaseTool(d.Databases),
 	}
 }

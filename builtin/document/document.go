@@ -20,7 +20,6 @@ import (
 
 	"tandem/fault"
 	"tandem/files"
-	"tandem/hypertext"
 )
 
 const (
@@ -33,17 +32,11 @@ const (
 
 // Text returns the text of a file, how many pages or sheets it has, and whether there is more.
 func Text(ctx context.Context, format string, data []byte) (text string, pages int, cut bool, err error) {
-	switch format {
-	case "html":
-		return hypertext.OfPage([]byte(unicodeText(data)), maxOfficeText), 0, false, nil
-	case "pdf":
-		return pdfText(ctx, data)
-	case "docx":
-		return officeText(ctx, data, docxText)
-	case "xlsx":
-		return officeText(ctx, data, xlsxText)
+	if format == "csv" {
+		return unicodeText(data), 0, false, nil
 	}
-	return unicodeText(data), 0, false, nil
+	c, err := Read(ctx, format, data)
+	return c.Text, c.Pages, c.Cut, err
 }
 
 // unicodeText reads text in UTF-8, or in UTF-16 with a mark.
@@ -62,29 +55,30 @@ type office struct {
 	zip  *zip.Reader
 	left int64 // of maxOfficeXML
 	out  strings.Builder
+	outline
 }
 
 // errOfficeEnough ends the reading of a document with more text than is wanted.
 var errOfficeEnough = errors.New("there is enough text")
 
-func officeText(ctx context.Context, data []byte, read func(*office) (int, error)) (string, int, bool, error) {
+func officeText(ctx context.Context, data []byte, read func(*office) (int, error)) (Content, error) {
 	z, err := files.Zip(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return "", 0, false, err
+		return Content{}, err
 	}
 	o := &office{ctx: ctx, zip: z, left: maxOfficeXML}
 	pages, err := read(o)
 	cut := errors.Is(err, errOfficeEnough)
 	switch {
 	case ctx.Err() != nil:
-		return "", 0, false, fault.New(fault.Timeout, "the document could not be read in time").WithCause(context.Cause(ctx))
+		return Content{}, fault.New(fault.Timeout, "the document could not be read in time").WithCause(context.Cause(ctx))
 	case err != nil && !cut:
 		if f, ok := errors.AsType[*fault.Error](err); ok {
-			return "", 0, false, f
+			return Content{}, f
 		}
-		return "", 0, false, fault.New(fault.InvalidInput, "the document is damaged, or not what its name says").WithCause(err)
+		return Content{}, fault.New(fault.InvalidInput, "the document is damaged, or not what its name says").WithCause(err)
 	}
-	return strings.TrimSpace(o.out.String()), pages, cut, nil
+	return trimmed(Content{Text: o.out.String(), Parts: o.parts, Pages: pages, Cut: cut}), nil
 }
 
 // officePart is one part; what all of them become is bounded.
@@ -155,11 +149,19 @@ func docxText(o *office) (int, error) {
 	if !o.has(document) {
 		return 0, fault.New(fault.InvalidInput, "the file is not a Word document, although its name says so")
 	}
-	inText := false
+	headings, err := o.headingStyles()
+	if err != nil {
+		return 0, err
+	}
+	inText, begun, level := false, 0, 0
 	return 0, o.part(document, func(t xml.Token) error {
 		switch t := t.(type) {
 		case xml.StartElement:
 			switch t.Name.Local {
+			case "p":
+				begun, level = o.out.Len(), 0
+			case "pStyle":
+				level = headings[attribute(t, "val")]
 			case "t":
 				inText = true
 			case "tab":
@@ -172,6 +174,10 @@ func docxText(o *office) (int, error) {
 			case "t":
 				inText = false
 			case "p":
+				if level > 0 {
+					o.heading(level, o.out.String()[begun:], begun)
+					level = 0
+				}
 				o.out.WriteByte('\n')
 			case "tc":
 				o.out.WriteByte('\t')
@@ -183,6 +189,28 @@ func docxText(o *office) (int, error) {
 		}
 		return nil
 	})
+}
+
+// headingStyles are the styles of headings with their level, by id; their names are the same in every language.
+func (o *office) headingStyles() (map[string]int, error) {
+	levels, id := map[string]int{}, ""
+	err := o.part("word/styles.xml", func(t xml.Token) error {
+		e, ok := t.(xml.StartElement)
+		switch {
+		case !ok:
+		case e.Name.Local == "style":
+			id = attribute(e, "styleId")
+		case e.Name.Local == "name" && id != "":
+			name := strings.ToLower(attribute(e, "val"))
+			if n, err := strconv.Atoi(strings.TrimPrefix(name, "heading ")); name != "" && err == nil && n > 0 && n <= maxLevel {
+				levels[id] = n
+			} else if name == "title" {
+				levels[id] = 1
+			}
+		}
+		return nil
+	})
+	return levels, err
 }
 
 func attribute(e xml.StartElement, name string) string {
@@ -227,6 +255,7 @@ func xlsxText(o *office) (int, error) {
 		return 0, err
 	}
 	for _, s := range sheets {
+		o.heading(1, s.name, o.out.Len())
 		o.out.WriteString("# " + s.name + "\n")
 		if err := o.sheet(s.part, shared); err != nil {
 			return len(sheets), err

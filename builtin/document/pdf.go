@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/image/tiff/lzw"
 
@@ -58,35 +57,36 @@ func (d *pdfDoc) spend(n int) error {
 }
 
 // pdfText returns the text layer of a file, page by page. Cut says that there is more.
-func pdfText(ctx context.Context, data []byte) (text string, pages int, cut bool, err error) {
+func pdfText(ctx context.Context, data []byte) (Content, error) {
 	unsupported := func(why string) error {
 		return fault.Newf(fault.Unsupported, "the PDF file %s", why)
 	}
 	if head := data[:min(len(data), 1024)]; !bytes.Contains(head, []byte("%PDF-")) {
-		return "", 0, false, fault.New(fault.InvalidInput, "the file is not a PDF, although its name says so")
+		return Content{}, fault.New(fault.InvalidInput, "the file is not a PDF, although its name says so")
 	}
 	d := &pdfDoc{ctx: ctx, data: data, where: map[pdfRef]int{}, objects: map[pdfRef]any{}, decoded: map[*byte][]byte{}}
 	root, encrypted, err := d.index()
 	var p *pdfPrinter
+	pages := 0
 	if err == nil && !encrypted {
 		p = &pdfPrinter{doc: d, fonts: map[pdfRef]*pdfFont{}}
 		pages, err = p.pages(root)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return "", 0, false, fault.New(fault.Timeout, "the PDF file could not be read in time").WithCause(context.Cause(ctx))
+		return Content{}, fault.New(fault.Timeout, "the PDF file could not be read in time").WithCause(context.Cause(ctx))
 	case errors.Is(err, errPDFWork):
-		return "", 0, false, fault.New(fault.TooLarge, "the PDF file takes more work to read than its size allows")
+		return Content{}, fault.New(fault.TooLarge, "the PDF file takes more work to read than its size allows")
 	case err != nil && !errors.Is(err, errPDFEnough):
-		return "", 0, false, err
+		return Content{}, err
 	case encrypted:
-		return "", 0, false, unsupported("is encrypted; save it without a password")
+		return Content{}, unsupported("is encrypted; save it without a password")
 	}
-	text = strings.TrimSpace(p.out.String())
-	if text == "" {
-		return "", pages, false, unsupported("has no text layer; it may be a scan, which needs text recognition first")
+	c := trimmed(Content{Text: p.out.String(), Parts: p.parts, Pages: pages, Cut: errors.Is(err, errPDFEnough)})
+	if c.Text == "" {
+		return Content{Pages: pages}, unsupported("has no text layer; it may be a scan, which needs text recognition first")
 	}
-	return text, pages, errors.Is(err, errPDFEnough), nil
+	return c, nil
 }
 
 // index finds all objects, those in streams too, and the catalogue.

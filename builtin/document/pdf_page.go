@@ -23,6 +23,7 @@ type pdfPrinter struct {
 	doc   *pdfDoc
 	fonts map[pdfRef]*pdfFont
 	out   strings.Builder
+	parts []Part // where each page begins
 	forms int
 	// x and y are where the text is, lineX where its line began; size is that of the font, for what counts as a gap.
 	x, y, lineX, leading, size float64
@@ -69,7 +70,7 @@ func (p *pdfPrinter) pages(root any) (int, error) {
 		if count++; count > maxPDFPages {
 			return errPDFEnough
 		}
-		return p.page(n, resources)
+		return p.page(n, resources, count)
 	}
 	err = walk(catalogue["Pages"], nil, 0)
 	if count > 0 || err != nil {
@@ -86,7 +87,7 @@ func (p *pdfPrinter) pages(root any) (int, error) {
 	return count, nil
 }
 
-func (p *pdfPrinter) page(n pdfDict, resources any) error {
+func (p *pdfPrinter) page(n pdfDict, resources any, number int) error {
 	contents, err := p.doc.resolve(n["Contents"])
 	if err != nil {
 		return err
@@ -117,6 +118,7 @@ func (p *pdfPrinter) page(n pdfDict, resources any) error {
 		p.out.WriteString("\n\n")
 	}
 	p.fresh = true
+	p.parts = append(p.parts, Part{Start: p.out.Len(), Page: number})
 	return p.print(content, resources, 0)
 }
 

@@ -34,6 +34,7 @@ func Kinds(d Deps) []node.Kind {
 		fileDownload(d.HTTP, d.Files),
 		fileOperation(d.Files),
 		fileUpload(d.HTTP, d.Files, d.ObjectStores),
+		documentLoader(d.Files),
 		toolset.Kind(fileProcessor(d.Files)),
 		toolset.Kind(imageProcessor(d.Files, d.Models)),
 	}

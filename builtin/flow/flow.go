@@ -25,6 +25,8 @@ type Deps struct {
 	Listens bool
 	// Respond records an answer to the request that an execution came from; nil: no requests come.
 	Respond Respond
+	// Offers tells what workflows offer to models; nil: nothing.
+	Offers Offers
 }
 
 // Kinds lists every kind of this package.
@@ -48,6 +50,7 @@ func Kinds(d Deps) []node.Kind {
 		brief(flowWait(d)),
 		brief(flowWhile()),
 		flowRespond(d.Respond),
+		workflowTool(d.Offers),
 	}
 }
 

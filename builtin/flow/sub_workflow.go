@@ -67,11 +67,16 @@ func flowSubWorkflow() node.Kind {
 }
 
 func planSubWorkflow(p *node.Planning, c *subWorkflowConfig) {
+	planChild(p, c.WorkflowID, c.Revision, c.Wait || p.Dynamic("wait"))
+}
+
+// planChild says which workflow a node runs and waits for, and refuses a revision that there cannot be.
+func planChild(p *node.Planning, id string, revision node.Scalar, waits bool) {
 	switch computed := p.Dynamic("workflow_id") || p.Dynamic("revision"); {
-	case computed && (c.Wait || p.Dynamic("wait")):
+	case computed && waits:
 		p.Child = &workflow.ChildWorkflow{Workflow: p.Value("workflow_id").String(), Revision: p.Value("revision").String(), Computed: true}
-	case c.Wait || p.Dynamic("wait"):
-		p.Child = &workflow.ChildWorkflow{Workflow: c.WorkflowID, Revision: string(c.Revision)}
+	case waits:
+		p.Child = &workflow.ChildWorkflow{Workflow: id, Revision: string(revision)}
 	}
 	v := p.Value("revision")
 	if p.Dynamic("revision") {

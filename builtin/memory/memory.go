@@ -164,6 +164,7 @@ func Kinds(d Deps) []node.Kind {
 				},
 			},
 		}, m.Working, planModelless),
+		memoryTool(m, call),
 	}
 }
 

@@ -365,3 +365,32 @@ func TestMemoryFacts_AreJSON(t *testing.T) {
 	r.want("KEY_VALUE_STORE", "", `{"operation": "get", "key": "k"}`, `{"value": `+string(raw)+`}`)
 	r.want("CONVERSATION_BUFFER", "", `{"operation": "add", "message": `+string(raw)+`}`, `{"messages": [{"content": `+string(raw)+`}]}`)
 }
+
+// What names its document is told with its source; a document that is stored anew takes the place of all of it that was there.
+func TestMemoryVectors_Sources(t *testing.T) {
+	t.Parallel()
+	const kind = "VECTOR_DATABASE"
+	r := newMemoryRig(t)
+	chunk := func(n int, content string) string {
+		return fmt.Sprintf(`{"id": "leave.md:%d", "content": %q, "metadata": {"document": "leave.md", "title": "Leave", "page": %d, "section": "S", "chunk": %d, "start": 5, "end": 9}}`, n, content, n+1, n)
+	}
+	r.want(kind, "", `{"operation": "store", "items": [`+chunk(1, "annual leave is 25 days")+`,`+chunk(2, "annual leave of trainees is 30 days")+`, {"id": "own", "content": "annual leave is nice"}]}`, `{"total_results": 3}`)
+	const cite = "What follows comes from documents. Name the sources of your answer in square brackets as they stand here, such as [leave.md:1]. If the answer is not in them, say so."
+	r.want(kind, `{"max_results": 2}`, `{"operation": "load_context", "query": "annual leave is 25 days"}`, `{"context": "`+cite+`\n- [leave.md:1] annual leave is 25 days\n- annual leave is nice",
+		"sources": [{"id": "leave.md:1", "document": "leave.md", "title": "Leave", "page": 2, "section": "S", "chunk": 1, "start": 5, "end": 9}]}`)
+	// What there is no room for is no source.
+	r.want(kind, `{"max_results": 1, "max_context_chars": 30}`, `{"operation": "search", "query": "annual leave is 25 days"}`, `{"context": "- [leave.md:1] annual leave i…", "sources": [{"id": "leave.md:1"}]}`)
+
+	again := `{"operation": "store", "replaces": {"document": "leave.md"}, "items": [` + chunk(1, "annual leave is 26 days") + `]}`
+	r.once = "again"
+	r.want(kind, "", again, `{"total_results": 1}`)
+	r.once = "again" // the attempt after a crash changes nothing
+	r.want(kind, "", again, `{"total_results": 1}`)
+	r.once = ""
+	out := r.want(kind, `{"similarity_threshold": 0}`, `{"operation": "search", "query": "annual leave"}`, `{"total_results": 2}`)
+	if strings.Contains(string(out), "trainees") || !strings.Contains(string(out), "26 days") || !strings.Contains(string(out), "nice") {
+		t.Errorf("left is %s", out)
+	}
+	r.refused(kind, "", `{"operation": "store", "replaces": [1], "items": ["x"]}`, fault.InvalidInput, "replaces")
+	r.want(kind, `{"auto_capture_from_ai": false}`, `{"operation": "remember", "user": "a", "assistant": "b"}`, `{"stored": false}`)
+}

@@ -112,7 +112,7 @@ func notification(d Deps) node.Kind {
 			Output: `{"result": {"deliveries": [{"channel": "in_app", "to": "", "ok": true, "id": "…", "error": ""}, {"channel": "email", "to": "ann@example.org", "ok": true, "id": "…", "error": ""}], "delivered": 2, "failed": 0}}`,
 		}},
 		Inputs: append(node.ValuesOf[input](), node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")),
-	}, node.Leader[config, input]{Program: programName, Open: open, Step: d.step, Given: given, Close: closed}, plan)
+	}, node.Leader[config, input]{Program: programName, Open: open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed}, plan)
 }
 
 // plan checks what each channel needs.
@@ -171,6 +171,18 @@ func onUnknown(call *node.Call) workflow.OnUnknown {
 
 // step makes one delivery.
 func (d Deps) step(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error) {
+	return d.do(ctx, call, s, func(k node.Kind) runs { return k.Run })
+}
+
+// inquire asks the service whether a delivery has arrived.
+func (d Deps) inquire(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error) {
+	return d.do(ctx, call, s, func(k node.Kind) runs { return k.Inquire })
+}
+
+// runs is what a kind of a vendor does with a delivery: it makes it, or looks whether it was made.
+type runs = func(ctx context.Context, call *node.Call) (node.Outcome, error)
+
+func (d Deps) do(ctx context.Context, call *node.Call, s node.Step, by func(node.Kind) runs) (node.Outcome, error) {
 	var shared state
 	var n int
 	if err := json.Unmarshal(s.State, &shared); err != nil {
@@ -179,8 +191,8 @@ func (d Deps) step(ctx context.Context, call *node.Call, s node.Step) (node.Outc
 	if err := json.Unmarshal(s.Config, &n); err != nil || n < 0 || n >= len(shared.Channels) {
 		return nil, fault.New(fault.Internal, "there is no such delivery").WithCause(err)
 	}
-	id, err := d.deliver(ctx, call, &shared, shared.Channels[n])
-	if err != nil {
+	id, made, err := d.deliver(ctx, call, &shared, shared.Channels[n], by)
+	if err != nil || !made {
 		return nil, err
 	}
 	out, err := payload.Encode(map[string]string{"id": id})
@@ -192,8 +204,8 @@ func given(_ *node.Call, _ node.Step, output json.RawMessage) (node.Replied, err
 	return node.Replied{Result: output, Reply: gjson.GetBytes(output, "id").String()}, nil
 }
 
-// deliver tells one place.
-func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel) (id string, err error) {
+// deliver tells one place, and says whether it is told.
+func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel, how func(node.Kind) runs) (id string, made bool, err error) {
 	content := map[string]any{}
 	if !payload.IsNull(s.Data) {
 		content["data"] = s.Data
@@ -205,24 +217,25 @@ func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel)
 	switch c.Type {
 	case "in_app":
 		if d.Tell == nil {
-			return "", fault.New(fault.Unsupported, "there is no inbox here")
+			return "", false, fault.New(fault.Unsupported, "there is no inbox here")
 		}
 		raw, err := payload.Encode(content)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
-		return d.Tell(ctx, Notice{Call: call, To: c.To, Title: s.subject(), Message: s.Message, Content: raw, At: call.Time()})
+		id, err := d.Tell(ctx, Notice{Call: call, To: c.To, Title: s.subject(), Message: s.Message, Content: raw, At: call.Time()})
+		return id, true, err
 	case "email":
-		return d.by(ctx, call, "EXTERNAL_ACTION.EMAIL", "message_id", map[string]any{
+		return d.by(ctx, call, how, "EXTERNAL_ACTION.EMAIL", "message_id", map[string]any{
 			"credential_id": c.Credential, "action_type": "send", "to": c.To, "subject": s.subject(), "body_text": body, "attachments": []string{},
 		})
 	case "slack":
-		return d.by(ctx, call, "EXTERNAL_ACTION.SLACK", "message_ts", map[string]any{
+		return d.by(ctx, call, how, "EXTERNAL_ACTION.SLACK", "message_ts", map[string]any{
 			"credential_id": c.Credential, "action_type": "send_message", "channel": c.To, "message": strings.TrimSpace(s.Title + "\n" + body),
 		})
 	default:
 		content["title"], content["message"] = s.Title, s.Message
-		return d.by(ctx, call, "EXTERNAL_ACTION.WEBHOOK", "delivery_id", map[string]any{
+		return d.by(ctx, call, how, "EXTERNAL_ACTION.WEBHOOK", "delivery_id", map[string]any{
 			"credential_id": c.Credential, "url": c.To, "event": "notification", "payload": content,
 		})
 	}
@@ -234,24 +247,24 @@ func (s *state) subject() string {
 	return strings.Join(strings.Fields(cmp.Or(s.Title, text.Head(first, maxSubject))), " ")
 }
 
-// by lets the kind of a vendor do it, and returns what its result calls the message.
-func (d Deps) by(ctx context.Context, call *node.Call, name, id string, config map[string]any) (string, error) {
+// by lets the kind of a vendor do it, and returns what its result calls the message; false: the vendor has no such message.
+func (d Deps) by(ctx context.Context, call *node.Call, how func(node.Kind) runs, name, id string, config map[string]any) (string, bool, error) {
 	kind, ok := d.Kind(name)
-	if !ok || kind.Run == nil {
-		return "", fault.Newf(fault.Unsupported, "%s is not part of this program", name)
+	if !ok || how(kind) == nil {
+		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", name)
 	}
 	raw, err := payload.Encode(config)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	inner := *call
 	inner.Kind, inner.Config, inner.Input = name, raw, json.RawMessage("{}")
-	out, err := kind.Run(ctx, &inner)
-	if err != nil {
-		return "", err
+	out, err := how(kind)(ctx, &inner)
+	if err != nil || out == nil {
+		return "", false, err
 	}
 	done, _ := out.(node.Done)
-	return gjson.GetBytes(done["result"], id).String(), nil
+	return gjson.GetBytes(done["result"], id).String(), true, nil
 }
 
 func closed(_ context.Context, call *node.Call, cfg config, e node.Ending) (node.Done, error) {

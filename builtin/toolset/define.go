@@ -62,11 +62,11 @@ func inquire[C interface{ Set() Fields }](ctx context.Context, call *node.Call, 
 	if err != nil || !found {
 		return nil, err
 	}
-	out, err := returned(t.Name, value)
+	out, err := Answer(t.Name, value, cfg.Set(), in)
 	if err != nil {
 		return nil, err
 	}
-	return node.Succeed(out.of(cfg.Set().CallID, cfg.Set().Context, in))
+	return node.Succeed(out)
 }
 
 // planEffect says that a node may be repeated whose tools, or whose one tool, may be.

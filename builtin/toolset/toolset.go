@@ -111,6 +111,9 @@ func askedAlone(k node.Kind) node.Kind {
 		if !strings.EqualFold(gjson.GetBytes(call.Config, "approval").Str, ApproveAlways) || isWantedByModel(ctx) {
 			return run(ctx, call)
 		}
+		if call.Wake != nil && call.Wake.By == engine.WakeChild {
+			return run(ctx, call) // what was approved has ended
+		}
 		if call.Wake != nil {
 			if call.Wake.Outcome != engine.AskDone || !Approves(call.Wake.Payload) {
 				return nil, fault.Say(fault.Forbidden, text.Of("a person has refused this call of a tool of node %q", call.NodeID))
@@ -239,24 +242,33 @@ func Offered(cfg Fields, tools []Tool) []node.Tool {
 
 // Run runs the tool that a node names.
 func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Tool) (Output, error) {
-	t, args, err := chosen(cfg, in, tools)
+	t, args, err := Choose(ctx, call, cfg, in, tools)
 	if err != nil {
 		return Output{}, err
-	}
-	if call.Detail != nil {
-		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
-	}
-	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
-		return Output{}, lacks(t.Name, "function_args", missing, t.Parameters(), args)
 	}
 	begun := time.Now()
 	value, err := t.Run(ctx, args)
 	if err != nil {
 		return Output{}, err
 	}
-	out, err := returned(t.Name, value)
+	out, err := Answer(t.Name, value, cfg, in)
 	out.ExecutionTime = time.Since(begun).Milliseconds()
-	return out.of(cfg.CallID, cfg.Context, in), err
+	return out, err
+}
+
+// Choose finds the tool that a node runs, and its arguments, and notes both.
+func Choose(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
+	t, args, err := chosen(cfg, in, tools)
+	if err != nil {
+		return Tool{}, nil, err
+	}
+	if call.Detail != nil {
+		call.Detail(map[string]any{"tool_name": t.Name, "tool_parameters": args})
+	}
+	if missing := MissingArguments(t.Parameters(), args); len(missing) > 0 && !isWantedByModel(ctx) {
+		return Tool{}, nil, lacks(t.Name, "function_args", missing, t.Parameters(), args)
+	}
+	return t, args, nil
 }
 
 // chosen is the tool that a node names, with its arguments.
@@ -294,8 +306,8 @@ func chosen(cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
 	return tools[slices.IndexFunc(tools, func(t Tool) bool { return t.Name == plain })], args, nil
 }
 
-// returned is the output with what a tool has returned.
-func returned(name string, value any) (Output, error) {
+// Answer is what a node leaves whose tool has returned a value.
+func Answer(name string, value any, cfg Fields, in Input) (Output, error) {
 	result, err := payload.Encode(value)
 	if err != nil {
 		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
@@ -303,7 +315,7 @@ func returned(name string, value any) (Output, error) {
 	if len(result) > MaxResult {
 		return Output{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, MaxResult).With("limit", MaxResult)
 	}
-	return Output{Result: result, Success: true}, nil
+	return Output{Result: result, Success: true}.of(cfg.CallID, cfg.Context, in), nil
 }
 
 // FitJSON is the beginning of a text that takes at most room bytes as JSON, and whether something is missing.

@@ -26,7 +26,7 @@ type Kind struct {
 func Of[C Settings](k Kind) Kind {
 	k.lead = func(about node.About, r Runner) node.Kind {
 		return node.Lead(about, node.Leader[C, Input]{
-			Program: engine.ProgramToolLoop, Step: r.Step, Given: r.Given, Shows: r.Shows,
+			Program: engine.ProgramToolLoop, Step: r.Step, Inquire: r.Inquire, Given: r.Given, Shows: r.Shows,
 			Open: func(ctx context.Context, call *node.Call, cfg C, in Input) (node.Led, error) {
 				c, err := cfg.Turn(call)
 				if err != nil {
@@ -53,12 +53,14 @@ func (k Kind) IsMade() bool { return k.lead != nil }
 
 // Runner does turns. What each function does is said with [node.Leader].
 type Runner struct {
-	Open  func(ctx context.Context, call *node.Call, cfg Config, in Input) (node.Led, error)
-	Step  func(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error)
-	Given func(call *node.Call, s node.Step, output json.RawMessage) (node.Replied, error)
-	Shows func(s node.Step) (any, error)
-	Close func(call *node.Call, e node.Ending) (node.Done, error)
-	Plan  func(p *node.Planning, c Common)
+	Open func(ctx context.Context, call *node.Call, cfg Config, in Input) (node.Led, error)
+	Step func(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error)
+	// Inquire may be nil.
+	Inquire func(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error)
+	Given   func(call *node.Call, s node.Step, output json.RawMessage) (node.Replied, error)
+	Shows   func(s node.Step) (any, error)
+	Close   func(call *node.Call, e node.Ending) (node.Done, error)
+	Plan    func(p *node.Planning, c Common)
 }
 
 // Input is what a turn reads of what its node is given.

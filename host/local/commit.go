@@ -110,7 +110,8 @@ func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
 			continue
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
-			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt, Inquires: o.revision.Inquires(run)}); err != nil && fault.CodeOf(err) != fault.Conflict {
+			owner, _, _ := host.Owner(o.revision.Graph, run.Activation)
+			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt, Inquires: o.revision.Inquires(run, owner)}); err != nil && fault.CodeOf(err) != fault.Conflict {
 				return err
 			}
 		}
