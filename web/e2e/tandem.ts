@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest"
 
 const root = join(import.meta.dirname, "..", "..")
@@ -99,20 +99,22 @@ export async function follow(page: Page, address: string) {
 }
 
 /** Visit is a page in a browser context of its own. */
-type Visit = { page: Page; like: BrowserContextOptions; debug: CDPSession }
+type Visit = { page: Page; like: BrowserContextOptions }
 
 /**
  * rest makes a page as it was before its first visit, all but what the browser keeps of the files of the UI, and says whether that is so. A new
  * page takes three times the work, because it is a new process.
  */
-async function rest({ page, like, debug }: Visit, origin: string): Promise<boolean> {
+async function rest({ page, like }: Visit, origin: string): Promise<boolean> {
   const context = page.context()
   if (page.isClosed() || context.pages().length !== 1) return false
   try {
     await Promise.all([page.unrouteAll({ behavior: "ignoreErrors" }), context.unrouteAll({ behavior: "ignoreErrors" }), page.evaluate(() => sessionStorage.clear())])
     await page.goto("about:blank")
     // What is left to be kept when a page is left, is kept by now.
+    const debug = await context.newCDPSession(page)
     await debug.send("Storage.clearDataForOrigin", { origin, storageTypes: "cookies,local_storage,indexeddb,cache_storage,service_workers" })
+    await debug.detach() // while it is there, styles that the page puts into others are refused
     await Promise.all([context.clearCookies(), context.clearPermissions(), page.emulateMedia({ colorScheme: like.colorScheme, reducedMotion: like.reducedMotion }), page.mouse.move(0, 0)])
     return JSON.stringify(page.viewportSize()) === JSON.stringify(like.viewport)
   } catch {
@@ -180,7 +182,7 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
     const context = await browser.newContext(like)
     const page = await context.newPage()
     watch(page)
-    return { page, like, debug: await context.newCDPSession(page) }
+    return { page, like }
   }
   const watch = (page: Page) => {
     page.on("console", (m) => {
