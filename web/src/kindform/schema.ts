@@ -146,7 +146,7 @@ export function textLanguage(name: string, s: FieldSchema, value: string, siblin
     case "code":
       return takes(s, "sql") || isSQL(name, s) ? { language: "sql", lines: 4 } : { language: codeLanguage(value, siblings), lines: 8 }
   }
-  if (/prompt$|^propose$|^question$/.test(name)) return { language: "markdown", lines: name === "question" ? 2 : 4 }
+  if (/prompt$|^propose$|^question$|^markdown$/.test(name)) return { language: "markdown", lines: name === "question" ? 2 : 4 }
   return { language: "plain", lines: value.includes("\n") ? 4 : long.test(name) ? 2 : 1 }
 }
 
