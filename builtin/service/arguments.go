@@ -195,16 +195,17 @@ func (a *calling) fill(input gjson.Result, out *sending) (missing []string, err 
 		}
 		return missing, nil
 	}
-	for _, problem := range check(b.Schema, given) {
-		if problem.Rule == "required" && problem.Path == "" {
-			for _, name := range gjson.GetBytes(b.Schema, "required").Array() {
-				if !gjson.GetBytes(given, gjson.Escape(name.Str)).Exists() {
-					missing = append(missing, name.Str)
-				}
-			}
-			return slices.Compact(missing), nil
+	if problems := check(b.Schema, given); len(problems) > 0 {
+		problem := problems[0]
+		if problem.Rule != "required" || problem.Path != "" {
+			return nil, fault.Newf(fault.InvalidInput, "the body is not as the definition says: %s", problem).With("path", strings.TrimSuffix("body."+strings.TrimPrefix(problem.Path, "."), "."))
 		}
-		return nil, fault.Newf(fault.InvalidInput, "the body is not as the definition says: %s", problem).With("path", strings.TrimSuffix("body."+strings.TrimPrefix(problem.Path, "."), "."))
+		for _, name := range gjson.GetBytes(b.Schema, "required").Array() {
+			if !gjson.GetBytes(given, gjson.Escape(name.Str)).Exists() {
+				missing = append(missing, name.Str)
+			}
+		}
+		return slices.Compact(missing), nil
 	}
 	out.body = given
 	switch kind := strings.ToLower(b.Type); {

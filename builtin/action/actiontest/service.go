@@ -83,9 +83,10 @@ func (s *Service) client(o outbound.Options) *outbound.Client {
 	return client
 }
 
-// Hasty is a client that does not wait for an answer.
+// Hasty is a client that does not wait long for an answer: so long that what answers at all has answered, a token service on a busy
+// machine for instance.
 func (s *Service) Hasty() *outbound.Client {
-	return s.client(outbound.Options{FirstByte: 30 * time.Millisecond})
+	return s.client(outbound.Options{FirstByte: time.Second})
 }
 
 // Close ends the service: nothing can connect to it any more.
