@@ -73,8 +73,8 @@ const theme = EditorView.theme({
   ".cm-changedLine": { backgroundColor: "light-dark(#e9f7ec, #1c3524)" },
   ".cm-deletedChunk, .cm-deletedLine": { backgroundColor: "light-dark(#fdecec, #402124)" },
   "&.cm-merge-a .cm-changedLine": { backgroundColor: "light-dark(#fdecec, #402124)" },
-  "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": { background: "light-dark(#f7c5c5, #7a2f35)" },
-  "&.cm-merge-b .cm-changedText, .cm-changedText": { background: "light-dark(#b9e6c3, #2c6b40)" },
+  "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": { background: "light-dark(#fbdada, #5e262b)" },
+  "&.cm-merge-b .cm-changedText, .cm-changedText": { background: "light-dark(#cdf0d5, #24502f)" },
   ".cm-collapsedLines": { background: "light-dark(#eef0f3, #2b2f36)", color: "light-dark(#4a525e, #b4bac4)", padding: "4px 12px" },
 })
 
