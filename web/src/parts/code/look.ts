@@ -74,7 +74,7 @@ const theme = EditorView.theme({
   ".cm-deletedChunk, .cm-deletedLine": { backgroundColor: "light-dark(#fdecec, #402124)" },
   "&.cm-merge-a .cm-changedLine": { backgroundColor: "light-dark(#fdecec, #402124)" },
   "&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText": { background: "light-dark(#fbdada, #5e262b)" },
-  "&.cm-merge-b .cm-changedText, .cm-changedText": { background: "light-dark(#cdf0d5, #24502f)" },
+  "&.cm-merge-b .cm-changedText, .cm-changedText": { background: "light-dark(#cdf0d5, #1e4629)" },
   ".cm-collapsedLines": { background: "light-dark(#eef0f3, #2b2f36)", color: "light-dark(#4a525e, #b4bac4)", padding: "4px 12px" },
 })
 
