@@ -28,7 +28,7 @@ type fake struct {
 	edited  int
 }
 
-const workPath = "/ann/calendars/work/"
+const workPath = "/ann/calendars/team/"
 
 // event is an entry with further lines.
 func event(uid string, lines ...string) string {
@@ -168,7 +168,7 @@ func vendor() actiontest.Vendor {
 	return actiontest.Vendor{Kind: calendarTool, Serve: newFake, Credential: map[string]string{"username": "ann", "password": actiontest.Token}}
 }
 
-const work = `{"calendar_url":"/ann/calendars/work","timezone":"Europe/Berlin"}`
+const work = `{"calendar_url":"/ann/calendars/team","timezone":"Europe/Berlin"}`
 
 func TestCalendarTool(t *testing.T) {
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestCalendarTool_Failures(t *testing.T) {
 			{Name: "StaleDelete", Config: work, Tool: "calendar_delete_event", Args: `{"event_id":"lunch.ics","etag":"\"before\""}`, Code: fault.ToolError, Part: "changed meanwhile"},
 			{Name: "NoChange", Config: work, Tool: "calendar_update_event", Args: `{"event_id":"lunch.ics"}`, Code: fault.ToolError, Part: "what to change"},
 			{Name: "NoSummary", Config: work, Tool: "calendar_create_event", Args: `{"start":"2026-11-20"}`, Code: fault.ToolError, Part: "summary"},
-			{Name: "ReadOnly", Config: `{"calendar_url":"/ann/calendars/work","read_only":true}`, Tool: "calendar_delete_event", Args: `{"event_id":"lunch.ics"}`, Code: fault.ToolError, Part: "there is no tool"},
+			{Name: "ReadOnly", Config: `{"calendar_url":"/ann/calendars/team","read_only":true}`, Tool: "calendar_delete_event", Args: `{"event_id":"lunch.ics"}`, Code: fault.ToolError, Part: "there is no tool"},
 			{Name: "NoZone", Config: `{"timezone":"Mars/Base"}`, Tool: "calendar_events", Code: fault.InvalidConfig, Part: "is not a time zone"},
 		})
 	for _, change := range []map[string]string{{"password": ""}, {"username": ""}, {"base_url": "ftp://host/x"}} {
