@@ -47,12 +47,15 @@ func encode(v any, indent string) ([]byte, error) {
 
 // plain says that a text stands in JSON as it is.
 func plain(text string) bool {
+	ascii := true
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+		c := text[i]
+		if c < ' ' || c == '"' || c == '\\' {
 			return false
 		}
+		ascii = ascii && c < utf8.RuneSelf
 	}
-	return true
+	return ascii || utf8.ValidString(text) && !strings.ContainsAny(text, "\u2028\u2029")
 }
 
 // Marshal is [Encode] for people and models: JSON inside the value is made readable too.

@@ -3,6 +3,7 @@ package route
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -30,6 +31,21 @@ func TakesJSON(r *http.Request) bool {
 
 // usualAnswer is how long an answer may be before more room is made for it.
 const usualAnswer = 1 << 10
+
+// jsonFormat is how answers are written: as the framework does, unless a body knows how to write itself.
+func jsonFormat() huma.Format {
+	format := huma.DefaultJSONFormat
+	general := format.Marshal
+	format.Marshal = func(w io.Writer, v any) error {
+		own, ok := v.(interface{ AppendJSON(out []byte) []byte })
+		if !ok {
+			return general(w, v)
+		}
+		_, err := w.Write(append(own.AppendJSON(nil), '\n'))
+		return err
+	}
+	return format
+}
 
 // EncodePlainly encodes an answer as the framework does.
 func EncodePlainly(v any) []byte {

@@ -40,7 +40,7 @@ func newAPI(mux *routes, version string) huma.API {
 				},
 			},
 		},
-		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{retell},
 

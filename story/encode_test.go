@@ -126,3 +126,16 @@ func asTheFramework(t testing.TB, v any) []byte {
 	}
 	return body.Bytes()
 }
+
+// A listing writes itself as the framework would write it.
+func TestExecutions_AppendJSON(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	for n := range 200 {
+		var l api.Executions
+		fillAny(random, reflect.ValueOf(&l).Elem(), n%5, 0)
+		if got, want := append(l.AppendJSON(nil), '\n'), asTheFramework(t, l); !bytes.Equal(got, want) {
+			t.Fatalf("it is written as\n%s\nand by the framework as\n%s", got, want)
+		}
+	}
+}
