@@ -14,6 +14,7 @@ import (
 	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
+	"tandem/store/relational/summaries"
 )
 
 // tables is the database as the rooms of package relational see it.
@@ -217,6 +218,7 @@ type transaction struct {
 	db        *DB
 	ctx       context.Context
 	tx        pgx.Tx
+	tally     summaries.Tally
 	unchanged bool
 }
 
