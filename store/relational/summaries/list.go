@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/identity"
@@ -22,7 +23,11 @@ func (x *Executions) List(ctx context.Context, p identity.Principal, q store.Exe
 	if err != nil {
 		return page, err
 	}
-	page.Executions, page.Total, err = readListing(ctx, x.db, l, executionParts, scanExecutionParts)
+	if _, offset := l.page.Limits(); offset == 0 && l.from == 0 {
+		page, err = x.firstPage(ctx, l)
+	} else {
+		page.Executions, page.Total, err = readListing(ctx, x.db, l, executionParts, scanExecutionParts)
+	}
 	if errors.Is(err, ErrParts) {
 		page.Executions, page.Total, err = readListing(ctx, x.db, l, executionColumns, scanExecution)
 	}
@@ -180,6 +185,36 @@ func readListing[T any](ctx context.Context, db relational.Database, l *listing,
 		})
 	})
 	return page, total, err
+}
+
+// firstPage is readListing for the page that is asked for most. One statement reads both: first how many there are, as a text, and then the page.
+func (x *Executions) firstPage(ctx context.Context, l *listing) (page store.ExecutionPage, err error) {
+	limit, _ := l.page.Limits()
+	rest, args := l.pageOf(executionParts, " ORDER BY n DESC", "")
+	statement := "SELECT CAST((" + l.counted + " WHERE " + strings.Join(l.countedIn.Conditions, " AND ") + ") AS TEXT), 0.0 UNION ALL SELECT * FROM (" + rest + ") AS page"
+	args = append(append(slices.Clone(l.countedIn.Args), args...), limit, 0)
+	counted := false
+	err = x.db.Read(ctx, func(c relational.Reader) error {
+		return c.Each(ctx, statement, args, func(s relational.Scanner) (bool, error) {
+			if counted {
+				e, err := scanExecutionParts(s)
+				page.Executions = append(page.Executions, e)
+				return err == nil, err
+			}
+			counted = true
+			var total string
+			var none float64
+			if err := s.Scan(&total, &none); err != nil {
+				return false, err
+			}
+			if page.Total, err = strconv.Atoi(total); err != nil {
+				return false, err
+			}
+			page.Executions = make([]store.Execution, 0, min(limit, page.Total))
+			return page.Total > 0, nil
+		})
+	})
+	return page, err
 }
 
 // distinct are statuses as they are bound, each once.

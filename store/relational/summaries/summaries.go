@@ -39,7 +39,7 @@ const (
 	// Text is what [OfText] reads.
 	Text = `concat_ws(x'1f', executions.workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
 	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, error, created, updated)`
-	partsMark = "\x1f"
+	partsMark = '\x1f'
 )
 
 // ErrParts says that an execution cannot be read as one text.
@@ -57,50 +57,31 @@ func scanExecutionParts(s relational.Scanner) (e store.Execution, err error) {
 
 // OfText is the execution that was read as one text. It fails with [ErrParts].
 func OfText(text string, credits float64) (e store.Execution, err error) {
-	e.Credits = credits
-	var status string
-	var priority int64
-	left, more := text, true
-	next := func(to *string) {
-		if !more {
-			err = ErrParts // there are too few
-			return
+	const parts = 21 // of Text
+	var part [parts]string
+	for i := range part[:parts-1] {
+		at := strings.IndexByte(text, partsMark)
+		if at < 0 {
+			return e, ErrParts
 		}
-		*to, left, more = strings.Cut(left, partsMark)
+		part[i], text = text[:at], text[at+1:]
 	}
-	number := func(to *int64) {
-		var digits string
-		if next(&digits); err == nil {
-			if *to, err = strconv.ParseInt(digits, 10, 64); err != nil {
-				err = ErrParts
-			}
+	if part[parts-1] = text; strings.IndexByte(text, partsMark) >= 0 {
+		return e, ErrParts
+	}
+	number := func(digits string) int64 {
+		n, wrong := strconv.ParseInt(digits, 10, 64)
+		if wrong != nil {
+			err = ErrParts
 		}
+		return n
 	}
-	next(&e.Workspace)
-	next(&e.ID)
-	next(&e.WorkflowID)
-	next(&e.WorkflowName)
-	next(&e.WorkflowVersion)
-	number(&e.Revision)
-	next(&e.RevisionHash)
-	next(&status)
-	number(&priority)
-	next(&e.Parent)
-	next(&e.ForkedFrom)
-	next(&e.TriggerType)
-	next(&e.User)
-	next(&e.TokenMadeBy)
-	next(&e.Conversation)
-	number(&e.Started)
-	number(&e.Ended)
-	number(&e.DurationMS)
-	next(&e.Error)
-	number(&e.Created)
-	number(&e.Updated)
-	if err == nil && more {
-		err = ErrParts
+	e = store.Execution{
+		Workspace: part[0], ID: part[1], WorkflowID: part[2], WorkflowName: part[3], WorkflowVersion: part[4], Revision: number(part[5]), RevisionHash: part[6],
+		Status: engine.Status(part[7]), Priority: int(number(part[8])), Parent: part[9], ForkedFrom: part[10], TriggerType: part[11], User: part[12],
+		TokenMadeBy: part[13], Conversation: part[14], Started: number(part[15]), Ended: number(part[16]), DurationMS: number(part[17]), Credits: credits,
+		Error: part[18], Created: number(part[19]), Updated: number(part[20]),
 	}
-	e.Status, e.Priority = engine.Status(status), int(priority)
 	return e, err
 }
 
