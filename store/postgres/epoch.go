@@ -28,8 +28,10 @@ func takeEpoch(ctx context.Context, pool *pgxpool.Pool) (epoch int64, err error)
 		if err := tx.QueryRow(ctx, `INSERT INTO epochs (epoch) SELECT coalesce(max(epoch), 0) + 1 FROM epochs RETURNING epoch`).Scan(&epoch); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs)
-		return err
+		if _, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs); err != nil {
+			return err
+		}
+		return discardAbandoned(ctx, tx)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("take over the database: %w", err)

@@ -1,5 +1,5 @@
 // Package postgres keeps journals and records in PostgreSQL: executions with their rows, and what the rooms of package relational
-// have for every database. Summaries of executions, memories, large values and upkeep are not here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
+// have for every database, and large values. Summaries of executions and upkeep are not here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
 // more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
@@ -40,6 +40,7 @@ import (
 	"tandem/store/relational/definitions"
 	"tandem/store/relational/inbox"
 	"tandem/store/relational/logs"
+	"tandem/store/relational/memories"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
 	"tandem/store/relational/toolservers"
@@ -56,6 +57,7 @@ type DB struct {
 	epoch      int64
 	superseded atomic.Pointer[error]
 	statements statements
+	memories   *memories.Memories
 }
 
 // Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
@@ -78,7 +80,9 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &DB{pool: pool, epoch: epoch}, nil
+	db := &DB{pool: pool, epoch: epoch}
+	db.memories = memories.New(tables{db}, words{})
+	return db, nil
 }
 
 // Close ends the connections. It waits for calls that go on.
@@ -96,6 +100,8 @@ func (db *DB) Stores() store.Stores {
 		Ledger:       spending.NewLedger(t),
 		Workflows:    definitions.NewWorkflows(t, forgetWorkflow),
 		Templates:    definitions.NewTemplates(t),
+		Blobs:        blobs{db},
+		Memories:     db.memories,
 		Workspaces:   accounts.NewWorkspaces(t),
 		Users:        accounts.NewUsers(t),
 		Tokens:       accounts.NewTokens(t),
@@ -361,7 +367,7 @@ func queueLog(b *pgx.Batch, workspace string, n int64, line *store.LogLine) {
 			RETURNING dropped)
 		INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM c WHERE dropped = 0`,
-		workspace, n, line.Activation, line.NodeID, line.Time, int(line.Level), line.Message, bytes(line.Context), store.MaxLogLines)
+		workspace, n, line.Activation, line.NodeID, line.Time, int(line.Level), kept(line.Message), bytes(line.Context), store.MaxLogLines)
 }
 
 // pageSize is how many rows are read at once, so that a connection is not held while the caller works.

@@ -101,6 +101,18 @@ func TestRecords(t *testing.T) {
 	storetest.RunRecords(t, func(*testing.T) store.Stores { return db.Stores() })
 }
 
+func TestMemories(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	storetest.RunMemories(t, func(*testing.T) store.Stores { return db.Stores() })
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	storetest.RunBlobs(t, func(*testing.T) store.Stores { return db.Stores() })
+}
+
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	storetest.RunEpochs(t, func(t *testing.T) func() store.Stores {

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -107,15 +108,17 @@ func (db *DB) repeat(ctx context.Context, run func() error) (err error) {
 	return err
 }
 
-// Classes of errors that say that a record itself was refused: what it holds, or that it contradicts another.
+// Classes of errors that say that a record itself was refused: what it holds, that it contradicts another, or that it is larger than
+// an index takes.
 const (
 	classData      = "22"
 	classIntegrity = "23"
+	classLimit     = "54"
 )
 
 // refusal puts an error about what a record holds into words.
 func refusal(err error) error {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 && (e.Code[:2] == classData || e.Code[:2] == classIntegrity) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 && slices.Contains([]string{classData, classIntegrity, classLimit}, e.Code[:2]) {
 		return fault.New(fault.Invalid, "the database does not take this record; it may be too large").WithCause(err)
 	}
 	return err
@@ -177,14 +180,7 @@ func (db *DB) each(ctx context.Context, q querier, text string, args []driver.Va
 	if err != nil {
 		return err
 	}
-	plainArgs := make([]any, len(args))
-	for i, a := range args {
-		if b, ok := a.([]byte); ok && b == nil {
-			a = []byte{} // nil would be NULL
-		}
-		plainArgs[i] = a
-	}
-	rows, err := q.Query(ctx, translated, plainArgs...)
+	rows, err := q.Query(ctx, translated, columns(args)...)
 	if err != nil {
 		return err
 	}
@@ -243,14 +239,7 @@ func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	values := make([]any, len(args))
-	for i, a := range args {
-		if b, ok := a.([]byte); ok && b == nil {
-			a = []byte{}
-		}
-		values[i] = a
-	}
-	tag, err := t.tx.Exec(t.ctx, translated, values...)
+	tag, err := t.tx.Exec(t.ctx, translated, columns(args)...)
 	return tag.RowsAffected(), err
 }
 

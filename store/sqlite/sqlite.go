@@ -95,7 +95,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
 	db := &DB{dir: dir}
-	db.memories = memories.New(tables{db})
+	db.memories = memories.New(tables{db}, words{})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
@@ -132,7 +132,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
 	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
-		Blobs: db.blobs, Measure: func() (store.Space, error) { return datadir.Measure(dir) }, Epoch: m.Epoch, Born: m.Time, Write: tables{db}.remove, RemoveMemories: memories.RemoveOf, Gone: db.memories.Gone, CutLog: db.writer.cutLogNow, Err: db.Err,
+		Blobs: db.blobs, Measure: func() (store.Space, error) { return datadir.Measure(dir) }, Epoch: m.Epoch, Born: m.Time, Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone, CutLog: db.writer.cutLogNow, Err: db.Err,
 	})
 	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
