@@ -1,5 +1,5 @@
 // Package postgres keeps journals and records in PostgreSQL: executions with their rows, and what the rooms of package relational
-// have for every database. Memories, large values and upkeep are not here. One process owns the database: whoever opens it takes it
+// have for every database, and large values. One process owns the database: whoever opens it takes it
 // over (epoch.go), and who had it open before writes nothing more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,12 +41,14 @@ import (
 	"tandem/store/relational/definitions"
 	"tandem/store/relational/inbox"
 	"tandem/store/relational/logs"
+	"tandem/store/relational/memories"
 	"tandem/store/relational/overview"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
 	"tandem/store/relational/summaries"
 	"tandem/store/relational/toolservers"
 	"tandem/store/relational/triggers"
+	"tandem/store/relational/upkeep"
 )
 
 //go:embed migrations/*.sql
@@ -58,6 +61,8 @@ type DB struct {
 	epoch      int64
 	superseded atomic.Pointer[error]
 	statements statements
+	memories   *memories.Memories
+	upkeep     *upkeep.Upkeep
 }
 
 // Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
@@ -75,18 +80,23 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	epoch, err := takeEpoch(ctx, pool)
-	if err != nil {
+	db := &DB{pool: pool}
+	if err := db.takeEpoch(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
-	return &DB{pool: pool, epoch: epoch}, nil
+	db.memories = memories.New(tables{db}, words{})
+	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
+		Blobs: blobUpkeep{blobs{db}}, Files: files{db}, Journals: journals(), Epoch: db.epoch, Born: time.Now().UnixMilli(), FirstSince: summaries.New(tables{db}).FirstSince,
+		Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone,
+	})
+	return db, nil
 }
 
 // Close ends the connections. It waits for calls that go on.
 func (db *DB) Close() { db.pool.Close() }
 
-// Stores returns the seams that the database implements; the others are nil.
+// Stores returns the seams that the database implements: all of them.
 func (db *DB) Stores() store.Stores {
 	t := tables{db}
 	return store.Stores{
@@ -100,6 +110,8 @@ func (db *DB) Stores() store.Stores {
 		Ledger:       spending.NewLedger(t),
 		Workflows:    definitions.NewWorkflows(t, forgetWorkflow),
 		Templates:    definitions.NewTemplates(t),
+		Blobs:        blobs{db},
+		Memories:     db.memories,
 		Workspaces:   accounts.NewWorkspaces(t),
 		Users:        accounts.NewUsers(t),
 		Tokens:       accounts.NewTokens(t),
@@ -115,6 +127,8 @@ func (db *DB) Stores() store.Stores {
 		Triggers:     triggers.New(t),
 		Contacts:     accounts.NewContacts(t),
 		Proofs:       accounts.NewProofs(t),
+		Limits:       db.upkeep.Limits(),
+		Upkeep:       db.upkeep,
 	}
 }
 
@@ -378,7 +392,7 @@ func queueLog(b *pgx.Batch, workspace string, n int64, line *store.LogLine) {
 			RETURNING dropped)
 		INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM c WHERE dropped = 0`,
-		workspace, n, line.Activation, line.NodeID, line.Time, int(line.Level), line.Message, bytes(line.Context), store.MaxLogLines)
+		workspace, n, line.Activation, line.NodeID, line.Time, int(line.Level), kept(line.Message), bytes(line.Context), store.MaxLogLines)
 }
 
 // pageSize is how many rows are read at once, so that a connection is not held while the caller works.

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,7 @@ import (
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
 	"tandem/store/relational/summaries"
+	"tandem/store/relational/upkeep"
 )
 
 // tables is the database as the rooms of package relational see it.
@@ -68,6 +70,11 @@ func enter(w relational.Transaction, entries []*store.PendingEntry) error {
 	return nil
 }
 
+// remove is Write for what removes executions.
+func (m tables) remove(ctx context.Context, f func(upkeep.Transaction) error) error {
+	return m.Write(ctx, func(w relational.Transaction) error { return f(w.(*transaction)) })
+}
+
 // recordsLock is the advisory lock of those who write records: whoever looks at some before changing them is alone with all of them,
 // as with a database that has one writer. Starts share it; what else happens to a journal goes without.
 const recordsLock = 0x7265636f726473 // "records"
@@ -108,15 +115,17 @@ func (db *DB) repeat(ctx context.Context, run func() error) (err error) {
 	return err
 }
 
-// Classes of errors that say that a record itself was refused: what it holds, or that it contradicts another.
+// Classes of errors that say that a record itself was refused: what it holds, that it contradicts another, or that it is larger than
+// an index takes.
 const (
 	classData      = "22"
 	classIntegrity = "23"
+	classLimit     = "54"
 )
 
 // refusal puts an error about what a record holds into words.
 func refusal(err error) error {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 && (e.Code[:2] == classData || e.Code[:2] == classIntegrity) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 && slices.Contains([]string{classData, classIntegrity, classLimit}, e.Code[:2]) {
 		return fault.New(fault.Invalid, "the database does not take this record; it may be too large").WithCause(err)
 	}
 	return err
@@ -178,14 +187,7 @@ func (db *DB) each(ctx context.Context, q querier, text string, args []driver.Va
 	if err != nil {
 		return err
 	}
-	plainArgs := make([]any, len(args))
-	for i, a := range args {
-		if b, ok := a.([]byte); ok && b == nil {
-			a = []byte{} // nil would be NULL
-		}
-		plainArgs[i] = a
-	}
-	rows, err := q.Query(ctx, translated, plainArgs...)
+	rows, err := q.Query(ctx, translated, columns(args)...)
 	if err != nil {
 		return err
 	}
@@ -245,14 +247,7 @@ func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	values := make([]any, len(args))
-	for i, a := range args {
-		if b, ok := a.([]byte); ok && b == nil {
-			a = []byte{}
-		}
-		values[i] = a
-	}
-	tag, err := t.tx.Exec(t.ctx, translated, values...)
+	tag, err := t.tx.Exec(t.ctx, translated, columns(args)...)
 	return tag.RowsAffected(), err
 }
 
@@ -295,6 +290,12 @@ func (t *transaction) Grow(int) {}
 
 // Unchanged implements [relational.Transaction].
 func (t *transaction) Unchanged() { t.unchanged = true }
+
+// Forget implements [upkeep.Transaction].
+func (t *transaction) Forget(string, string) {}
+
+// Removed implements [upkeep.Transaction]. Nothing counts them here.
+func (t *transaction) Removed(int64, int64) {}
 
 // Execution implements [relational.Transaction].
 func (t *transaction) Execution(key relational.Key) (number int64, known bool, err error) {
