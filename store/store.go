@@ -40,6 +40,9 @@ var (
 	ErrSuperseded = errors.New("another process has taken over the database")
 )
 
+// InUse is the name of the fact that marks the refusal of a database which another process has open.
+const InUse = "in_use"
+
 // Stores is all there is of one database. A driver that has only a part leaves the rest nil.
 type Stores struct {
 	Journal      Journal

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"tandem/fault"
 	"tandem/store"
 	"tandem/store/relational/spending"
 )
@@ -62,7 +61,7 @@ func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error
 		return run(ctx, tx)
 	})
 	if errors.Is(err, store.ErrSuperseded) {
-		db.superseded.Store(&err)
+		db.stop(err)
 	}
 	return err
 }
@@ -82,11 +81,20 @@ func (db *DB) check(ctx context.Context, tx pgx.Tx) (err error) {
 		return fmt.Errorf("read the epoch: %w", err)
 	}
 	if epoch != db.epoch {
-		return fault.New(fault.Internal, "another process has taken over the database, and this one has stopped; let one process use a database").
-			WithCause(fmt.Errorf("%w: %w: its epoch is %d, ours was %d", store.ErrBroken, store.ErrSuperseded, epoch, db.epoch))
+		return lost(fmt.Errorf("its epoch is %d, ours was %d", epoch, db.epoch))
 	}
 	return nil
 }
+
+// stop lets nothing be written any more.
+func (db *DB) stop(err error) {
+	if db.superseded.CompareAndSwap(nil, &err) {
+		close(db.broken)
+	}
+}
+
+// Broken is closed when this process has found out that it does not own the database any more; [DB.Err] says why.
+func (db *DB) Broken() <-chan struct{} { return db.broken }
 
 // Err returns nil as long as this process owns the database, as far as its last write has found out. Then it returns an error
 // that has [store.ErrSuperseded] in its chain, which is also what every later write returns.

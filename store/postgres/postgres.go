@@ -60,6 +60,7 @@ type DB struct {
 	// epoch is the one that this process has taken; superseded is set when there is a later one.
 	epoch      int64
 	superseded atomic.Pointer[error]
+	broken     chan struct{}
 	statements statements
 	memories   *memories.Memories
 	upkeep     *upkeep.Upkeep
@@ -68,19 +69,15 @@ type DB struct {
 // Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
 // version has written.
 func Open(ctx context.Context, url string) (*DB, error) {
-	config, err := pgxpool.ParseConfig(url)
+	pool, err := connect(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("read the address of the database: %w", err)
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, err
 	}
 	if err := migrate(ctx, pool); err != nil {
 		pool.Close()
-		return nil, err
+		return nil, explain(pool.Config().ConnConfig, err)
 	}
-	db := &DB{pool: pool}
+	db := &DB{pool: pool, broken: make(chan struct{})}
 	if err := db.takeEpoch(ctx); err != nil {
 		pool.Close()
 		return nil, err
