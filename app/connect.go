@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,7 +16,6 @@ import (
 	"tandem/route"
 	"tandem/server"
 	"tandem/store"
-	"tandem/store/sqlite/datadir"
 )
 
 // Connect says where the API is: at a server, or over a data directory in this process.
@@ -28,7 +24,7 @@ type Connect struct {
 	Server string
 	Token  string
 	Dir    string
-	// Make makes the data directory if it is not there. Commands that only look do not want one.
+	// Make makes the database if it is not there. Commands that only look do not want one.
 	Make bool
 	// Drives lets the executions go on, in this process, that are started here or taken up. Others rest in any case: what a command
 	// changes of them is recorded.
@@ -64,16 +60,8 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 		}
 		return &Connection{Client: c}, nil
 	}
-	if !o.Make {
-		if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-			if err := datadir.Sound(ctx, o.Dir); err != nil {
-				return nil, err
-			}
-			return nil, fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data, or a server with --server", o.Dir)
-		}
-	}
 	options := o.Options
-	options.Dir, options.Idle, options.Rest, options.Version = o.Dir, true, !o.Drives, o.Version
+	options.Dir, options.Idle, options.Rest, options.Version, options.Existing = o.Dir, true, !o.Drives, o.Version, !o.Make
 	i, err := Open(ctx, options)
 	if isInUse(err) {
 		if c, ok, berr := connectBeside(ctx, o.Dir); ok || berr != nil {
@@ -119,7 +107,7 @@ func (c *Connection) Drain() {
 // isInUse says that a directory was refused because another process has it open.
 func isInUse(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Details[datadir.InUse] != nil
+	return ok && f.Details[store.InUse] != nil
 }
 
 // howToReach adds to the refusal of a directory that another process has open how that is reached, if it is a server.

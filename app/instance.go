@@ -37,7 +37,6 @@ import (
 	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/store"
-	"tandem/store/sqlite"
 	"tandem/trigger"
 	"tandem/vault"
 	"tandem/workflow"
@@ -90,8 +89,12 @@ type Instance struct {
 type Options struct {
 	// Dir is the data directory. It is made if it does not exist.
 	Dir string
-	// Store is the database, which the instance closes, also when it cannot be opened; nil: the SQLite database in Dir. Files, keys and notes about
-	// runs are in Dir all the same.
+	// Database is the address of a database of PostgreSQL, postgres://USER:PASSWORD@HOST:PORT/NAME, which no other process may have open; empty: the
+	// SQLite database in Dir. Existing refuses one that is not there, or has no data, instead of making it.
+	Database string
+	Existing bool
+	// Store is the database, which the instance closes, also when it cannot be opened; nil: the one that Database names. Files, keys and notes about
+	// runs are in Dir in any case.
 	Store Store
 	// Host makes what drives executions; nil: a host in this process.
 	Host MakeHost
@@ -286,11 +289,7 @@ func (o *Options) store(ctx context.Context) (Store, error) {
 		}
 		return o.Store, nil
 	}
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
+	return openStore(ctx, o.Dir, o.Database, o.Existing)
 }
 
 func closing(err error, db Store) error {

@@ -12,14 +12,14 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite"
 	"tandem/store/sqlite/datadir"
 )
 
 // RotateOptions say which keys are replaced.
 type RotateOptions struct {
-	// Dir is the data directory, which no process may have open.
-	Dir string
+	// Dir is the data directory, and Database the address of the database if that is not in it. No process may have it open.
+	Dir      string
+	Database string
 	// MasterKey is the value of TANDEM_MASTER_KEY, if the keys are given by it: the old ones, then the new one.
 	MasterKey string
 	// KeepOld leaves the old keys in the key file. They open what they have sealed, and seal nothing.
@@ -58,10 +58,10 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	if o.reached == nil {
 		o.reached = func(string) {}
 	}
-	if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); err != nil && o.Database == "" {
 		return r, fault.Newf(fault.NotFound, "%q is not a data directory of Tandem; name it with --data", o.Dir).WithCause(err)
 	}
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
+	db, err := openStore(ctx, o.Dir, o.Database, true)
 	if err != nil {
 		return r, err
 	}

@@ -41,8 +41,9 @@ import (
 type ServeOptions struct {
 	// Addr is where it listens, 127.0.0.1:8080 when empty.
 	Addr string
-	// Dir is the data directory.
-	Dir string
+	// Dir is the data directory, and Database the address of the database if that is not in it, see [Options].
+	Dir      string
+	Database string
 	// Token is the token of the first user; empty: the first start makes one.
 	Token string
 	// MasterKey seals credentials; empty: the key in the data directory.
@@ -147,7 +148,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: metrics.Removed, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
+		Dir: o.Dir, Database: o.Database, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: metrics.Removed, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)

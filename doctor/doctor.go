@@ -21,14 +21,16 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/sandbox"
+	"tandem/store/postgres"
 	"tandem/store/sqlite/datadir"
 )
 
 // Doctor says what is to be looked at.
 type Doctor struct {
-	// Dir is the data directory, Addr where a server listens or would.
-	Dir  string
-	Addr string
+	// Dir is the data directory, Database the address of the database if that is not in it, Addr where a server listens or would.
+	Dir      string
+	Database string
+	Addr     string
 	// MasterKey says that the key is given by the environment and not by the data directory.
 	MasterKey string
 	Version   string
@@ -73,7 +75,10 @@ func (d Doctor) Examine(ctx context.Context) Diagnosis {
 	add(Finding{"version", Healthy, fmt.Sprintf("tandem %s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""})
 	there, finding := d.directory()
 	add(finding)
-	if there {
+	switch {
+	case d.Database != "":
+		add(d.server(ctx)...)
+	case there:
 		add(d.data(ctx)...)
 	}
 	add(d.address(ctx))
@@ -172,7 +177,7 @@ func (d Doctor) data(ctx context.Context) []Finding {
 	case i.Version == 0:
 		list = append(list, Finding{"database", Healthy, "there is none yet; the first run or server makes it", ""})
 	case i.Version > i.Known:
-		list = append(list, Finding{"database", Failing, fmt.Sprintf("it has version %d and this program knows versions up to %d", i.Version, i.Known), "run the newer program that wrote it, or restore a backup from before"})
+		list = append(list, newer(i.Version, i.Known))
 	case len(i.Problems) > 0:
 		list = append(list, Finding{"database", Failing, "it is damaged: " + strings.Join(i.Problems[:min(3, len(i.Problems))], "; "), "restore a backup"})
 	case i.Version < i.Known:
@@ -181,6 +186,38 @@ func (d Doctor) data(ctx context.Context) []Finding {
 		list = append(list, Finding{"database", Healthy, fmt.Sprintf("it is sound and has version %d", i.Version), ""})
 	}
 	return append(list, d.masterKey(i.Credentials))
+}
+
+// server says how the database of a server stands.
+func (d Doctor) server(ctx context.Context) []Finding {
+	i, err := postgres.Inspect(ctx, d.Database)
+	if err != nil {
+		return []Finding{{"database", Failing, plain(err), "correct --database (TANDEM_DATABASE), or what the message names"}}
+	}
+	list := []Finding{
+		{"database server", Healthy, fmt.Sprintf("%s, PostgreSQL %s", i.Where, i.Server), ""},
+		{"size", Healthy, fmt.Sprintf("database %d MiB", i.Size>>20), ""},
+		{"lock", Healthy, "no process has the database open", ""},
+	}
+	if i.InUse {
+		list[2].Message = "a process has the database open: commands reach it with --server"
+	}
+	switch {
+	case i.Version == 0:
+		list = append(list, Finding{"database", Healthy, "there is nothing in it yet; the first run or server makes its tables", ""})
+	case i.Version > i.Known:
+		list = append(list, newer(i.Version, i.Known))
+	case i.Version < i.Known:
+		list = append(list, Finding{"database", Healthy, fmt.Sprintf("the next start brings it from version %d to %d", i.Version, i.Known), ""})
+	default:
+		list = append(list, Finding{"database", Healthy, fmt.Sprintf("it has version %d", i.Version), ""})
+	}
+	return append(list, d.masterKey(i.Credentials))
+}
+
+// newer is what is found of a database that a newer program has written.
+func newer(version, known int64) Finding {
+	return Finding{"database", Failing, fmt.Sprintf("it has version %d and this program knows versions up to %d", version, known), "run the newer program that wrote it, or restore a backup from before"}
 }
 
 // owner is the process that has left its number in the lock.
@@ -202,11 +239,15 @@ func (d Doctor) masterKey(credentials int64) Finding {
 		return Finding{name, Healthy, "it is given by TANDEM_MASTER_KEY", ""}
 	}
 	dir, err := os.OpenRoot(d.Dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fault.New(fault.NotFound, "there is no data directory")
+	case err != nil:
 		return Finding{name, Failing, plain(err), "let this user read the data directory"}
+	default:
+		_, err = credential.OpenKeyFile(dir)
+		err = errors.Join(err, dir.Close())
 	}
-	_, err = credential.OpenKeyFile(dir)
-	err = errors.Join(err, dir.Close())
 	switch {
 	case err == nil:
 		return Finding{name, Healthy, fmt.Sprintf("%s is there; back it up apart from the database", credential.KeyFile), ""}

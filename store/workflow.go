@@ -3,10 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/identity"
 	"tandem/workflow"
 )
@@ -215,6 +218,14 @@ type Blob struct {
 	// Hash is the SHA-256 of the content in lower-case hex.
 	Hash string
 	Size int64
+}
+
+// CheckBlob refuses what is not the hash of a large value.
+func CheckBlob(hash string) error {
+	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != hash {
+		return fault.Newf(fault.Invalid, "%q is not a blob hash: 64 lower-case hexadecimal digits are", hash)
+	}
+	return nil
 }
 
 // Blobs keeps large values, each once per workspace. How large they may be is the caller's to say.

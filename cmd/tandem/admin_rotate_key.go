@@ -13,6 +13,7 @@ import (
 
 func newRotateKey() *cobra.Command {
 	var dir string
+	var database databaseFlag
 	var keep bool
 	var show listing
 	cmd := &cobra.Command{
@@ -36,7 +37,7 @@ Exit status: 0 when every credential is under the new key, 1 when one could not 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			r, err := app.RotateKey(ctx, app.RotateOptions{Dir: dir, MasterKey: os.Getenv("TANDEM_MASTER_KEY"), KeepOld: keep})
+			r, err := app.RotateKey(ctx, app.RotateOptions{Dir: dir, Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), KeepOld: keep})
 			if err != nil {
 				return failed(cmd, err)
 			}
@@ -51,6 +52,7 @@ Exit status: 0 when every credential is under the new key, 1 when one could not 
 	}
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	database.add(cmd.Flags(), "")
 	cmd.Flags().BoolVar(&keep, "keep-old", false, "leave the old keys in the key file")
 	return cmd
 }

@@ -25,6 +25,7 @@ import (
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
 type connectFlags struct {
 	server, token, dir string
+	database           databaseFlag
 	// allow is what may be reached besides public addresses, for commands that reach something themselves: see addAllow.
 	allow string
 	// grace is for commands that run something themselves: see addGrace.
@@ -38,11 +39,13 @@ func (f *connectFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.server, "server", os.Getenv("TANDEM_SERVER"), "the address of a server, such as http://127.0.0.1:8080 (TANDEM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "a token of that server (TANDEM_TOKEN)")
 	flags.StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "without a server: the data directory (TANDEM_DATA)")
+	f.database.add(flags, "without a server: ")
 }
 
 // addData adds the flag for the data directory alone, to a command that is for who has the machine.
 func (f *connectFlags) addData(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	f.database.add(cmd.Flags(), "")
 }
 
 // addAllow adds the flag for what this program may reach, to a command that reaches something when there is no server to do it.
@@ -55,11 +58,11 @@ func (f *connectFlags) addGrace(cmd *cobra.Command) {
 	f.grace.add(cmd, "without a server: how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
 }
 
-// again is the flags that a command which is suggested needs to reach the same place; empty: none. A token is not repeated.
+// again is the flags that a command which is suggested needs to reach the same place; empty: none. A token or a password is not repeated.
 func (f *connectFlags) again(cmd *cobra.Command) string {
 	text := ""
-	for _, flag := range []struct{ name, value string }{{"server", f.server}, {"data", f.dir}} {
-		if given := cmd.Flags().Lookup(flag.name); given != nil && given.Changed {
+	for _, flag := range []struct{ name, value string }{{"server", f.server}, {"data", f.dir}, {"database", f.database.repeatable()}} {
+		if given := cmd.Flags().Lookup(flag.name); given != nil && given.Changed && flag.value != "" {
 			text += " --" + flag.name + " " + flag.value
 		}
 	}
@@ -147,7 +150,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
+	at.Options = app.Options{Database: f.database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		switch {

@@ -15,6 +15,7 @@ import (
 func newDoctor() *cobra.Command {
 	d := doctor.Doctor{Listen: app.Listen}
 	var show listing
+	var database databaseFlag
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out what keeps Tandem from working here",
@@ -26,7 +27,7 @@ Exit status: 0 when nothing fails (warnings are allowed), 1 when something does.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			d.MasterKey, d.Version = os.Getenv("TANDEM_MASTER_KEY"), version
+			d.MasterKey, d.Version, d.Database = os.Getenv("TANDEM_MASTER_KEY"), version, database.address()
 			found := d.Examine(ctx)
 			err := show.Show(cmd.OutOrStdout(), found, func(w *tabwriter.Writer) { console.PrintDiagnosis(w, found) })
 			if err != nil {
@@ -40,6 +41,7 @@ Exit status: 0 when nothing fails (warnings are allowed), 1 when something does.
 	}
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&d.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	database.add(cmd.Flags(), "")
 	cmd.Flags().StringVar(&d.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "where a server listens, or would (TANDEM_ADDR)")
 	return cmd
 }

@@ -25,6 +25,8 @@ func newRun() *cobra.Command {
 		debug   bool
 		scripts scriptFlags
 		grace   graceFlag
+		// database is used instead of the one in the data directory.
+		database databaseFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -84,7 +86,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			defer stop()
 			r := app.Run{
 				Dir: dir, Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
-				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage(), Log: debugLog(cmd, debug)},
+				Options: app.Options{Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage(), Log: debugLog(cmd, debug)},
 			}
 			for _, flag := range []string{"http-allow", "allow-scripts", "debug"} {
 				if cmd.Flags().Changed(flag) {
@@ -100,6 +102,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 	flags := cmd.Flags()
 	in.add(cmd)
 	flags.StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	database.add(flags, "")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
 	scripts.add(cmd)
 	grace.add(cmd, "how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")

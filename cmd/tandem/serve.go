@@ -29,6 +29,7 @@ func newServe() *cobra.Command {
 		debug     bool
 		scripts   scriptFlags
 		grace     graceFlag
+		database  databaseFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -88,6 +89,7 @@ called wrongly.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "the address to listen on (TANDEM_ADDR)")
 	flags.StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	database.add(flags, "")
 	// The default is not the variable's value: help would show it.
 	flags.StringVar(&o.Token, "token", "", "the token of the first user; better given as TANDEM_TOKEN, which other users of the machine cannot see")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
@@ -107,7 +109,7 @@ called wrongly.`,
 	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
 	flags.BoolVar(&debug, "debug", false, debugHelp)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
+		o.Token, o.Database = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN")), database.address()
 		o.Grace, err = grace.read(cmd)
 		return err
 	}

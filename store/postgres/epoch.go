@@ -6,38 +6,50 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 
-	"tandem/fault"
 	"tandem/store"
+	"tandem/store/relational/spending"
 )
 
 // epochLock is the advisory lock that transactions share and that who takes an epoch has alone: so all of an earlier epoch
-// have ended when a later one begins. No row is locked for it, which would be a write.
+// have ended when a later one begins.
 const epochLock = 0x74616e64656d // "tandem"
 
 // keptEpochs is how many epochs are remembered, for those who look.
 const keptEpochs = 1000
 
-// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused.
-func takeEpoch(ctx context.Context, pool *pgxpool.Pool) (epoch int64, err error) {
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. What that one had reserved counts as
+// used.
+func (db *DB) takeEpoch(ctx context.Context) error {
+	var epoch int64
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, epochLock); err != nil {
 			return err
 		}
 		if err := tx.QueryRow(ctx, `INSERT INTO epochs (epoch) SELECT coalesce(max(epoch), 0) + 1 FROM epochs RETURNING epoch`).Scan(&epoch); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs)
-		return err
+		if _, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs); err != nil {
+			return err
+		}
+		t := &transaction{db: db, ctx: ctx, conn: tx.Conn()}
+		if err := spending.Forfeit(t); err != nil {
+			return err
+		}
+		if _, err := t.flush(); err != nil {
+			return err
+		}
+		return discardAbandoned(ctx, tx)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("take over the database: %w", err)
+		return fmt.Errorf("take over the database: %w", err)
 	}
-	return epoch, nil
+	db.epoch = epoch
+	return nil
 }
 
-// write runs a transaction of this process. It refuses when a later process has taken an epoch, and then nothing is written.
+// write runs a transaction of this process beside the committer's. It refuses when a later process has taken an epoch, and then nothing is written.
 // Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
 func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error) error {
 	if ctx.Err() != nil {
@@ -54,7 +66,13 @@ func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error
 		return run(ctx, tx)
 	})
 	if errors.Is(err, store.ErrSuperseded) {
-		db.superseded.Store(&err)
+		db.stop(err)
+	}
+	switch {
+	case codeOf(err) == diskFull:
+		return full(err)
+	case isAway(err) || pgconn.SafeToRetry(err):
+		return unavailable(err)
 	}
 	return err
 }
@@ -74,11 +92,20 @@ func (db *DB) check(ctx context.Context, tx pgx.Tx) (err error) {
 		return fmt.Errorf("read the epoch: %w", err)
 	}
 	if epoch != db.epoch {
-		return fault.New(fault.Internal, "another process has taken over the database, and this one has stopped; let one process use a database").
-			WithCause(fmt.Errorf("%w: %w: its epoch is %d, ours was %d", store.ErrBroken, store.ErrSuperseded, epoch, db.epoch))
+		return lost(fmt.Errorf("its epoch is %d, ours was %d", epoch, db.epoch))
 	}
 	return nil
 }
+
+// stop lets nothing be written any more.
+func (db *DB) stop(err error) {
+	if db.superseded.CompareAndSwap(nil, &err) {
+		close(db.broken)
+	}
+}
+
+// Broken is closed when this process has found out that it does not own the database any more; [DB.Err] says why.
+func (db *DB) Broken() <-chan struct{} { return db.broken }
 
 // Err returns nil as long as this process owns the database, as far as its last write has found out. Then it returns an error
 // that has [store.ErrSuperseded] in its chain, which is also what every later write returns.

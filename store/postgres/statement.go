@@ -107,11 +107,39 @@ func translate(text, kinds string) string {
 	return out.String()
 }
 
+// Texts of PostgreSQL cannot hold the character NUL. It is kept as two others, and the first of these as two as well; so texts stay
+// different, and those that begin alike do.
+var (
+	hideNUL = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02") // read-only
+	showNUL = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01") // read-only
+)
+
+// kept is a text as a column has it.
+func kept(text string) string { return hideNUL.Replace(text) }
+
+// columns are arguments as PostgreSQL takes them.
+func columns(args []driver.Value) []any {
+	values := make([]any, len(args))
+	for i, a := range args {
+		switch v := a.(type) {
+		case string:
+			values[i] = kept(v)
+		case []byte:
+			values[i] = bytes(v) // nil would be NULL
+		default:
+			values[i] = a
+		}
+	}
+	return values
+}
+
 // plain is a value as package relational has them: numbers are int64 or float64, and truth is a number.
 func plain(v any) (driver.Value, error) {
 	switch x := v.(type) {
-	case nil, int64, float64, string, []byte:
+	case nil, int64, float64, []byte:
 		return x, nil
+	case string:
+		return showNUL.Replace(x), nil
 	case int32:
 		return int64(x), nil
 	case int16:

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,7 +103,7 @@ func testMemories(t *testing.T, s store.Stores) {
 
 func testMemoryMarks(t *testing.T, s store.Stores) {
 	p := tenant(t)
-	change := store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "e1/a", Result: json.RawMessage(`{"n":1}`), Time: 5, Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}}
+	change := store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "e1\x00a", Result: json.RawMessage(`{"n":1}`), Time: 5, Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}}
 	equal(t, "first", store.MemoryReceipt{Version: 1, Result: json.RawMessage(`{"n":1}`)}, remember(t, s, p, change))
 	again := change
 	again.Result, again.Clear, again.Expect = json.RawMessage(`{"n":2}`), true, 99 // even what it would do now is not looked at
@@ -114,6 +115,10 @@ func testMemoryMarks(t *testing.T, s store.Stores) {
 	other := change
 	other.Scope = memoryScope(p, "m2")
 	equal(t, "another scope", false, remember(t, s, p, other).Repeated)
+	for _, mark := range []string{"e1\x01a", "e1\x01\x01a", "e1a"} {
+		other.Mark = mark
+		equal(t, fmt.Sprintf("mark %q", mark), false, remember(t, s, p, other).Repeated)
+	}
 	ok(t, s.Memories.Forget(t.Context(), p, "m"))
 	equal(t, "after forgetting", false, remember(t, s, p, change).Repeated)
 }
@@ -299,6 +304,19 @@ func testMemorySearch(t *testing.T, s store.Stores) {
 	equal(t, "frequencies", map[string]int{"apple": 3, "fruit": 2, "nothing": 0}, found.Frequency)
 	equal(t, "counts", []int{3, 5}, []int{found.Total, found.Documents})
 	equal(t, "limited", 1, len(search(store.MemorySearch{Words: []string{"apple"}, Limit: 1}).Records))
+
+	// A text of many words.
+	var long strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&long, "w%dz ", i)
+	}
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("long", "", long.String(), "fruit")}})
+	check("words of a long text", store.MemorySearch{Words: []string{"w0z", "w9999z", "w59999z"}, Content: true}, "long")
+	found = search(store.MemorySearch{Words: []string{"w0z", "w59999z", "fruit"}})
+	equal(t, "of a long text", fmt.Sprint(3, map[string]int{"w0z": 1, "w59999z": 1, "fruit": 3}), fmt.Sprint(found.Total, found.Frequency))
+	equal(t, "with more of the rare words", "long", found.Records[0].ID)
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Delete: []store.MemoryKey{{Sort: "document", ID: "long"}}})
+	check("of a long text that is gone", store.MemorySearch{Words: []string{"w0z", "w59999z"}})
 
 	// What is replaced or removed is no longer found.
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("apple", "", "plum", "")}, Delete: []store.MemoryKey{{Sort: "document", ID: "pear"}}})

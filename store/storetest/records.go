@@ -243,12 +243,13 @@ func testKeys(t *testing.T, s store.Stores) {
 
 func testLogs(t *testing.T, s store.Stores) {
 	p := tenant(t)
+	const strange, odd = "h\x00m\x01", "n\x01\x01o\x02" // what a program writes may have any character
 	wantCode(t, "lines of nobody", s.Logs.Write(t.Context(), p, "e1", []store.LogLine{{Message: "x"}}), fault.NotFound)
 	started(t, s, p, "e1", func(a *store.Append) {
 		a.Logs = []store.LogLine{{Activation: "a1", NodeID: "n", Time: 1, Level: store.LevelDebug, Message: "begin"},
-			{Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: "hm", Context: []byte(`{"k":1}`)}}
+			{Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: strange, Context: []byte(`{"k":1}`)}}
 	})
-	ok(t, s.Logs.Write(t.Context(), p, "e1", []store.LogLine{{Activation: "a2", NodeID: "m", Time: 3, Level: store.LevelError, Message: "no"}}))
+	ok(t, s.Logs.Write(t.Context(), p, "e1", []store.LogLine{{Activation: "a2", NodeID: "m", Time: 3, Level: store.LevelError, Message: odd}}))
 	page := must[store.LogPage](t)(s.Logs.Lines(t.Context(), p, store.LogQuery{Execution: "e1"}))
 	messages := func(page store.LogPage) (all []string) {
 		for _, l := range page.Lines {
@@ -256,8 +257,8 @@ func testLogs(t *testing.T, s store.Stores) {
 		}
 		return all
 	}
-	equal(t, "all", []string{"begin", "hm", "no"}, messages(page))
-	want := store.LogLine{ID: page.Lines[1].ID, Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: "hm", Context: []byte(`{"k":1}`)}
+	equal(t, "all", []string{"begin", strange, odd}, messages(page))
+	want := store.LogLine{ID: page.Lines[1].ID, Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: strange, Context: []byte(`{"k":1}`)}
 	equal(t, "line", want, page.Lines[1])
 	equal(t, "no context", 0, len(page.Lines[0].Context))
 	info, first := store.LevelInfo, page.Lines[0].ID
@@ -265,11 +266,11 @@ func testLogs(t *testing.T, s store.Stores) {
 		q    store.LogQuery
 		want []string
 	}{
-		{store.LogQuery{MinLevel: &info}, []string{"hm", "no"}},
-		{store.LogQuery{Activation: "a1"}, []string{"begin", "hm"}},
-		{store.LogQuery{NodeID: "m"}, []string{"no"}},
-		{store.LogQuery{After: first}, []string{"hm", "no"}},
-		{store.LogQuery{After: first, Limit: 1}, []string{"hm"}},
+		{store.LogQuery{MinLevel: &info}, []string{strange, odd}},
+		{store.LogQuery{Activation: "a1"}, []string{"begin", strange}},
+		{store.LogQuery{NodeID: "m"}, []string{odd}},
+		{store.LogQuery{After: first}, []string{strange, odd}},
+		{store.LogQuery{After: first, Limit: 1}, []string{strange}},
 		{store.LogQuery{Activation: "a3"}, nil},
 	} {
 		c.q.Execution = "e1"

@@ -1,5 +1,6 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent) or [RunJournal] (the journal,
+// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs]
+// or [RunJournal] (the journal,
 // the inbox and the timers). [RunEpochs] is about a second
 // process, and is for every driver.
 //
@@ -29,6 +30,21 @@ type Open func(t *testing.T) store.Stores
 func Run(t *testing.T, open Open) {
 	RunHost(t, open)
 	RunRecords(t, open)
+	RunMemories(t, open)
+	cases(t, open, []testCase{
+		{"Limits/PutGetCount", testLimits},
+		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
+		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
+		{"Upkeep/ByAgeAndByCount", testRemovable},
+		{"Upkeep/Deliveries", testRetainDeliveries},
+		{"Upkeep/BlobsThatNothingNames", testSweep},
+		{"Tenants/SeeNothingOfEachOther", testTenants},
+		{"Tenants/NobodyIsRefused", testNobody},
+	})
+}
+
+// RunMemories holds a driver to what memories remember.
+func RunMemories(t *testing.T, open Open) {
 	cases(t, open, []testCase{
 		{"Memories/ChangeReadForget", testMemories},
 		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
@@ -38,14 +54,6 @@ func Run(t *testing.T, open Open) {
 		{"Memories/SearchWords", testMemorySearch},
 		{"Memories/NearestIsExact", testMemoryNearest},
 		{"Memories/PurgeWhatHasExpired", testMemoryPurge},
-		{"Limits/PutGetCount", testLimits},
-		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
-		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
-		{"Upkeep/ByAgeAndByCount", testRemovable},
-		{"Upkeep/Deliveries", testRetainDeliveries},
-		{"Upkeep/BlobsThatNothingNames", testSweep},
-		{"Tenants/SeeNothingOfEachOther", testTenants},
-		{"Tenants/NobodyIsRefused", testNobody},
 	})
 }
 
@@ -102,7 +110,7 @@ func RunRecords(t *testing.T, open Open) {
 func RunHost(t *testing.T, open Open) {
 	RunJournal(t, open)
 	RunExecutions(t, open)
-	cases(t, open, []testCase{{"Blobs/ByContent", testBlobs}})
+	RunBlobs(t, open)
 }
 
 // RunExecutions holds a driver to what it tells of executions, and to the statistics that come of them.
@@ -119,6 +127,11 @@ func RunExecutions(t *testing.T, open Open) {
 		{"Workflows/Statistics", testStatistics},
 		{"Triggers/OneStartForOneDelivery", testArrivals},
 	})
+}
+
+// RunBlobs holds a driver to large values.
+func RunBlobs(t *testing.T, open Open) {
+	cases(t, open, []testCase{{"Blobs/ByContent", testBlobs}})
 }
 
 // RunJournal holds a driver to the journal, the inbox, the timers and logs.

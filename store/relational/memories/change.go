@@ -33,7 +33,7 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 	var receipt store.MemoryReceipt
 	err = x.db.Write(ctx, func(tx relational.Transaction) error {
 		receipt = store.MemoryReceipt{}
-		return writing{tx}.changeMemory(&c, &receipt)
+		return writing{tx, x.index}.changeMemory(&c, &receipt)
 	})
 	if err != nil {
 		return store.MemoryReceipt{}, err
@@ -42,7 +42,10 @@ func (x *Memories) Change(ctx context.Context, p identity.Principal, c store.Mem
 }
 
 // writing is a transaction that changes memories.
-type writing struct{ relational.Transaction }
+type writing struct {
+	relational.Transaction
+	index Index
+}
 
 // changeMemory makes a change. It refuses before it writes.
 func (w writing) changeMemory(c *store.MemoryChange, receipt *store.MemoryReceipt) error {
@@ -177,7 +180,7 @@ func (w writing) memoryAt(m *memoryScope, k store.MemoryKey) (*oldMemory, error)
 func (w writing) unfind(m *memoryScope, o *oldMemory) error {
 	if o.searched {
 		m.searched--
-		if _, err := w.Exec(`DELETE FROM memory_text WHERE rowid = ?`, o.place); err != nil {
+		if err := w.index.Remove(w, o.place); err != nil {
 			return err
 		}
 	}
@@ -230,13 +233,15 @@ func (w writing) putMemory(m *memoryScope, r *store.MemoryRecord, now int64) err
 	if r.Text != nil {
 		searched = 1
 		m.searched++
-		if _, err := w.Exec(`INSERT INTO memory_text (rowid, title, content, extra) VALUES (?, ?, ?, ?)`,
-			place, m.indexed(r.Text.Title), m.indexed(r.Text.Content), m.indexed(r.Text.Extra)); err != nil {
+		if err := w.index.Add(w, place, m.indexed(r.Text)); err != nil {
 			return err
 		}
 	}
-	_, err = w.Exec(`INSERT OR REPLACE INTO memory_records (place, workspace_id, scope, sort, id, source, target, weight, at, used, expires,
-		version, created, updated, searched, vector, space, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = w.Exec(`INSERT INTO memory_records (place, workspace_id, scope, sort, id, source, target, weight, at, used, expires,
+		version, created, updated, searched, vector, space, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (place) DO UPDATE SET source = excluded.source, target = excluded.target, weight = excluded.weight, at = excluded.at,
+		used = excluded.used, expires = excluded.expires, version = excluded.version, updated = excluded.updated, searched = excluded.searched,
+		vector = excluded.vector, space = excluded.space, body = excluded.body`,
 		place, m.Workspace, m.n, r.Sort, r.ID, r.Source, r.Target, r.Weight, r.At, max(r.Used, now), r.Expires,
 		version, created, now, searched, vector, space, []byte(r.Body))
 	return err
@@ -245,8 +250,7 @@ func (w writing) putMemory(m *memoryScope, r *store.MemoryRecord, now int64) err
 // clearMemory removes all records of a scope.
 func (w writing) clearMemory(m *memoryScope) (int64, error) {
 	if m.searched > 0 {
-		if _, err := w.Exec(`DELETE FROM memory_text WHERE rowid IN (SELECT place FROM memory_records WHERE place > ? AND place <= ? AND searched = 1)`,
-			m.first(), m.last()); err != nil {
+		if err := w.index.RemoveAll(w, m.first(), m.last()); err != nil {
 			return 0, err
 		}
 	}
@@ -267,7 +271,7 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 	}
 	var n int64
 	err = x.db.Write(ctx, func(tx relational.Transaction) error {
-		w := writing{tx}
+		w := writing{tx, x.index}
 		m, err := w.memoryScope(workspace, scope)
 		if err != nil {
 			return err
@@ -286,8 +290,8 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 
 // RemoveOf removes the memories that belong to one execution, and, if marks says so, what is noted of the changes that it has made in others. It returns the
 // numbers of those that have gone, for [Memories.Gone] once that is on disk.
-func RemoveOf(tx relational.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
-	w := writing{tx}
+func (x *Memories) RemoveOf(tx relational.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
+	w := writing{tx, x.index}
 	var ids []string
 	if err := tx.Rows(1, func(row []driver.Value) { ids = append(ids, row[0].(string)) },
 		`SELECT id FROM memory_scopes WHERE workspace_id = ? AND execution_id = ? AND execution_id <> ''`, workspace, execution); err != nil {
@@ -304,7 +308,7 @@ func RemoveOf(tx relational.Transaction, workspace, execution string, marks bool
 		gone = append(gone, m.n)
 	}
 	if marks { // they begin with the execution, and a character that ids do not have
-		_, err = tx.Exec(`DELETE FROM memory_marks WHERE mark >= ?1 || char(0) AND mark < ?1 || char(1)`, execution)
+		_, err = tx.Exec(`DELETE FROM memory_marks WHERE mark >= ? AND mark < ?`, execution+"\x00", execution+"\x01")
 	}
 	return gone, err
 }
@@ -357,7 +361,7 @@ func (x *Memories) Purge(ctx context.Context, p identity.Principal, now, marksBe
 	err = x.db.Write(ctx, func(tx relational.Transaction) error {
 		gone = 0
 		for at, keys := range due { // order does not matter: each is a scope of its own
-			n, err := writing{tx}.expireMemory(at[0], at[1], keys, now)
+			n, err := writing{tx, x.index}.expireMemory(at[0], at[1], keys, now)
 			if err != nil {
 				return err
 			}

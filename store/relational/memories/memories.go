@@ -1,12 +1,13 @@
-// Package memories keeps what memories remember in the tables of the SQLite store: records, their words and their vectors.
+// Package memories keeps what memories remember in tables: records and their vectors. Their words are in an index of the database's
+// own kind (index.go).
 //
-// It knows these tables and no others, and how a transaction comes about is not its concern. The SQLite store imports it.
+// It knows these tables and no others, and how a transaction comes about is not its concern. Stores import it.
 package memories
 
 import (
 	"context"
 	"encoding/json"
-	"strconv"
+	"math"
 	"strings"
 
 	"tandem/fault"
@@ -17,13 +18,14 @@ import (
 
 // Memories implements [store.Memories]. Reads begin with the scope, whose row says whose it is.
 type Memories struct {
-	db relational.Database
+	db    relational.Database
+	index Index
 	// vectors keeps those that were searched lately at hand.
 	vectors vectorCache
 }
 
-// New keeps memories in a database.
-func New(db relational.Database) *Memories { return &Memories{db: db} }
+// New keeps memories in a database, whose index finds their words.
+func New(db relational.Database, index Index) *Memories { return &Memories{db: db, index: index} }
 
 // count reads the number that a statement counts.
 func count(ctx context.Context, db relational.Database, text string, args ...any) (int, error) {
@@ -155,7 +157,7 @@ func (x *Memories) Records(ctx context.Context, p identity.Principal, q store.Me
 	}
 	limit := q.Limit
 	if limit <= 0 {
-		limit = -1
+		limit = math.MaxInt64
 	}
 	var page store.MemoryPage
 	page.Records, err = relational.Query(ctx, x.db, `SELECT `+recordColumns+` FROM memory_records r WHERE `+where+` ORDER BY `+order+` LIMIT ? OFFSET ?`,
@@ -209,31 +211,6 @@ func (m *memoryScope) where(q store.MemoryQuery) (string, []any) {
 	return where, args
 }
 
-// prefix is what stands before every word of a scope, in letters and digits only: a word of one scope is never the
-// beginning of a word of another.
-func (m *memoryScope) prefix() string { return "s" + strconv.FormatInt(m.n, 10) + "x" }
-
-// indexed is a text as the index has it.
-func (m *memoryScope) indexed(text string) string {
-	prefix := m.prefix()
-	var b strings.Builder
-	for _, w := range store.Words(text) {
-		b.WriteString(prefix)
-		b.WriteString(w)
-		b.WriteByte(' ')
-	}
-	return b.String()
-}
-
-// term is a word as a query has it.
-func (m *memoryScope) term(word string) string {
-	term := `"` + m.prefix() + strings.ReplaceAll(word, `"`, "") + `"`
-	if store.LoneCharacter(word) {
-		term += "*"
-	}
-	return term
-}
-
 // Search implements [store.Memories].
 func (x *Memories) Search(ctx context.Context, p identity.Principal, q store.MemorySearch) (store.MemoryFound, error) {
 	m, err := x.find(ctx, p, q.Scope)
@@ -244,56 +221,44 @@ func (x *Memories) Search(ctx context.Context, p identity.Principal, q store.Mem
 	if len(q.Words) == 0 || q.Limit <= 0 {
 		return found, nil
 	}
-	columns := ""
-	for _, c := range []struct {
-		wanted bool
-		name   string
-	}{{q.Title, "title"}, {q.Content, "content"}, {q.Extra, "extra"}} {
-		if c.wanted {
-			columns += " " + c.name
-		}
-	}
-	if columns != "" {
-		columns = "{" + columns + "} : "
-	}
+	wanted := Wanted{Documents: int(m.searched), Columns: Columns{q.Title, q.Content, q.Extra}, Ranked: true}
 	// A word that very many have says little, and ranking all that have it would take long: it only decides when there is no
 	// other, and then for the newest.
-	var terms, common []string
+	var common []Term
 	for _, word := range q.Words {
 		term := m.term(word)
-		n, err := x.countText(ctx, columns+term)
-		if err != nil {
+		if term.Records, err = x.count(ctx, Wanted{Columns: wanted.Columns, Terms: []Term{term}}); err != nil {
 			return store.MemoryFound{}, err
 		}
-		found.Frequency[word], found.Total = n, max(found.Total, n)
+		found.Frequency[word], found.Total = term.Records, max(found.Total, term.Records)
 		switch {
-		case n > store.MaxMemoryCount:
+		case term.Records > store.MaxMemoryCount:
 			common = append(common, term)
-		case n > 0:
-			terms = append(terms, term)
+		case term.Records > 0:
+			wanted.Terms = append(wanted.Terms, term)
 		}
 	}
-	text := `rowid AS place, rank AS rank FROM memory_text WHERE memory_text MATCH ?1 ORDER BY rank`
-	if len(terms) == 0 {
-		text, terms = `rowid AS place, -rowid AS rank FROM memory_text WHERE memory_text MATCH ?1 ORDER BY rowid DESC`, common
+	if len(wanted.Terms) == 0 {
+		wanted.Terms, wanted.Ranked = common, false
 	}
-	if len(terms) == 0 {
+	if len(wanted.Terms) == 0 {
 		return found, nil
 	}
-	match := columns + "(" + strings.Join(terms, " OR ") + ")"
-	if len(terms) > 1 && found.Total <= store.MaxMemoryCount {
-		if found.Total, err = x.countText(ctx, match); err != nil {
+	if len(wanted.Terms) > 1 && found.Total <= store.MaxMemoryCount {
+		if found.Total, err = x.count(ctx, wanted); err != nil {
 			return store.MemoryFound{}, err
 		}
 	}
-	found.Records, err = relational.Query(ctx, x.db, `SELECT `+recordColumns+` FROM (SELECT `+text+` LIMIT ?2) f
+	best, args := x.index.Best(wanted)
+	found.Records, err = relational.Query(ctx, x.db, `SELECT `+recordColumns+` FROM (`+best+` LIMIT ?) f
 		JOIN memory_records r ON r.place = f.place
-		WHERE (r.sort = ?3 OR ?3 = '') AND (?4 = 0 OR r.expires = 0 OR r.expires > ?4) ORDER BY f.rank, r.place`,
-		scanMemoryRow, match, q.Limit, q.Sort, q.Now)
+		WHERE (r.sort = ? OR ? = '') AND (? = 0 OR r.expires = 0 OR r.expires > ?) ORDER BY f.rank, r.place`,
+		scanMemoryRow, append(args, q.Limit, q.Sort, q.Sort, q.Now, q.Now)...)
 	return found, err
 }
 
-// countText counts the records that match, up to a bound.
-func (x *Memories) countText(ctx context.Context, match string) (int, error) {
-	return count(ctx, x.db, `SELECT count(*) FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? LIMIT ?)`, match, store.MaxMemoryCount+1)
+// count counts the records that are wanted, up to a bound.
+func (x *Memories) count(ctx context.Context, q Wanted) (int, error) {
+	places, args := x.index.Places(q)
+	return count(ctx, x.db, `SELECT count(*) FROM (`+places+` LIMIT ?) f`, append(args, store.MaxMemoryCount+1)...)
 }

@@ -192,7 +192,7 @@ func (x *Memories) lookUp(ctx context.Context, near []scored, q store.MemoryNear
 		vector int64
 	}
 	records, err := relational.Query(ctx, x.db, `SELECT r.vector, `+recordColumns+` FROM memory_vectors v JOIN memory_records r ON r.place = v.record AND r.vector = v.place
-		WHERE v.place IN (SELECT value FROM json_each(?1)) AND (r.sort = ?2 OR ?2 = '') AND (?3 = 0 OR r.expires = 0 OR r.expires > ?3)`,
+		WHERE v.place IN (SELECT CAST(value AS bigint) FROM json_each(?1)) AND (r.sort = ?2 OR ?2 = '') AND (?3 = 0 OR r.expires = 0 OR r.expires > ?3)`,
 		func(s relational.Scanner) (o owned, err error) {
 			o.MemoryRecord, err = scanMemory(s, &o.vector)
 			return o, err

@@ -21,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -83,8 +82,8 @@ func blobPath(p identity.Principal, hash string) (string, error) {
 	if err := identity.CheckWorkspace(workspace); err != nil {
 		return "", err
 	}
-	if raw, err := hex.DecodeString(hash); err != nil || len(raw) != sha256.Size || hex.EncodeToString(raw) != hash {
-		return "", fault.Newf(fault.Invalid, "%q is not a blob hash: 64 lower-case hexadecimal digits are", hash)
+	if err := store.CheckBlob(hash); err != nil {
+		return "", err
 	}
 	return path.Join(workspace, hash[:2], hash[2:4], hash), nil
 }
@@ -277,7 +276,7 @@ func (b *Dir) Stat(p identity.Principal, hash string) (store.Blob, error) {
 
 func blobError(hash string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Newf(fault.NotFound, "there is no blob %q in this workspace", hash)
+		return store.NotFound("blob", hash)
 	}
 	return fmt.Errorf("read blob %q: %w", hash, err)
 }

@@ -1,17 +1,15 @@
 package blobdir
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
 	"time"
 
 	"tandem/fault"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the context ends.
@@ -64,30 +62,7 @@ func (b *Dir) look(ctx context.Context, workspace, name string, each func(text [
 	if err != nil {
 		return err
 	}
-	return errors.Join(readPieces(ctx, f, each), f.Close())
-}
-
-// readPieces reads a value that is JSON.
-func readPieces(ctx context.Context, r io.Reader, each func(text []byte)) error {
-	in := bufio.NewReaderSize(r, 64<<10)
-	if first, err := in.Peek(1); err != nil || !strings.ContainsRune(`{["`, rune(first[0])) {
-		return nil // empty, or what is not JSON
-	}
-	piece := make([]byte, 256<<10)
-	held := 0 // the end of the piece before, which may be the beginning of a name
-	for {
-		n, err := io.ReadFull(in, piece[held:])
-		each(piece[:held+n])
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		}
-		held = copy(piece, piece[held+n-blobnames.Size+1:held+n])
-	}
+	return errors.Join(blobnames.EachPiece(ctx, f, each), f.Close())
 }
 
 // Names finds everything in a value that looks like the name of another.

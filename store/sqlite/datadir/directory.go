@@ -20,9 +20,6 @@ import (
 // DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
 const DatabaseFile = "tandem.db"
 
-// InUse is the name of the fact that marks the refusal of a directory which another process has open.
-const InUse = "in_use"
-
 // Names in the data directory. BlobDir has the large values.
 const (
 	lockFile = "tandem.lock"

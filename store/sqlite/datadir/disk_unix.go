@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"tandem/fault"
+	"tandem/store"
 )
 
 // Lock takes the directory for this process. The lock goes when the process does, however it ends.
@@ -31,7 +32,7 @@ func Lock(dir string) (*os.File, error) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 			owner = fmt.Sprintf("process %d", pid)
 		}
-		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner).With(InUse, true)
+		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner).With(store.InUse, true)
 	}
 	if err := writePID(f); err != nil {
 		return nil, errors.Join(Unusable(dir, err), f.Close())

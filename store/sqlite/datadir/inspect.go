@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/sqlite/migrations"
 )
@@ -60,7 +61,7 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	switch f, ok := errors.AsType[*fault.Error](err); {
 	case err == nil:
 		defer func() { err = errors.Join(err, Unlock(lock)) }()
-	case ok && f.Details[InUse] != nil:
+	case ok && f.Details[store.InUse] != nil:
 		i.InUse = true
 	default:
 		return i, err

@@ -1,7 +1,14 @@
-// Package blobnames finds the names of large values wherever they stand. The rooms of the SQLite store import it.
+// Package blobnames finds the names of large values wherever they stand. Stores import it.
 package blobnames
 
-import "database/sql/driver"
+import (
+	"bufio"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+)
 
 // A value is in use as long as its name stands anywhere: in a row of the database, or in another value that is in use. Which columns and fields name
 // values is not known here, and need not be: whatever looks like a name counts as one. So a value may be kept too long and is never removed too early.
@@ -63,3 +70,26 @@ func eachName(text []byte, found func([]byte)) {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
+
+// EachPiece hands over a value piece by piece, if it is JSON; others name nothing. A name that stands in it is whole in one of the pieces.
+func EachPiece(ctx context.Context, r io.Reader, each func(text []byte)) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	if first, err := in.Peek(1); err != nil || !strings.ContainsRune(`{["`, rune(first[0])) {
+		return nil // empty, or what is not JSON
+	}
+	piece := make([]byte, 256<<10)
+	held := 0 // the end of the piece before, which may be the beginning of a name
+	for {
+		n, err := io.ReadFull(in, piece[held:])
+		each(piece[:held+n])
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		held = copy(piece, piece[held+n-Size+1:held+n])
+	}
+}

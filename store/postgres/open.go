@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tandem/fault"
+)
+
+const (
+	// oldest is the oldest version of PostgreSQL that is supported, as the server numbers them.
+	oldest = 150000
+	// connectTimeout is how long a server may take to answer, unless the address says otherwise.
+	connectTimeout = 10 * time.Second
+	// leastConns is how many connections there may be at least, unless the address says otherwise: those who read do not wait for those who write.
+	leastConns = 16
+)
+
+// IsURL says whether a text is meant as the address of a database of PostgreSQL.
+func IsURL(text string) bool {
+	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+}
+
+// address is where a database is, for people: whoever reads a message must not learn the password.
+type address struct{ user, host, name string }
+
+func addressOf(c *pgx.ConnConfig) address {
+	host := c.Host
+	if !strings.HasPrefix(host, "/") { // not the directory of a socket
+		host = net.JoinHostPort(host, strconv.Itoa(int(c.Port)))
+	}
+	return address{c.User, host, c.Database}
+}
+
+// String implements [fmt.Stringer].
+func (a address) String() string { return fmt.Sprintf("%q on %s", a.name, a.host) }
+
+// configure reads the address of a database. Of one that cannot be read nothing is repeated that may be a password.
+func configure(text string) (*pgxpool.Config, error) {
+	wrong := func(why string) error {
+		return fault.Newf(fault.Invalid, "the address of the database (--database, TANDEM_DATABASE) %s; write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with %% and two digits for signs in the password that an address cannot have", why)
+	}
+	if !IsURL(text) {
+		return nil, wrong("does not begin with postgres://")
+	}
+	if _, err := url.Parse(text); err != nil {
+		return nil, wrong("is not an address")
+	}
+	config, err := pgxpool.ParseConfig(text)
+	if err != nil {
+		return nil, wrong("has a part that cannot be read")
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if !strings.Contains(text, "pool_max_conns=") {
+		config.MaxConns = max(config.MaxConns, leastConns)
+	}
+	return config, nil
+}
+
+// connect reaches a database and looks whether it is one that can be used.
+func connect(ctx context.Context, text string) (*pgxpool.Pool, error) {
+	config, err := configure(text)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, explain(config.ConnConfig, err)
+	}
+	if err := usable(ctx, pool); err != nil {
+		pool.Close()
+		return nil, explain(config.ConnConfig, err)
+	}
+	return pool, nil
+}
+
+// usable refuses servers that are too old, and databases that do not take every text.
+func usable(ctx context.Context, pool *pgxpool.Pool) error {
+	var version, encoding string
+	var standby bool
+	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('server_encoding'), pg_is_in_recovery()`).Scan(&version, &encoding, &standby); err != nil {
+		return err
+	}
+	return suits(version, encoding, standby)
+}
+
+// suits says whether a server can be used, by what it tells of itself.
+func suits(version, encoding string, standby bool) error {
+	number, err := strconv.Atoi(version)
+	if err != nil {
+		return fmt.Errorf("the server has the version %q: %w", version, err)
+	}
+	switch {
+	case number < oldest:
+		return fault.Newf(fault.Invalid, "the server is PostgreSQL %d, and Tandem needs %d or newer; upgrade it, or name another with --database (TANDEM_DATABASE)", number/10000, oldest/10000)
+	case encoding != "UTF8":
+		return fault.Newf(fault.Invalid, "the database has the encoding %s, which does not take every text; make one with UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0), and name it with --database (TANDEM_DATABASE)", encoding)
+	case standby:
+		return fault.New(fault.Invalid, "the server is a standby, which takes no changes; name the primary with --database (TANDEM_DATABASE), or all of them with target_session_attrs=read-write")
+	}
+	return nil
+}
+
+// Codes of errors that a person can do something about.
+const (
+	noDatabase  = "3D000"
+	noRight     = "42501"
+	noRole      = "28000"
+	badPassword = "28P01"
+	tooMany     = "53300"
+)
+
+// explain says in words what keeps a database from being opened, and what to do about it.
+func explain(c *pgx.ConnConfig, err error) error {
+	at := addressOf(c)
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		if _, refused := errors.AsType[*pgconn.ConnectError](err); refused {
+			return fault.Newf(fault.NetworkError, "the database %s cannot be reached; start its server, or correct --database (TANDEM_DATABASE)", at).WithCause(err)
+		}
+		return err
+	}
+	say := func(code fault.Code, text string, args ...any) error {
+		return fault.Newf(code, text, args...).WithCause(err)
+	}
+	switch e.Code {
+	case noDatabase:
+		return say(fault.NotFound, "there is no database %s; make it (CREATE DATABASE), or correct --database (TANDEM_DATABASE)", at)
+	case noRight:
+		return say(fault.Forbidden, "the user %q lacks a right in the database %s: %s; make the user its owner (ALTER DATABASE … OWNER TO …), or name another with --database (TANDEM_DATABASE)", at.user, at, e.Message)
+	case noRole, badPassword:
+		return say(fault.Unauthorized, "the server of the database %s does not let the user %q in; correct the user and the password in --database (TANDEM_DATABASE), or what pg_hba.conf allows", at, at.user)
+	case tooMany:
+		return say(fault.Shortage, "the server of the database %s has no connection left; raise its max_connections, or use fewer with pool_max_conns in --database (TANDEM_DATABASE)", at)
+	}
+	return fmt.Errorf("open the database %s: %w", at, err)
+}
+
+// known is the version that this program brings databases to.
+func known() (int64, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil || len(files) == 0 {
+		return 0, errors.Join(errors.New("there are no migrations"), err)
+	}
+	last := slices.Max(files)
+	return strconv.ParseInt(strings.TrimPrefix(last[:strings.Index(last, "_")], "migrations/"), 10, 64)
+}
+
+// Inspection is what can be said of a database without opening it.
+type Inspection struct {
+	// Where is the database, without the password, and Server the version of what keeps it.
+	Where, Server string
+	// Version is the one that the database has, zero when there is nothing of Tandem in it, and Known the one that this program brings it to.
+	Version, Known int64
+	// InUse says that a process owns the database.
+	InUse bool
+	// Credentials is how many there are, Size what the database takes up.
+	Credentials, Size int64
+}
+
+// Inspect looks at a database without changing it.
+func Inspect(ctx context.Context, text string) (i Inspection, err error) {
+	pool, err := connect(ctx, text)
+	if err != nil {
+		return i, err
+	}
+	defer pool.Close()
+	i.Where = addressOf(pool.Config().ConnConfig).String()
+	if i.Known, err = known(); err != nil {
+		return i, err
+	}
+	var there bool
+	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version'), pg_database_size(current_database()), to_regclass('goose_db_version') IS NOT NULL, EXISTS (SELECT 1 FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = $1 AND objid = $2 AND objsubid = 1)`,
+		ownerLock>>32, ownerLock&0xffffffff).Scan(&i.Server, &i.Size, &there, &i.InUse); err != nil || !there {
+		return i, err
+	}
+	if err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&i.Version); err != nil || i.Version == 0 {
+		return i, err
+	}
+	var credentials bool
+	if err := pool.QueryRow(ctx, `SELECT to_regclass('credentials') IS NOT NULL`).Scan(&credentials); err != nil || !credentials {
+		return i, err
+	}
+	return i, pool.QueryRow(ctx, `SELECT count(*) FROM credentials`).Scan(&i.Credentials)
+}

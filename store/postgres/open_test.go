@@ -1,0 +1,168 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/store/postgres"
+)
+
+// admin runs a statement on the server of the tests.
+func admin(t *testing.T, address, text string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	_, err = conn.Exec(t.Context(), text, args...)
+	check(t, errors.Join(err, conn.Close(t.Context())))
+}
+
+// owned opens a database for this process alone.
+func owned(t *testing.T, address string) *postgres.Owned {
+	t.Helper()
+	db, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: address})
+	check(t, err)
+	t.Cleanup(func() { check(t, db.Close()) })
+	return db
+}
+
+// TestOpen_SaysWhatIsWrong: every refusal names the flag, none the password.
+func TestOpen_SaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	as := func(user, name string) string {
+		u, err := url.Parse(server)
+		check(t, err)
+		u.User, u.Path = url.UserPassword(user, "hunter2"), "/"+name
+		return u.String()
+	}
+	admin(t, server, `CREATE ROLE weak LOGIN`)
+	admin(t, server, `CREATE DATABASE weak`)
+	admin(t, server, `CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0`)
+	for name, c := range map[string]struct {
+		address string
+		code    fault.Code
+		want    string
+	}{
+		"Scheme":      {"mysql://tandem:hunter2@127.0.0.1/x", fault.Invalid, "does not begin with postgres://"},
+		"Address":     {"postgres://tandem:hunter2%zz@127.0.0.1/x", fault.Invalid, "is not an address"},
+		"Part":        {"postgres://tandem:hunter2@127.0.0.1/x?sslmode=perhaps", fault.Invalid, "cannot be read"},
+		"Unreachable": {"postgres://tandem:hunter2@127.0.0.1:1/x", fault.NetworkError, `the database "x" on 127.0.0.1:1 cannot be reached`},
+		"NoDatabase":  {as("tandem", "nowhere"), fault.NotFound, `there is no database "nowhere"`},
+		"NoRole":      {as("nobody", "postgres"), fault.Unauthorized, `does not let the user "nobody" in`},
+		"NoRight":     {as("weak", "weak"), fault.Forbidden, `the user "weak" lacks a right`},
+		"Encoding":    {as("tandem", "ascii"), fault.Invalid, "the encoding SQL_ASCII"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: c.address})
+			if fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--database") {
+				t.Errorf("got %v, want %s and %q", err, c.code, c.want)
+			}
+			for ; err != nil; err = errors.Unwrap(err) {
+				if strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("%v tells the password", err)
+				}
+			}
+		})
+	}
+	for name, err := range map[string]error{
+		"is PostgreSQL 14, and Tandem needs 15": postgres.Suits("140011", "UTF8", false),
+		"the server is a standby":               postgres.Suits("170002", "UTF8", true),
+	} {
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "--database") {
+			t.Errorf("got %v, want %q", err, name)
+		}
+	}
+	if err := postgres.Suits("150000", "UTF8", false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOwned_OneProcess(t *testing.T) {
+	t.Parallel()
+	address := database(t)
+	if _, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: address, Existing: true}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("opened a database without data: %v", err)
+	}
+	look := func() postgres.Inspection {
+		t.Helper()
+		i, err := postgres.Inspect(t.Context(), address)
+		check(t, err)
+		return i
+	}
+	if i := look(); i.Version != 0 || i.Known == 0 || i.InUse || i.Size == 0 || i.Server == "" {
+		t.Errorf("before: %+v", i)
+	}
+	db := owned(t, address)
+	if i := look(); i.Version != i.Known || !i.InUse || i.Credentials != 0 {
+		t.Errorf("while it is open: %+v", i)
+	}
+	_, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: address})
+	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Details[store.InUse] == nil {
+		t.Errorf("opened a database that is in use: %v", err)
+	}
+	if db.Err() != nil {
+		t.Error("the refused process has taken the database away")
+	}
+	check(t, db.Close())
+	if i := look(); i.InUse {
+		t.Error("it is in use after it was closed")
+	}
+	again, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: address, Existing: true})
+	check(t, err)
+	check(t, again.Close())
+}
+
+// TestOwned_LostLock ends the connection that has the lock: it is made anew, unless somebody else was waiting for the lock.
+func TestOwned_LostLock(t *testing.T) {
+	t.Parallel()
+	address := database(t)
+	db := owned(t, address)
+	conn, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	holder := func() (pid int) {
+		t.Helper()
+		check(t, conn.QueryRow(t.Context(), `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objid = $2
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, postgres.OwnerLock>>32, postgres.OwnerLock&0xffffffff).Scan(&pid))
+		return pid
+	}
+	first := holder()
+	admin(t, address, `SELECT pg_terminate_backend($1)`, first)
+	second := holder()
+	for second == 0 || second == first { // it ends when the lock is back
+		second = holder()
+	}
+	if db.Err() != nil {
+		t.Fatal(db.Err())
+	}
+	other, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	defer other.Close(context.WithoutCancel(t.Context()))
+	waiting := make(chan error, 1)
+	go func() { // it ends when it has the lock
+		_, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, postgres.OwnerLock)
+		waiting <- err
+	}()
+	for waits := false; !waits; {
+		check(t, conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)`, other.PgConn().PID()).Scan(&waits))
+	}
+	admin(t, address, `SELECT pg_terminate_backend($1)`, second)
+	check(t, <-waiting)
+	<-db.Broken()
+	if !errors.Is(db.Err(), store.ErrSuperseded) {
+		t.Errorf("the lock is another's: %v", db.Err())
+	}
+	if err := db.Stores().Journal.Append(t.Context(), ann(), &store.Append{Execution: "e1", Create: &store.Execution{ID: "e1"}}); !errors.Is(err, store.ErrSuperseded) {
+		t.Errorf("written without owning the database: %v", err)
+	}
+}
+
+func ann() identity.Principal { return identity.Principal{Workspace: "ws", User: "ann"} }

@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tandem/fault"
+	"tandem/store"
+)
+
+// ownerLock is the advisory lock of the process that owns the database. It keeps a second one from taking over by mistake; that nobody
+// writes who does not own the database is seen to by the epoch, also when the connection that has the lock is lost.
+const ownerLock = 0x6f776e6572 // "owner"
+
+// Pauses between tries to get the lock back.
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 5 * time.Second
+)
+
+// Options say how a database is opened by who wants it alone.
+type Options struct {
+	// URL is where it is: postgres://USER:PASSWORD@HOST:PORT/NAME.
+	URL string
+	// Existing refuses a database that has nothing of Tandem in it, instead of making its tables.
+	Existing bool
+}
+
+// Owned is a database that no other process opens with [OpenOwned].
+type Owned struct {
+	*DB
+	config *pgx.ConnConfig
+	end    context.CancelFunc
+	ended  sync.WaitGroup
+	closed sync.Once
+}
+
+// OpenOwned opens a database that nobody else owns, brings it up to date and owns it until it is closed. While another process owns it
+// the answer is a refusal with the fact [store.InUse].
+func OpenOwned(ctx context.Context, o Options) (_ *Owned, err error) {
+	config, err := configure(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	lock, held, err := own(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, explain(config.ConnConfig, err)
+	}
+	defer func() {
+		if err != nil && lock != nil {
+			err = errors.Join(err, lock.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if !held {
+		return nil, fault.Newf(fault.Conflict, "the database %s is in use by another process; stop it, or name another with --database (TANDEM_DATABASE)", addressOf(config.ConnConfig)).With(store.InUse, true)
+	}
+	if o.Existing {
+		var there bool
+		if err := lock.QueryRow(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL`).Scan(&there); err != nil {
+			return nil, explain(config.ConnConfig, err)
+		}
+		if !there {
+			return nil, fault.Newf(fault.NotFound, "there is no data in the database %s; name another with --database (TANDEM_DATABASE), or a server with --server", addressOf(config.ConnConfig))
+		}
+	}
+	db, err := Open(ctx, o.URL)
+	if err != nil {
+		return nil, err
+	}
+	watching, end := context.WithCancel(context.WithoutCancel(ctx))
+	owned := &Owned{DB: db, config: config.ConnConfig, end: end}
+	owned.ended.Go(func() { owned.watch(watching, lock) }) // it ends with Close
+	return owned, nil
+}
+
+// own connects and tries to get the lock. A connection without it is closed.
+func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, err error) {
+	config = config.Copy()
+	config.RuntimeParams["application_name"] = fmt.Sprintf("tandem owner, process %d", os.Getpid())
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, false, err
+	}
+	// A machine that is gone without a word loses the lock soon, not after hours. A socket of the machine itself needs none of this.
+	if _, err = conn.Exec(ctx, `SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false), set_config('idle_session_timeout', '0', false)`); err == nil {
+		err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
+	}
+	if err != nil || !held {
+		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	return conn, true, nil
+}
+
+// watch keeps the lock. When its connection is lost, another is made; when somebody else has the lock then, or has had it, this process
+// has lost the database.
+func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
+	for {
+		_, err := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
+		closing := lock.Close(context.WithoutCancel(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		for pause := firstPause; ; pause = min(2*pause, longPause) {
+			var held bool
+			if lock, held, err = own(ctx, o.config); held {
+				break
+			}
+			if err == nil {
+				o.stop(lost(errors.Join(errors.New("another process has its lock"), closing)))
+				return
+			}
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err := o.still(ctx, lock); err != nil {
+			o.stop(errors.Join(err, lock.Close(context.WithoutCancel(ctx))))
+			return
+		}
+	}
+}
+
+// still looks whether nobody has owned the database meanwhile.
+func (o *Owned) still(ctx context.Context, conn *pgx.Conn) error {
+	var epoch int64
+	if err := conn.QueryRow(ctx, `SELECT max(epoch) FROM epochs`).Scan(&epoch); err != nil {
+		return nil //nolint:nilerr // the connection is lost again, which is found out next
+	}
+	if epoch != o.epoch {
+		return lost(fmt.Errorf("its epoch is %d, ours was %d", epoch, o.epoch))
+	}
+	return nil
+}
+
+// lost is the error of a process that does not own the database any more.
+func lost(why error) error {
+	return fault.New(fault.Internal, "another process has taken over the database, and this one has stopped; let one process use a database").
+		WithCause(fmt.Errorf("%w: %w: %w", store.ErrBroken, store.ErrSuperseded, why))
+}
+
+// Close lets go of the database and ends the connections. It waits for calls that go on.
+func (o *Owned) Close() error {
+	o.closed.Do(func() {
+		o.DB.Close()
+		o.end()
+		o.ended.Wait()
+	})
+	return nil
+}
