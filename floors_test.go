@@ -94,6 +94,7 @@ func floors() map[string]floor {
 		"store/relational/triggers":    {level: 5},
 		"store/sqlite/upkeep":          {level: 5},
 		"store/relational/overview":    {level: 5},
+		"store/relational/summaries":   {level: 5},
 
 		"agent":           {level: 5, pure: true},
 		"human/form":      {level: 3, pure: true}, // below the questions that it is the form of

@@ -1,6 +1,6 @@
 // Package postgres keeps journals and records in PostgreSQL: executions with their rows, and what the rooms of package relational
-// have for every database, and large values. Summaries of executions and upkeep are not here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
-// more.
+// have for every database, and large values. Upkeep is not here. One process owns the database: whoever opens it takes it
+// over (epoch.go), and who had it open before writes nothing more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
 // is decided by the journal's key: of two that add the same row, one wins and the other has a conflict. Those who write records
@@ -41,8 +41,10 @@ import (
 	"tandem/store/relational/inbox"
 	"tandem/store/relational/logs"
 	"tandem/store/relational/memories"
+	"tandem/store/relational/overview"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
+	"tandem/store/relational/summaries"
 	"tandem/store/relational/toolservers"
 	"tandem/store/relational/triggers"
 )
@@ -92,6 +94,8 @@ func (db *DB) Stores() store.Stores {
 		Journal:      journal{db},
 		Inbox:        inbox.New(t),
 		Timers:       inbox.NewTimers(t),
+		Executions:   executions{summaries.New(t), t},
+		Overviews:    overview.New(t),
 		Logs:         logs.New(t),
 		Keys:         inbox.NewKeys(t),
 		Ledger:       spending.NewLedger(t),
@@ -177,10 +181,8 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 			if err := lockRecords(w, rows); err != nil {
 				return err
 			}
-			for _, a := range rows {
-				if err := appendRow(w, key, a); err != nil {
-					return err
-				}
+			if err := appendRows(w, key, rows); err != nil {
+				return err
 			}
 			return enter(w, entries)
 		})
@@ -228,55 +230,74 @@ func (j journal) keyUsed(ctx context.Context, workspace, user string, k *store.I
 	return used
 }
 
-func appendRow(w *transaction, key relational.Key, a *store.Append) error {
-	ctx, tx, workspace := w.ctx, w.tx, key.Workspace
-	var n int64
-	var seq uint64
-	if e := a.Create; e != nil {
-		if err := admit(w, key, a); err != nil {
+// appendRows adds rows to the journal of an execution, with what comes with them.
+func appendRows(w *transaction, key relational.Key, rows []*store.Append) error {
+	head, err := headOf(w, key, rows)
+	if err != nil {
+		return err
+	}
+	for _, a := range rows {
+		// Whoever else has seen the same end waits here for this transaction, and then finds the key taken.
+		if _, err := w.tx.Exec(w.ctx, `INSERT INTO journal (execution, seq, workspace_id, time, body) VALUES ($1, $2, $3, $4, $5)`,
+			head.N, a.After+1, key.Workspace, a.Time, bytes(a.Body)); err != nil {
 			return err
 		}
-		// The key comes first: repeating a start is an answer, not a conflict.
-		if a.Key != nil {
-			if _, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-				workspace, e.User, a.Key.Key, a.Key.RequestHash, e.ID, a.Time); err != nil {
+		if a.Create != nil && a.Arrival != nil {
+			if err := triggers.Arrive(w, key.Workspace, key.ID, a.Arrival); err != nil {
 				return err
 			}
 		}
-		if err := tx.QueryRow(ctx, `INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-			status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $22) RETURNING n`,
-			workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-			string(e.Status), relational.Flag(e.Status.Final()), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
-			e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, a.Time).Scan(&n); err != nil {
+		if err := company(w.ctx, w.tx, key.Workspace, head.N, a); err != nil {
 			return err
 		}
-	} else {
-		err := tx.QueryRow(ctx, `SELECT n, (SELECT coalesce(max(seq), 0) FROM journal WHERE execution = n) FROM executions WHERE workspace_id = $1 AND id = $2`,
-			workspace, a.Execution).Scan(&n, &seq)
+		if err := questions.Append(w, key, a); err != nil {
+			return err
+		}
+	}
+	if err := w.tally.Change(w, key.Workspace, head, rows); err != nil {
+		return err
+	}
+	return w.tally.Settle(w)
+}
+
+// headOf says how far the journal goes that rows are added to. That of a new execution is made.
+func headOf(w *transaction, key relational.Key, rows []*store.Append) (*summaries.Head, error) {
+	a, head := rows[0], &summaries.Head{}
+	if a.Create == nil {
+		err := w.tx.QueryRow(w.ctx, `SELECT n, (SELECT coalesce(max(seq), 0) FROM journal WHERE execution = n) FROM executions WHERE workspace_id = $1 AND id = $2`,
+			key.Workspace, key.ID).Scan(&head.N, &head.Seq)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return notFound(a.Execution)
-		case err != nil:
-			return err
-		case seq != a.After:
-			return fault.Newf(fault.Conflict, "execution %q is at row %d, not at %d: somebody else has gone on with it", a.Execution, seq, a.After)
+			return nil, notFound(key.ID)
+		case err == nil && head.Seq != a.After:
+			err = fault.Newf(fault.Conflict, "execution %q is at row %d, not at %d: somebody else has gone on with it", key.ID, head.Seq, a.After)
+		}
+		return head, err
+	}
+	if err := admit(w, key, a); err != nil {
+		return nil, err
+	}
+	// The key comes first: repeating a start is an answer, not a conflict.
+	if a.Key != nil {
+		if _, err := w.Exec(`INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES (?, ?, ?, ?, ?, ?)`,
+			key.Workspace, a.Create.User, a.Key.Key, a.Key.RequestHash, key.ID, a.Time); err != nil {
+			return nil, err
 		}
 	}
-	// Whoever else has seen the same end waits here for this transaction, and then finds the key taken.
-	if _, err := tx.Exec(ctx, `INSERT INTO journal (execution, seq, workspace_id, time, body) VALUES ($1, $2, $3, $4, $5)`,
-		n, a.After+1, workspace, a.Time, bytes(a.Body)); err != nil {
-		return err
+	var row [1]driver.Value
+	if _, err := w.Row(row[:], `SELECT nextval(pg_get_serial_sequence('executions', 'n'))`); err != nil {
+		return nil, err
 	}
-	if a.Create != nil && a.Arrival != nil {
-		if err := triggers.Arrive(w, workspace, key.ID, a.Arrival); err != nil {
-			return err
-		}
+	head.N = row[0].(int64)
+	made, err := w.Change(summaries.InsertText, summaries.InsertArgs(row[0], &relational.SameTexts{}, key.Workspace, rows)...)
+	if err != nil {
+		return nil, err
 	}
-	if err := company(ctx, tx, workspace, n, a); err != nil {
-		return err
+	if made == 0 {
+		return nil, fault.Newf(fault.Conflict, "execution %q is there already: somebody else has started it", key.ID)
 	}
-	return questions.Append(w, key, a)
+	w.tally.Begun(head, key.Workspace, a.Create, a.Time)
+	return head, nil
 }
 
 // admit says whether an execution may be created.
@@ -308,10 +329,6 @@ func bytes(b []byte) []byte {
 // company sends what comes with a row, in one round trip.
 func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store.Append) error {
 	var b pgx.Batch
-	if c := a.Change; c != nil {
-		b.Queue(`UPDATE executions SET status = $1, final = $2, started = $3, ended = $4, duration_ms = $5, credits = $6, error = $7, updated = $8 WHERE n = $9`,
-			string(c.Status), relational.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time, n)
-	}
 	if len(a.ClearTimers) > 0 {
 		b.Queue(`DELETE FROM timers WHERE execution = $1 AND id = ANY($2)`, n, a.ClearTimers)
 	}

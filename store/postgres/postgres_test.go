@@ -95,6 +95,12 @@ func TestJournal(t *testing.T) {
 	storetest.RunJournal(t, func(*testing.T) store.Stores { return db.Stores() })
 }
 
+func TestExecutions(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	storetest.RunExecutions(t, func(*testing.T) store.Stores { return db.Stores() })
+}
+
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	db := open(t, database(t))

@@ -76,6 +76,7 @@ func translate(text, kinds string) string {
 	text = indexHint.ReplaceAllString(text, "")
 	text = plusHint.ReplaceAllString(text, "$1$2")
 	text = strings.ReplaceAll(text, "x''", "''::bytea")
+	text = strings.ReplaceAll(text, "x'1f'", "chr(31)")
 	text = strings.ReplaceAll(text, "CROSS JOIN", "JOIN")
 	var out strings.Builder
 	next, quoted := 0, false

@@ -15,6 +15,7 @@ import (
 	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
+	"tandem/store/relational/summaries"
 )
 
 // tables is the database as the rooms of package relational see it.
@@ -213,6 +214,7 @@ type transaction struct {
 	db        *DB
 	ctx       context.Context
 	tx        pgx.Tx
+	tally     summaries.Tally
 	unchanged bool
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tandem/store"
 	"tandem/store/relational/questions"
+	"tandem/store/relational/summaries"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
@@ -85,7 +86,7 @@ func (db *DB) FreeSpace(ctx context.Context, free uint64) error {
 // ForgetHeads empties the memory of the committer, as a restart does.
 func (db *DB) ForgetHeads(ctx context.Context) error {
 	return db.writer.inTransaction(ctx, func(w *writer) error {
-		w.heads.now, w.heads.before = nil, nil
+		w.heads.Empty()
 		return nil
 	})
 }
@@ -101,14 +102,14 @@ func (db *DB) Checkpoint(ctx context.Context) error {
 // Remembered returns how many heads the committer knows.
 func (db *DB) Remembered(ctx context.Context) (n int, err error) {
 	err = db.writer.inTransaction(ctx, func(w *writer) error {
-		n = len(w.heads.now) + len(w.heads.before)
+		n = w.heads.Remembered()
 		return nil
 	})
 	return n, err
 }
 
 // MaxHeads is the bound of one generation of heads.
-const MaxHeads = maxHeads
+const MaxHeads = summaries.MaxHeads
 
 // Rows returns how many rows a table has.
 func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {

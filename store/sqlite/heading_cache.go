@@ -6,6 +6,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/relational"
 	"tandem/store/relational/definitions"
 )
 
@@ -19,7 +20,7 @@ type workflows struct {
 type headingCache struct {
 	mu         sync.Mutex
 	generation uint64
-	known      map[workflowKey]store.WorkflowHeading
+	known      map[relational.Key]store.WorkflowHeading
 }
 
 // maxHeadings bounds how many are kept.
@@ -34,7 +35,7 @@ func (x workflows) Heading(ctx context.Context, p identity.Principal, id string)
 	if err := x.db.usable(); err != nil {
 		return store.WorkflowHeading{}, err
 	}
-	c, key, generation := &x.db.headings, workflowKey{workspace, id}, x.db.kept.workflows.Load()
+	c, key, generation := &x.db.headings, relational.Key{Workspace: workspace, ID: id}, x.db.kept.workflows.Load()
 	c.mu.Lock()
 	h, ok := c.known[key]
 	ok = ok && c.generation == generation
@@ -51,10 +52,10 @@ func (x workflows) Heading(ctx context.Context, p identity.Principal, id string)
 		if c.generation > generation {
 			return h, nil // it was read before a change that others have seen
 		}
-		c.generation, c.known = generation, map[workflowKey]store.WorkflowHeading{}
+		c.generation, c.known = generation, map[relational.Key]store.WorkflowHeading{}
 	}
 	if c.known == nil {
-		c.known = map[workflowKey]store.WorkflowHeading{}
+		c.known = map[relational.Key]store.WorkflowHeading{}
 	}
 	c.known[key] = h
 	return h, nil

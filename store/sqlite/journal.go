@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"iter"
-	"slices"
 	"strings"
 
 	"tandem/fault"
@@ -17,6 +16,7 @@ import (
 	"tandem/store/relational/logs"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
+	"tandem/store/relational/summaries"
 	"tandem/store/relational/triggers"
 )
 
@@ -49,7 +49,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 		if err := w.admit(key, a, h); err != nil {
 			return err
 		}
-		if h, err = w.create(key, a.Create, a.Time, lastChange(rows)); err != nil {
+		if h, err = w.create(key, rows); err != nil {
 			return err
 		}
 		if err := w.claim(key, a); err != nil {
@@ -58,9 +58,9 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 		order = byExecution // a new execution comes behind all others there, so that those of a transaction share pages without an index
 	case h == nil:
 		return store.NotFound("execution", key.ID)
-	case h.seq != a.After:
-		return movedOn(key.ID, a.After, h.seq)
-	case h.seq > maxSeq-uint64(len(rows)):
+	case h.Seq != a.After:
+		return movedOn(key.ID, a.After, h.Seq)
+	case h.Seq > maxSeq-uint64(len(rows)):
 		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.ID)
 	}
 	for left := rows; len(left) > 0; {
@@ -70,7 +70,7 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 			return err
 		}
 	}
-	if err := w.change(key.Workspace, h, rows); err != nil {
+	if err := w.tally.Change(transaction{w}, key.Workspace, h, rows); err != nil {
 		return err
 	}
 	for _, a := range rows {
@@ -89,7 +89,7 @@ func (w *writer) insertRows(key executionKey, h *head, order *inserts, rows []*s
 		if i > 0 && a.Time != rows[i-1].Time {
 			at = a.Time
 		}
-		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
+		args = append(args, place(h.N, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
 	_, err := w.c.exec(order[len(rows)-1], args...)
@@ -97,12 +97,12 @@ func (w *writer) insertRows(key executionKey, h *head, order *inserts, rows []*s
 	w.args = args
 	if err != nil {
 		if e, ok := errors.AsType[*dbError](err); ok && e.constraint() {
-			w.heads.forget(key) // what was known of it is wrong
+			w.heads.Forget(key) // what was known of it is wrong
 			return fault.Newf(fault.Conflict, "execution %q has a row %d or one that follows it already: somebody else has gone on with it (%v)", key.ID, rows[0].After+1, err)
 		}
 		return err
 	}
-	w.heads.advance(key, h, rows)
+	w.heads.Advance(key, h, rows)
 	return nil
 }
 
@@ -163,13 +163,13 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 		}
 	}
 	if h != nil {
-		return movedOn(key.ID, a.After, h.seq)
+		return movedOn(key.ID, a.After, h.Seq)
 	}
 	if err := w.roomForStart(); err != nil {
 		return err
 	}
-	workflow := workflowKey{key.Workspace, a.Create.WorkflowID}
-	if workflow.id == "" || w.tally.alive[workflow] {
+	workflow := relational.Key{Workspace: key.Workspace, ID: a.Create.WorkflowID}
+	if w.tally.Alive(workflow) {
 		return nil
 	}
 	gone, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.Workspace, a.Create.WorkflowID)
@@ -178,7 +178,7 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 	case gone:
 		err = store.NotFound("workflow", a.Create.WorkflowID)
 	default:
-		w.tally.live(workflow)
+		w.tally.Live(workflow)
 	}
 	return err
 }
@@ -205,18 +205,18 @@ func (w *writer) claim(key executionKey, a *store.Append) error {
 // company writes what comes with a row besides the summary.
 func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	for _, id := range a.ClearTimers {
-		if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.n, id); err != nil {
+		if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.N, id); err != nil {
 			return err
 		}
 	}
 	for _, t := range a.SetTimers {
 		if _, err := w.c.exec(`INSERT OR REPLACE INTO timers (execution, id, workspace_id, execution_id, until) VALUES (?, ?, ?, ?, ?)`,
-			h.n, t.ID, key.Workspace, key.ID, t.Until); err != nil {
+			h.N, t.ID, key.Workspace, key.ID, t.Until); err != nil {
 			return err
 		}
 	}
 	for _, id := range a.TakeInbox {
-		if err := inbox.Take(transaction{w}, h.n, id); err != nil {
+		if err := inbox.Take(transaction{w}, h.N, id); err != nil {
 			return err
 		}
 	}
@@ -229,12 +229,12 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	if s := a.Snapshot; s != nil {
 		w.logged += len(s.Body)
 		if _, err := w.c.exec(`INSERT OR REPLACE INTO snapshots (execution, workspace_id, seq, body) VALUES (?, ?, ?, ?)`,
-			h.n, key.Workspace, int64(s.Seq), s.Body); err != nil {
+			h.N, key.Workspace, int64(s.Seq), s.Body); err != nil {
 			return err
 		}
 	}
 	if len(a.Logs) > 0 {
-		if err := logs.Append(transaction{w}, key.Workspace, h.n, a.Logs); err != nil {
+		if err := logs.Append(transaction{w}, key.Workspace, h.N, a.Logs); err != nil {
 			return err
 		}
 	}
@@ -257,35 +257,14 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 // head returns the head of the execution that an append is for. That of a new one is not looked for: making its summary finds out.
 func (w *writer) head(key executionKey, a *store.Append) (*head, error) {
 	if a.Create != nil {
-		return w.heads.known(key), nil
+		return w.heads.Known(key), nil
 	}
-	return w.heads.find(w.c, key)
+	return w.find(key)
 }
 
-// lastChange is the row that says how the summary is to look after all of them; nil if none does.
-func lastChange(rows []*store.Append) *store.Append {
-	for _, a := range slices.Backward(rows) {
-		if a.Change != nil {
-			return a
-		}
-	}
-	return nil
-}
-
-// create writes the summary of a new execution and counts the run. What the rows that come with the first one change of it is
-// written at once.
-func (w *writer) create(key executionKey, e *store.Execution, at int64, last *store.Append) (*head, error) {
-	now := store.Change{Status: e.Status, Started: e.Started, Ended: e.Ended, DurationMS: e.DurationMS, Credits: e.Credits, Error: e.Error}
-	updated := at
-	if last != nil {
-		now, updated = *last.Change, last.Time
-	}
-	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
-		w.same.Text(0, key.Workspace), e.ID, w.same.Text(1, e.WorkflowID), w.same.Text(2, e.WorkflowName), w.same.Text(3, e.WorkflowVersion), e.Revision, w.same.Text(4, e.RevisionHash),
-		w.same.Text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.Text(6, e.TriggerType), w.same.Text(7, e.User), e.TokenMadeBy, e.Conversation,
-		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated)
+// create writes the summary of a new execution and counts the run.
+func (w *writer) create(key executionKey, rows []*store.Append) (*head, error) {
+	r, err := w.c.exec(summaries.InsertText, summaries.InsertArgs(nil, &w.same, key.Workspace, rows)...)
 	if err != nil {
 		return nil, err
 	}
@@ -294,35 +273,26 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 		return nil, &dbError{err}
 	}
 	if made == 0 {
-		h, err := w.heads.find(w.c, key)
+		h, err := w.find(key)
 		if err != nil || h == nil {
-			return nil, cmp.Or(err, errNoSummary)
+			return nil, cmp.Or(err, summaries.ErrNoSummary)
 		}
-		return nil, movedOn(key.ID, 0, h.seq)
+		return nil, movedOn(key.ID, 0, h.Seq)
 	}
 	n, err := r.LastInsertId()
 	if err != nil {
 		return nil, &dbError{err}
 	}
-	h := w.heads.create(key, n)
-	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at, e.TriggerType == store.TriggerTest}
-	m := move{workflow: workflowKey{key.Workspace, e.WorkflowID}, to: e.Status, at: at, created: at, test: h.summary.test}
-	if e.Status.Final() {
-		m.countEnd(e.Status, e.DurationMS, e.Credits, e.Ended)
-	}
-	w.tally.moves = append(w.tally.moves, m)
+	h := w.heads.Create(key, n)
+	w.tally.Begun(h, key.Workspace, rows[0].Create, rows[0].Time)
 	return h, nil
 }
-
-// errNoSummary is a defect: a journal without a summary.
-var errNoSummary = errors.New("an execution has a journal and no summary") // read-only
 
 // What is read in pages holds no connection while the caller works. Pages of a journal grow from a few rows, which is all
 // that most reads want, and stay small enough for large rows.
 const (
 	firstRows = 32
 	maxRows   = 256
-	maxPage   = 1024
 )
 
 // Rows implements [store.Journal].

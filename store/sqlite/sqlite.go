@@ -40,6 +40,7 @@ import (
 	"tandem/store/relational/overview"
 	"tandem/store/relational/questions"
 	"tandem/store/relational/spending"
+	"tandem/store/relational/summaries"
 	"tandem/store/relational/toolservers"
 	"tandem/store/relational/triggers"
 	"tandem/store/sqlite/blobdir"
@@ -223,7 +224,7 @@ func (db *DB) Stores() store.Stores {
 		Journal:      journal{db},
 		Inbox:        inbox.New(t),
 		Timers:       inbox.NewTimers(t),
-		Executions:   executions{db},
+		Executions:   executions{summaries.New(t), db},
 		Overviews:    overview.New(t),
 		Logs:         logs.New(t),
 		Ledger:       spending.NewLedger(t),
@@ -257,7 +258,7 @@ func forgetWorkflow(w relational.Transaction, workspace, workflow string) error 
 	if err := triggers.Forget(w, workspace, workflow); err != nil {
 		return err
 	}
-	delete(w.(transaction).w.tally.alive, workflowKey{workspace, workflow})
+	w.(transaction).w.tally.Gone(relational.Key{Workspace: workspace, ID: workflow})
 	return triggers.Remove(w, workspace, workflow)
 }
 

@@ -74,7 +74,7 @@ func (t transaction) Grow(bytes int) { t.w.logged += bytes }
 
 // Forget implements [upkeep.Transaction].
 func (t transaction) Forget(workspace, execution string) {
-	t.w.heads.forget(executionKey{Workspace: workspace, ID: execution})
+	t.w.heads.Forget(executionKey{Workspace: workspace, ID: execution})
 }
 
 // Removed implements [upkeep.Transaction].
@@ -84,11 +84,11 @@ func (t transaction) Removed(rows, executions int64) {
 
 // Execution implements [relational.Transaction].
 func (t transaction) Execution(key executionKey) (int64, bool, error) {
-	h, err := t.w.heads.find(t.w.c, key)
+	h, err := t.w.find(key)
 	if err != nil || h == nil {
 		return 0, false, err
 	}
-	return h.n, true, nil
+	return h.N, true, nil
 }
 
 // Unchanged implements [relational.Transaction].

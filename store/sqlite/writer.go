@@ -16,6 +16,7 @@ import (
 	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
+	"tandem/store/relational/summaries"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -66,7 +67,7 @@ type writer struct {
 	wrote   bool
 	// removedRows and removedExecutions are what the transaction takes away.
 	removedRows, removedExecutions int64
-	heads                          heads
+	heads                          summaries.Heads
 	// version is that of the database after the last transaction, if it is known: another one says that somebody else has written.
 	version      uint32
 	versionKnown bool
@@ -75,7 +76,7 @@ type writer struct {
 	// args are those of the statement that inserts rows, to be used again.
 	args  []driver.Value
 	same  relational.SameTexts
-	tally tally
+	tally summaries.Tally
 	// kept is told of transactions that may have changed what is kept at hand.
 	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
@@ -305,8 +306,8 @@ func (w *writer) transact(batch []*work, care bool) error {
 	if err := w.alone(); err != nil {
 		return w.rollback(err)
 	}
-	w.heads.beginBatch()
-	w.tally.beginBatch()
+	w.heads.Begin()
+	w.tally.Begin()
 	w.order = orderFor(len(batch))
 	w.wrote, w.removedRows, w.removedExecutions = false, 0, 0
 	if err := w.runAll(batch, care); err != nil {
@@ -326,7 +327,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 	if _, err := w.c.exec("COMMIT"); err != nil {
 		return w.rollback(err)
 	}
-	w.heads.commit()
+	w.heads.Commit()
 	if w.next.Commits > w.mark.Commits && w.next.Witness == (datadir.Witness{}) {
 		w.counted = w.next.Commits
 	}
@@ -345,7 +346,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 				return err
 			}
 		}
-		writes, mark, moves := w.c.writes, w.heads.mark(), w.tally.mark()
+		writes, mark, moves := w.c.writes, w.heads.Mark(), w.tally.Mark()
 		removedRows, removedExecutions := w.removedRows, w.removedExecutions
 		k.err = k.run(w)
 		w.wrote = w.wrote || w.c.writes != writes
@@ -361,8 +362,8 @@ func (w *writer) runAll(batch []*work, care bool) error {
 				k.err = fault.New(fault.Invalid, "the database does not take this record; it may be too large").WithCause(db)
 			}
 			if care {
-				w.heads.rewind(mark)
-				w.tally.rewind(moves)
+				w.heads.Rewind(mark)
+				w.tally.Rewind(moves)
 				w.removedRows, w.removedExecutions = removedRows, removedExecutions
 				if _, err := w.c.exec("ROLLBACK TO part"); err != nil {
 					return err
@@ -380,7 +381,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 
 // rollback undoes a transaction. SQLite may have done so by itself.
 func (w *writer) rollback(err error) error {
-	w.heads.rewind(0)
+	w.heads.Rewind(0)
 	if _, undo := w.c.exec("ROLLBACK"); undo != nil && !datadir.IsFull(err) && !errors.As(err, new(*spoiled)) {
 		return errors.Join(err, undo)
 	}

@@ -44,8 +44,8 @@ func (w *writer) alone() error {
 		return err
 	}
 	// Another program has written to it. What it has done is not known.
-	w.heads.now, w.heads.before = nil, nil
-	w.tally.alive = nil
+	w.heads.Empty()
+	w.tally.Doubt()
 	w.c.changed |= keptAccounts | keptWorkflows
 	return nil
 }
@@ -57,7 +57,7 @@ func (w *writer) number() error {
 	if !w.wrote {
 		return nil
 	}
-	rows, executions, last := w.heads.grown()
+	rows, executions, last := w.heads.Grown()
 	w.next.Commits++
 	w.next.Rows += rows - w.removedRows
 	w.next.Executions += executions - w.removedExecutions
@@ -65,7 +65,7 @@ func (w *writer) number() error {
 	w.next.Witness = datadir.Witness{}
 	// What removes rows counts itself: its witness might be among them.
 	if last != nil && w.removedRows == 0 && w.next.Commits-w.counted < datadir.CountEvery {
-		w.next.Witness, w.next.Begun = last.witness(), true
+		w.next.Witness, w.next.Begun = witness(last), true
 		err := w.next.Write(w.marks, w.markText)
 		w.next.Begun = false
 		if !datadir.NoSpace(err) {

@@ -1,5 +1,5 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs] or [RunJournal] (the journal,
+// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs] or [RunJournal] (the journal,
 // the inbox and the timers). [RunEpochs] is about a second
 // process, and is for every driver.
 //
@@ -31,11 +31,6 @@ func Run(t *testing.T, open Open) {
 	RunRecords(t, open)
 	RunMemories(t, open)
 	cases(t, open, []testCase{
-		{"Overviews", testOverview},
-		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
-		{"Workflows/Drafts", testDrafts},
-		{"Workflows/Statistics", testStatistics},
-		{"Triggers/OneStartForOneDelivery", testArrivals},
 		{"Limits/PutGetCount", testLimits},
 		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
 		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
@@ -113,12 +108,23 @@ func RunRecords(t *testing.T, open Open) {
 // RunHost holds a driver to what hosts need: what RunJournal has, summaries and large values.
 func RunHost(t *testing.T, open Open) {
 	RunJournal(t, open)
+	RunExecutions(t, open)
 	RunBlobs(t, open)
+}
+
+// RunExecutions holds a driver to what it tells of executions, and to the statistics that come of them.
+func RunExecutions(t *testing.T, open Open) {
 	cases(t, open, []testCase{
 		{"Executions/SummariesFollowAppends", testSummaries},
+		{"Executions/ReadAsWritten", testReadAsWritten},
 		{"Executions/ListFiltersAndPages", testExecutionList},
 		{"Executions/UnfinishedByPriorityThenAge", testUnfinished},
 		{"Executions/IdempotentStart", testKeys},
+		{"Overviews", testOverview},
+		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
+		{"Workflows/Drafts", testDrafts},
+		{"Workflows/Statistics", testStatistics},
+		{"Triggers/OneStartForOneDelivery", testArrivals},
 	})
 }
 

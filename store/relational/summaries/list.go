@@ -1,4 +1,4 @@
-package sqlite
+package summaries
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 // List implements [store.Executions].
-func (x executions) List(ctx context.Context, p identity.Principal, q store.ExecutionQuery) (page store.ExecutionPage, err error) {
+func (x *Executions) List(ctx context.Context, p identity.Principal, q store.ExecutionQuery) (page store.ExecutionPage, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return page, err
@@ -23,7 +23,7 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 		return page, err
 	}
 	page.Executions, page.Total, err = readListing(ctx, x.db, l, executionParts, scanExecutionParts)
-	if errors.Is(err, errParts) {
+	if errors.Is(err, ErrParts) {
 		page.Executions, page.Total, err = readListing(ctx, x.db, l, executionColumns, scanExecution)
 	}
 	return page, err
@@ -31,45 +31,45 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 
 // listing says how a page of executions is found, and how all of them are counted.
 type listing struct {
-	filter
+	relational.Filter
 	// table names the index, where the planner might take another one. Statuses are gone through in it side by side; a single one is a condition.
 	table    string
 	statuses []any
 	// counted is what counts them: what is known of the counts, or the table itself.
 	counted   string
-	countedIn filter
+	countedIn relational.Filter
 	// from is the number that the page is counted from, back or forth; zero is the newest.
 	from  int
 	newer bool
 	page  store.Page
 }
 
-func (x executions) listing(ctx context.Context, workspace string, q *store.ExecutionQuery) (*listing, error) {
+func (x *Executions) listing(ctx context.Context, workspace string, q *store.ExecutionQuery) (*listing, error) {
 	l := &listing{page: q.Page, newer: q.Newer != ""}
-	l.addCondition("workspace_id = ?", workspace)
-	if err := x.within(ctx, &l.filter, *q); err != nil {
+	l.Add("workspace_id = ?", workspace)
+	if err := x.within(ctx, &l.Filter, *q); err != nil {
 		return nil, err
 	}
 	l.narrowBy(q)
 	// How many there are of a workflow with a status is known; what else a query asks for is counted.
-	known := len(l.conditions) == 1
+	known := len(l.Conditions) == 1
 	status, err := x.choose(ctx, l, workspace, q)
 	if err != nil {
 		return nil, err
 	}
-	l.countedIn = filter{slices.Clone(l.conditions), slices.Clone(l.args)}
+	l.countedIn = relational.Filter{Conditions: slices.Clone(l.Conditions), Args: slices.Clone(l.Args)}
 	if len(l.statuses) > 0 {
-		l.countedIn.in("status", l.statuses)
+		l.countedIn.In("status", l.statuses)
 	} else if len(q.Statuses) > 0 {
-		l.in(status, statusTexts(q.Statuses))
-		l.countedIn.in(status, statusTexts(q.Statuses))
+		l.In(status, statusTexts(q.Statuses))
+		l.countedIn.In(status, statusTexts(q.Statuses))
 	}
 	l.counted = "SELECT count(*) FROM " + l.table
 	if known {
 		l.counted = "SELECT coalesce(sum(count), 0) FROM execution_counts"
 	}
 	if id := cmp.Or(q.Older, q.Newer); id != "" {
-		if l.from, err = queryOne(ctx, x.db, store.NotFound("execution", id), `SELECT n FROM executions WHERE workspace_id = ? AND id = ?`, scanInt, workspace, id); err != nil {
+		if l.from, err = relational.QueryOne(ctx, x.db, store.NotFound("execution", id), `SELECT n FROM executions WHERE workspace_id = ? AND id = ?`, relational.ScanInt, workspace, id); err != nil {
 			return nil, err
 		}
 	}
@@ -79,30 +79,30 @@ func (x executions) listing(ctx context.Context, workspace string, q *store.Exec
 // narrowBy adds what a query asks for besides a workflow, statuses and times.
 func (l *listing) narrowBy(q *store.ExecutionQuery) {
 	if q.Parent != "" {
-		l.addCondition("parent = ? AND parent <> ''", q.Parent)
+		l.Add("parent = ? AND parent <> ''", q.Parent)
 	}
 	if q.User != "" {
-		l.addCondition("user_id = ?", q.User)
+		l.Add("user_id = ?", q.User)
 	}
 	if q.Conversation != "" {
-		l.addCondition("conversation = ? AND conversation <> ''", q.Conversation)
+		l.Add("conversation = ? AND conversation <> ''", q.Conversation)
 	}
 	if q.ForkedFrom != "" {
-		l.addCondition("forked_from = ? AND forked_from <> ''", q.ForkedFrom)
+		l.Add("forked_from = ? AND forked_from <> ''", q.ForkedFrom)
 	}
 	if q.BelowRevision != 0 {
-		l.addCondition("revision < ?", q.BelowRevision)
+		l.Add("revision < ?", q.BelowRevision)
 	}
 }
 
 // choose names the index that the executions are read from, adds the condition of the workflow, and says how that of the statuses is written. One index has the executions
 // of each status in order, but those of several in none; so these are gone through side by side, and nothing is read of those that are passed over. With a workflow or
 // a user, few executions are found by their status; and the plus sign keeps the planner from the index of the one that more executions have.
-func (x executions) choose(ctx context.Context, l *listing, workspace string, q *store.ExecutionQuery) (status string, err error) {
+func (x *Executions) choose(ctx context.Context, l *listing, workspace string, q *store.ExecutionQuery) (status string, err error) {
 	const byStatus = "executions INDEXED BY executions_status"
 	l.table, status = "executions", "status"
 	if q.WorkflowID != "" {
-		l.addCondition("workflow_id = ?", q.WorkflowID)
+		l.Add("workflow_id = ?", q.WorkflowID)
 	}
 	if len(q.Statuses) == 0 || q.Parent != "" || q.Conversation != "" || q.ForkedFrom != "" {
 		return status, nil
@@ -114,11 +114,11 @@ func (x executions) choose(ctx context.Context, l *listing, workspace string, q 
 		}
 		return status, nil
 	}
-	var f filter
-	f.addCondition("workspace_id = ?", workspace)
-	f.in("status", statusTexts(q.Statuses))
-	counts, err := query(ctx, x.db, `SELECT coalesce(sum(count), 0) FROM execution_counts WHERE `+strings.Join(f.conditions, " AND ")+`
-		UNION ALL SELECT coalesce(sum(count), 0) FROM execution_counts WHERE workspace_id = ? AND (? = '' OR workflow_id = ?)`, scanInt, append(f.args, workspace, q.WorkflowID, q.WorkflowID)...)
+	var f relational.Filter
+	f.Add("workspace_id = ?", workspace)
+	f.In("status", statusTexts(q.Statuses))
+	counts, err := relational.Query(ctx, x.db, `SELECT coalesce(sum(count), 0) FROM execution_counts WHERE `+strings.Join(f.Conditions, " AND ")+`
+		UNION ALL SELECT coalesce(sum(count), 0) FROM execution_counts WHERE workspace_id = ? AND (? = '' OR workflow_id = ?)`, relational.ScanInt, append(f.Args, workspace, q.WorkflowID, q.WorkflowID)...)
 	const few = 8 // of so many one
 	switch {
 	case err != nil:
@@ -132,8 +132,8 @@ func (x executions) choose(ctx context.Context, l *listing, workspace string, q 
 
 // pageOf is a statement for a page, with what is bound to it but how many it has and how many are passed over. Side is a condition besides.
 func (l *listing) pageOf(columns, order, side string, from ...any) (statement string, args []any) {
-	end := " FROM " + l.table + " WHERE " + strings.Join(l.conditions, " AND ") + side
-	bound := append(slices.Clone(l.args), from...)
+	end := " FROM " + l.table + " WHERE " + strings.Join(l.Conditions, " AND ") + side
+	bound := append(slices.Clone(l.Args), from...)
 	if len(l.statuses) == 0 {
 		return "SELECT " + columns + end + order + " LIMIT ? OFFSET ?", bound
 	}
@@ -146,10 +146,7 @@ func (l *listing) pageOf(columns, order, side string, from ...any) (statement st
 
 // readListing reads a page and counts the whole in one transaction, so that they agree. A page that is counted from an execution is found there; one that is counted
 // from the newest is found from the end that is nearer.
-func readListing[T any](ctx context.Context, db *DB, l *listing, columns string, scan func(scanner) (T, error)) (page []T, total int, err error) {
-	if err := db.usable(); err != nil {
-		return nil, 0, err
-	}
+func readListing[T any](ctx context.Context, db relational.Database, l *listing, columns string, scan func(relational.Scanner) (T, error)) (page []T, total int, err error) {
 	const forth, back = " ORDER BY n", " ORDER BY n DESC"
 	limit, offset := l.page.Limits()
 	order, side := back, ""
@@ -160,9 +157,9 @@ func readListing[T any](ctx context.Context, db *DB, l *listing, columns string,
 	case l.from > 0:
 		side, from = " AND n < ?", []any{l.from}
 	}
-	err = db.read.Use(ctx, func(c relational.Reader) error {
+	err = db.Read(ctx, func(c relational.Reader) error {
 		return c.Transaction(ctx, func() error {
-			counts, err := relational.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.conditions, " AND "), scanInt, l.countedIn.args)
+			counts, err := relational.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.Conditions, " AND "), relational.ScanInt, l.countedIn.Args)
 			if err != nil {
 				return err
 			}
