@@ -78,8 +78,8 @@ func floors() map[string]floor {
 		// The rooms of the store in SQLite are below what it stores.
 		"store/sqlite/migrations":      {level: 0}, // embedded data
 		"store/relational":             {level: 1}, // the seam alone
+		"store/relational/blobnames":   {level: 1},
 		"store/sqlite/sqlconn":         {level: 2},
-		"store/sqlite/blobnames":       {level: 1},
 		"store/sqlite/datadir":         {level: 5},
 		"store/sqlite/blobdir":         {level: 5},
 		"store/relational/accounts":    {level: 5},
@@ -92,7 +92,8 @@ func floors() map[string]floor {
 		"store/relational/memories":    {level: 5},
 		"store/relational/toolservers": {level: 5},
 		"store/relational/triggers":    {level: 5},
-		"store/sqlite/upkeep":          {level: 5},
+		"store/sqlite/pages":           {level: 5},
+		"store/relational/upkeep":      {level: 5},
 		"store/relational/overview":    {level: 5},
 		"store/relational/summaries":   {level: 5},
 

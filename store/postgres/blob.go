@@ -14,7 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // blobs keeps large values in tables. A small one is written with its row. One that is larger comes in pieces, each of which is on

@@ -15,7 +15,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // large is a value of several pieces.

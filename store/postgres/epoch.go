@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"tandem/store"
+	"tandem/store/relational/spending"
 )
 
 // epochLock is the advisory lock that transactions share and that who takes an epoch has alone: so all of an earlier epoch
@@ -18,9 +18,11 @@ const epochLock = 0x74616e64656d // "tandem"
 // keptEpochs is how many epochs are remembered, for those who look.
 const keptEpochs = 1000
 
-// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused.
-func takeEpoch(ctx context.Context, pool *pgxpool.Pool) (epoch int64, err error) {
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. What that one had reserved counts as
+// used.
+func (db *DB) takeEpoch(ctx context.Context) error {
+	var epoch int64
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, epochLock); err != nil {
 			return err
 		}
@@ -30,12 +32,16 @@ func takeEpoch(ctx context.Context, pool *pgxpool.Pool) (epoch int64, err error)
 		if _, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs); err != nil {
 			return err
 		}
+		if err := spending.Forfeit(&transaction{db: db, ctx: ctx, tx: tx}); err != nil {
+			return err
+		}
 		return discardAbandoned(ctx, tx)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("take over the database: %w", err)
+		return fmt.Errorf("take over the database: %w", err)
 	}
-	return epoch, nil
+	db.epoch = epoch
+	return nil
 }
 
 // write runs a transaction of this process. It refuses when a later process has taken an epoch, and then nothing is written.

@@ -40,7 +40,7 @@ func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id st
 			case err != nil:
 			case !found:
 				found = true
-				e, err = summaries.OfText(string(row.Body), credits)
+				e, err = summaries.OfText(showNUL.Replace(string(row.Body)), credits)
 			default:
 				rows = append(rows, row)
 			}

@@ -1,5 +1,5 @@
 // Package postgres keeps journals and records in PostgreSQL: executions with their rows, and what the rooms of package relational
-// have for every database, and large values. Upkeep is not here. One process owns the database: whoever opens it takes it
+// have for every database, and large values. One process owns the database: whoever opens it takes it
 // over (epoch.go), and who had it open before writes nothing more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,6 +48,7 @@ import (
 	"tandem/store/relational/summaries"
 	"tandem/store/relational/toolservers"
 	"tandem/store/relational/triggers"
+	"tandem/store/relational/upkeep"
 )
 
 //go:embed migrations/*.sql
@@ -61,6 +63,7 @@ type DB struct {
 	broken     chan struct{}
 	statements statements
 	memories   *memories.Memories
+	upkeep     *upkeep.Upkeep
 }
 
 // Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
@@ -74,20 +77,23 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		pool.Close()
 		return nil, explain(pool.Config().ConnConfig, err)
 	}
-	epoch, err := takeEpoch(ctx, pool)
-	if err != nil {
+	db := &DB{pool: pool, broken: make(chan struct{})}
+	if err := db.takeEpoch(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
-	db := &DB{pool: pool, epoch: epoch, broken: make(chan struct{})}
 	db.memories = memories.New(tables{db}, words{})
+	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
+		Blobs: blobUpkeep{blobs{db}}, Files: files{db}, Journals: journals(), Epoch: db.epoch, Born: time.Now().UnixMilli(), FirstSince: summaries.New(tables{db}).FirstSince,
+		Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone,
+	})
 	return db, nil
 }
 
 // Close ends the connections. It waits for calls that go on.
 func (db *DB) Close() { db.pool.Close() }
 
-// Stores returns the seams that the database implements; the others are nil.
+// Stores returns the seams that the database implements: all of them.
 func (db *DB) Stores() store.Stores {
 	t := tables{db}
 	return store.Stores{
@@ -118,6 +124,8 @@ func (db *DB) Stores() store.Stores {
 		Triggers:     triggers.New(t),
 		Contacts:     accounts.NewContacts(t),
 		Proofs:       accounts.NewProofs(t),
+		Limits:       db.upkeep.Limits(),
+		Upkeep:       db.upkeep,
 	}
 }
 

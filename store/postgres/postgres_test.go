@@ -89,34 +89,10 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func TestJournal(t *testing.T) {
+func TestStore(t *testing.T) {
 	t.Parallel()
 	db := open(t, database(t))
-	storetest.RunJournal(t, func(*testing.T) store.Stores { return db.Stores() })
-}
-
-func TestExecutions(t *testing.T) {
-	t.Parallel()
-	db := open(t, database(t))
-	storetest.RunExecutions(t, func(*testing.T) store.Stores { return db.Stores() })
-}
-
-func TestRecords(t *testing.T) {
-	t.Parallel()
-	db := open(t, database(t))
-	storetest.RunRecords(t, func(*testing.T) store.Stores { return db.Stores() })
-}
-
-func TestMemories(t *testing.T) {
-	t.Parallel()
-	db := open(t, database(t))
-	storetest.RunMemories(t, func(*testing.T) store.Stores { return db.Stores() })
-}
-
-func TestBlobs(t *testing.T) {
-	t.Parallel()
-	db := open(t, database(t))
-	storetest.RunBlobs(t, func(*testing.T) store.Stores { return db.Stores() })
+	storetest.Run(t, func(*testing.T) store.Stores { return db.Stores() })
 }
 
 func TestEpochs(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
 	"tandem/store/relational/summaries"
+	"tandem/store/relational/upkeep"
 )
 
 // tables is the database as the rooms of package relational see it.
@@ -67,6 +68,11 @@ func enter(w relational.Transaction, entries []*store.PendingEntry) error {
 		}
 	}
 	return nil
+}
+
+// remove is Write for what removes executions.
+func (m tables) remove(ctx context.Context, f func(upkeep.Transaction) error) error {
+	return m.Write(ctx, func(w relational.Transaction) error { return f(w.(*transaction)) })
 }
 
 // recordsLock is the advisory lock of those who write records: whoever looks at some before changing them is alone with all of them,
@@ -284,6 +290,12 @@ func (t *transaction) Grow(int) {}
 
 // Unchanged implements [relational.Transaction].
 func (t *transaction) Unchanged() { t.unchanged = true }
+
+// Forget implements [upkeep.Transaction].
+func (t *transaction) Forget(string, string) {}
+
+// Removed implements [upkeep.Transaction]. Nothing counts them here.
+func (t *transaction) Removed(int64, int64) {}
 
 // Execution implements [relational.Transaction].
 func (t *transaction) Execution(key relational.Key) (number int64, known bool, err error) {

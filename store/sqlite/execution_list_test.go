@@ -151,15 +151,3 @@ func BenchmarkExecutions_Pages(b *testing.B) {
 		run("PreviousInTheMiddle", func(q *store.ExecutionQuery) { q.Newer = fmt.Sprintf("e%d", all/2) })
 	}
 }
-
-// TestExecutions_ZeroBytes reads a text as it was written that other databases do not take.
-func TestExecutions_ZeroBytes(t *testing.T) {
-	t.Parallel()
-	stores, p, name := open(t).Stores(), identity.System("w"), "名\x00<b>\"'\\"
-	if err := stores.Journal.Append(t.Context(), p, &store.Append{Execution: "e", Time: 1, Create: &store.Execution{ID: "e", WorkflowName: name, Status: engine.StatusRunning}}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := stores.Executions.Get(t.Context(), p, "e"); err != nil || got.WorkflowName != name {
-		t.Errorf("it is read as %q, %v", got.WorkflowName, err)
-	}
-}

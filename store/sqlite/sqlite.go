@@ -21,6 +21,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -43,10 +44,11 @@ import (
 	"tandem/store/relational/summaries"
 	"tandem/store/relational/toolservers"
 	"tandem/store/relational/triggers"
+	"tandem/store/relational/upkeep"
 	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/pages"
 	"tandem/store/sqlite/sqlconn"
-	"tandem/store/sqlite/upkeep"
 )
 
 // Options say where the data is. The zero value of everything but Dir is a good choice.
@@ -133,10 +135,21 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
 	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
-		Blobs: db.blobs, Measure: func() (store.Space, error) { return datadir.Measure(dir) }, Epoch: m.Epoch, Born: m.Time, Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone, CutLog: db.writer.cutLogNow, Err: db.Err,
+		Blobs:    db.blobs,
+		Files:    pages.New(tables{db}, pages.Options{Measure: func() (store.Space, error) { return datadir.Measure(dir) }, CutLog: db.writer.cutLogNow, Err: db.Err}),
+		Journals: []upkeep.Journal{removedFrom("journal"), removedFrom("journal_in_order")},
+		Epoch:    m.Epoch, Born: m.Time, FirstSince: summaries.New(tables{db}).FirstSince, Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone,
 	})
 	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
+}
+
+// removedFrom is a table of rows, for removing some.
+func removedFrom(table string) upkeep.Journal {
+	return upkeep.Journal{
+		Table: table, Some: `place IN (SELECT place FROM ` + table + ` WHERE place >= ? AND place < ? ORDER BY place LIMIT ?)`,
+		Args: func(n, limit int64) []driver.Value { return []driver.Value{n << 32, (n + 1) << 32, limit} },
+	}
 }
 
 // defaultMinFree is how much of the disk stays free when nothing else is said.

@@ -5,7 +5,7 @@ import (
 	"database/sql/driver"
 
 	"tandem/store/relational"
-	"tandem/store/sqlite/upkeep"
+	"tandem/store/relational/upkeep"
 )
 
 // tables is the database as its rooms see it.

@@ -35,8 +35,8 @@ func loginProbes() map[string]probe {
 		"Sessions.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			return nil, s.Sessions.Create(ctx, p, identity.Session{Workspace: k.workspace, ID: "intruder", User: "ann"}, identity.HashSecret("intruder"))
 		},
-		"Sessions.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			x, u, err := s.Sessions.Resolve(ctx, p, identity.HashSecret(secret), 1, 0)
+		"Sessions.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			x, u, err := s.Sessions.Resolve(ctx, p, identity.HashSecret(secret+k.workspace), 1, 0)
 			return []any{x, u}, err
 		},
 		"Sessions.Seen": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
@@ -63,8 +63,8 @@ func loginProbes() map[string]probe {
 		"Invitations.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Invitations.Delete(ctx, p, "inv")
 		},
-		"Invitations.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			return s.Invitations.Resolve(ctx, p, identity.HashSecret(secret), 1)
+		"Invitations.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return s.Invitations.Resolve(ctx, p, identity.HashSecret(secret+k.workspace), 1)
 		},
 		"Invitations.ForEmail": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Invitations.ForEmail(ctx, p, secret, 1)
@@ -87,8 +87,8 @@ func fillLogins(t *testing.T, s store.Stores, p identity.Principal) {
 	t.Helper()
 	ctx := t.Context()
 	ok(t, s.Audit.Enter(ctx, p, store.AuditEntry{Time: 1, Action: "x", ObjectID: secret}))
-	ok(t, s.Sessions.Create(ctx, p, identity.Session{ID: "ses", User: "ann", Agent: secret, Seen: 1, Expires: 1 << 50}, identity.HashSecret(secret)))
-	ok(t, s.Invitations.Create(ctx, p, identity.Invitation{ID: "inv", Email: secret, Roles: []identity.Role{identity.Viewer}, Expires: 1 << 50}, identity.HashSecret(secret)))
+	ok(t, s.Sessions.Create(ctx, p, identity.Session{ID: "ses", User: "ann", Agent: secret, Seen: 1, Expires: 1 << 50}, identity.HashSecret(secret+p.Workspace)))
+	ok(t, s.Invitations.Create(ctx, p, identity.Invitation{ID: "inv", Email: secret, Roles: []identity.Role{identity.Viewer}, Expires: 1 << 50}, identity.HashSecret(secret+p.Workspace)))
 	ok(t, s.Logins.Bind(ctx, p, identity.Login{Issuer: secret, Subject: p.Workspace, User: "ann"}))
 }
 

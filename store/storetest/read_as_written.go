@@ -14,7 +14,7 @@ import (
 // testReadAsWritten reads executions as they were written, whatever their texts hold: the character that stands between texts when they are read, too.
 func testReadAsWritten(t *testing.T, stores store.Stores) {
 	p := identity.System(tenant(t).Workspace)
-	texts := []string{"", "plain", "\x1f", "a\x1fb", "\x1f7\x1f8\x1f", "名<b>\"'\\", "\x1e\x1d", "7"}
+	texts := []string{"", "plain", "\x1f", "a\x1fb", "\x1f7\x1f8\x1f", "名\x00<b>\"'\\", "\x1e\x1d", "7"}
 	for n, text := range texts {
 		for place := range 5 {
 			want := store.Execution{

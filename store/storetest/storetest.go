@@ -1,5 +1,6 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs] or [RunJournal] (the journal,
+// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs]
+// or [RunJournal] (the journal,
 // the inbox and the timers). [RunEpochs] is about a second
 // process, and is for every driver.
 //

@@ -278,8 +278,8 @@ func probes() map[string]probe {
 		"Tokens.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			return nil, s.Tokens.Create(ctx, p, identity.Token{Workspace: k.workspace, ID: "intruder", User: "ann"}, identity.HashSecret("b"))
 		},
-		"Tokens.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			t, u, err := s.Tokens.Resolve(ctx, p, identity.HashSecret(secret), 0)
+		"Tokens.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			t, u, err := s.Tokens.Resolve(ctx, p, identity.HashSecret(secret+k.workspace), 0)
 			return []any{t, u}, err
 		},
 		"Tokens.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
@@ -361,8 +361,8 @@ func probes() map[string]probe {
 		"Interactions.Responses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Responses(ctx, p, question)
 		},
-		"Interactions.Link": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			return s.Interactions.Link(ctx, p, identity.HashSecret(secret))
+		"Interactions.Link": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return s.Interactions.Link(ctx, p, identity.HashSecret(secret+k.workspace))
 		},
 		"Interactions.DueDeliveries": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			due, next, err := s.Interactions.DueDeliveries(ctx, p, 1<<60, 100)
@@ -442,7 +442,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ctx := t.Context()
 	ok(t, s.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: secret}))
 	ok(t, s.Users.Create(ctx, p, identity.User{ID: "ann", Name: secret, Roles: []identity.Role{identity.Admin}}))
-	ok(t, s.Tokens.Create(ctx, p, identity.Token{ID: "tok", User: "ann", Name: secret}, identity.HashSecret(secret)))
+	ok(t, s.Tokens.Create(ctx, p, identity.Token{ID: "tok", User: "ann", Name: secret}, identity.HashSecret(secret+p.Workspace)))
 	fillLogins(t, s, p)
 	fillReach(t, s, p)
 	ok(t, s.Credentials.Create(ctx, p, store.Credential{ID: "c", Name: "cred", Type: secret, Sealed: []byte(secret)}))
@@ -485,7 +485,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{
 		Interaction: store.Interaction{ID: question, Status: store.InteractionPending, Approvers: []string{"user:ann"}, NextAt: 5, Version: 1},
 		Responses:   []store.Response{{ID: "r", Channel: "email", Raw: secret}},
-		Links:       []store.Link{{Hash: identity.HashSecret(secret), Recipient: secret}},
+		Links:       []store.Link{{Hash: identity.HashSecret(secret + p.Workspace), Recipient: secret}},
 		Deliveries:  []store.Delivery{{ID: "m", Channel: "email", Recipient: secret}},
 	}))
 	ok(t, s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m", Status: store.DeliveryPending, Attempts: 1}, nil, []string{"th"}))

@@ -21,3 +21,40 @@ CREATE INDEX executions_unfinished ON executions (priority, n) WHERE final = 0;
 CREATE INDEX executions_ended ON executions (workspace_id, ended, workflow_id, status, trigger_type, duration_ms, created) WHERE ended > 0;
 CREATE INDEX executions_forked ON executions (workspace_id, forked_from) WHERE forked_from <> '';
 CREATE INDEX idempotency_keys_age ON idempotency_keys (created);
+
+-- What a workspace is limited to and how long it keeps things, as JSON; a workspace without a row has no limits and keeps everything.
+CREATE TABLE workspace_limits (
+    workspace_id text COLLATE "C" PRIMARY KEY,
+    body         bytea NOT NULL,
+    updated_by   text COLLATE "C" NOT NULL,
+    updated      bigint NOT NULL
+);
+
+-- Large values that something named which was removed. Whether anything else names them is found out later, since that means reading everything.
+CREATE TABLE blob_doubts (
+    workspace_id text COLLATE "C" NOT NULL,
+    hash         text COLLATE "C" NOT NULL,
+    PRIMARY KEY (workspace_id, hash)
+);
+
+-- What is yet to be done after something was removed on request ('compact').
+CREATE TABLE upkeep_due (
+    what  text COLLATE "C" PRIMARY KEY,
+    since bigint NOT NULL
+);
+
+-- How many executions that were started on a day have been removed, so that quotas still count them. Epoch is that of the process that started and
+-- removed them, which counts them itself as long as it runs; 0: they were started by an earlier one.
+CREATE TABLE removed_starts (
+    workspace_id text COLLATE "C" NOT NULL,
+    day          text COLLATE "C" NOT NULL,
+    epoch        bigint NOT NULL,
+    count        bigint NOT NULL,
+    PRIMARY KEY (workspace_id, day, epoch)
+);
+
+-- What a process has committed, by which it finds out what became of a commit whose answer was lost. A session is one of its connections that
+-- write: what an earlier one has begun cannot be committed any more once a later one is noted.
+ALTER TABLE epochs
+    ADD COLUMN commits bigint NOT NULL DEFAULT 0,
+    ADD COLUMN session bigint NOT NULL DEFAULT 0;

@@ -47,7 +47,7 @@ type listing struct {
 func (x *Executions) listing(ctx context.Context, workspace string, q *store.ExecutionQuery) (*listing, error) {
 	l := &listing{page: q.Page, newer: q.Newer != ""}
 	l.Add("workspace_id = ?", workspace)
-	if err := x.within(ctx, &l.Filter, *q); err != nil {
+	if err := x.within(ctx, &l.Filter, workspace, q); err != nil {
 		return nil, err
 	}
 	l.narrowBy(q)

@@ -125,16 +125,16 @@ func (x *Executions) Get(ctx context.Context, p identity.Principal, id string) (
 
 // within bounds the numbers of executions by the time they were started: every index ends with them, so that a page, and how many there are, is found
 // in any of them.
-func (x *Executions) within(ctx context.Context, f *relational.Filter, q store.ExecutionQuery) error {
+func (x *Executions) within(ctx context.Context, f *relational.Filter, workspace string, q *store.ExecutionQuery) error {
 	if q.Since > 0 {
-		n, err := x.firstSince(ctx, q.Since)
+		n, err := x.FirstSince(ctx, workspace, q.Since)
 		if err != nil {
 			return err
 		}
 		f.Add("n >= ?", n)
 	}
 	if q.Until > 0 {
-		n, err := x.firstSince(ctx, q.Until)
+		n, err := x.FirstSince(ctx, workspace, q.Until)
 		if err != nil {
 			return err
 		}
@@ -143,18 +143,19 @@ func (x *Executions) within(ctx context.Context, f *relational.Filter, q store.E
 	return nil
 }
 
-// firstSince is the number of the first execution that was started at a time or later; one behind the last if there is none.
-func (x *Executions) firstSince(ctx context.Context, at int64) (int64, error) {
+// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is none. Executions are numbered in
+// the order in which they were started, so that this takes a few looks instead of reading all of them.
+func (x *Executions) FirstSince(ctx context.Context, workspace string, at int64) (int64, error) {
 	type found struct{ n, created int64 }
 	scan := func(s relational.Scanner) (f found, err error) { return f, s.Scan(&f.n, &f.created) }
-	last, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions ORDER BY n DESC LIMIT 1`, scan)
+	last, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? ORDER BY n DESC LIMIT 1`, scan, workspace)
 	if err != nil || len(last) == 0 {
 		return 0, err
 	}
 	low, high := int64(0), last[0].n+1
 	for low < high {
 		middle := low + (high-low)/2
-		next, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions WHERE n >= ? ORDER BY n LIMIT 1`, scan, middle)
+		next, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n >= ? ORDER BY n LIMIT 1`, scan, workspace, middle)
 		switch {
 		case err != nil:
 			return 0, err

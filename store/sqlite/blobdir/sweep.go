@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tandem/fault"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the context ends.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"database/sql/driver"
 	"slices"
-	"strings"
 	"time"
 
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/relational"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // SweepBlobs implements [store.Upkeep].
@@ -141,7 +140,7 @@ func (x *Upkeep) clear(ctx context.Context, workspace string, suspects blobnames
 		delete(suspects, name)
 		used = append(used, name)
 	}
-	if err := x.eachColumn(ctx, func(columns ...driver.Value) { suspects.FindAmong(acquit, columns...) }); err != nil {
+	if err := x.o.Files.EachColumn(ctx, func(columns ...driver.Value) { suspects.FindAmong(acquit, columns...) }); err != nil {
 		return err
 	}
 	for len(used) > 0 && len(suspects) > 0 {
@@ -149,57 +148,6 @@ func (x *Upkeep) clear(ctx context.Context, workspace string, suspects blobnames
 		used = used[:len(used)-1]
 		if err := x.o.Blobs.Named(ctx, workspace, name, suspects, acquit); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// eachColumn hands over all texts and bytes of all tables, in pages, except for those of the table of doubts.
-func (x *Upkeep) eachColumn(ctx context.Context, each func(columns ...driver.Value)) error {
-	type table struct {
-		name      string
-		withRowID bool
-	}
-	all, err := relational.Query(ctx, x.db, `SELECT name, NOT wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'blob_doubts' ORDER BY name`,
-		func(s relational.Scanner) (t table, err error) { return t, s.Scan(&t.name, &t.withRowID) })
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		columns, err := relational.Query(ctx, x.db, `SELECT name FROM pragma_table_info(?) WHERE upper(type) IN ('TEXT', 'BLOB', '') ORDER BY cid`, func(s relational.Scanner) (n string, err error) { return n, s.Scan(&n) }, t.name)
-		if err != nil {
-			return err
-		}
-		if len(columns) == 0 {
-			continue
-		}
-		list := `"` + strings.Join(columns, `", "`) + `"`
-		if !t.withRowID {
-			if err := x.db.Read(ctx, func(c relational.Reader) error {
-				return c.Each(ctx, `SELECT `+list+` FROM "`+t.name+`"`, nil, func(s relational.Scanner) (bool, error) {
-					row, _ := s.(relational.Record)
-					each(row...)
-					return true, nil
-				})
-			}); err != nil {
-				return err
-			}
-			continue
-		}
-		const page = 512
-		for after, n := int64(-1<<62), page; n == page; {
-			n = 0
-			if err := x.db.Read(ctx, func(c relational.Reader) error {
-				return c.Each(ctx, `SELECT rowid, `+list+` FROM "`+t.name+`" WHERE rowid > ? ORDER BY rowid LIMIT ?`, []any{after, page}, func(s relational.Scanner) (bool, error) {
-					row, _ := s.(relational.Record)
-					after, _ = row[0].(int64)
-					n++
-					each(row[1:]...)
-					return true, nil
-				})
-			}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

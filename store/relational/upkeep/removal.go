@@ -9,7 +9,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/relational"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // Bounds of one step of a removal: how many executions of a family, and how many rows of journals and logs.
@@ -26,7 +26,7 @@ type member struct {
 }
 
 // familyOf lists an execution with all that came of it, the deepest first. The one that was asked for is the last.
-const familyOf = `WITH RECURSIVE family (id, depth) AS (VALUES (?2, 0) UNION
+const familyOf = `WITH RECURSIVE family (id, depth) AS (SELECT id, 0 FROM executions WHERE workspace_id = ?1 AND id = ?2 UNION
 		SELECT e.id, depth + 1 FROM family CROSS JOIN executions e ON e.workspace_id = ?1 AND e.parent = family.id AND e.parent <> '')
 	SELECT n, e.id, parent, workflow_id, created FROM family CROSS JOIN executions e ON e.workspace_id = ?1 AND e.id = family.id ORDER BY depth DESC, n`
 
@@ -149,7 +149,7 @@ func (w writing) removeMember(workspace string, m *member, r store.Removal) (row
 		return 0, nil, err
 	}
 	if _, err := w.Exec(`INSERT INTO execution_counts (workspace_id, workflow_id, status, count) VALUES (?, ?, (SELECT status FROM executions WHERE n = ?), -1)
-		ON CONFLICT (workspace_id, workflow_id, status) DO UPDATE SET count = count - 1`, workspace, m.workflow, m.n); err != nil {
+		ON CONFLICT (workspace_id, workflow_id, status) DO UPDATE SET count = execution_counts.count - 1`, workspace, m.workflow, m.n); err != nil {
 		return 0, nil, err
 	}
 	if m.parent == "" {
@@ -230,8 +230,8 @@ func (w writing) removeMentions(workspace string, m *member, r store.Removal, do
 		// What it has spent still counts for its workflow, its profile and its day.
 		{`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, profile, day, tokens, cost, open)
 			SELECT workspace_id, 'removed/' || profile || '/' || workflow_id || '/' || day, '', workflow_id, profile, day, sum(tokens), sum(cost), 0
-			FROM ledger WHERE workspace_id = ? AND execution_id = ? GROUP BY workflow_id, profile, day
-			ON CONFLICT (workspace_id, id) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`, []driver.Value{workspace, m.id}},
+			FROM ledger WHERE workspace_id = ? AND execution_id = ? GROUP BY workspace_id, workflow_id, profile, day
+			ON CONFLICT (workspace_id, id) DO UPDATE SET tokens = ledger.tokens + excluded.tokens, cost = ledger.cost + excluded.cost`, []driver.Value{workspace, m.id}},
 		{`DELETE FROM ledger WHERE workspace_id = ? AND execution_id = ?`, []driver.Value{workspace, m.id}},
 	} {
 		if _, err := w.Exec(s.text, s.args...); err != nil {
@@ -247,7 +247,7 @@ func (w writing) countRemoved(workspace string, created int64) error {
 	if created >= w.x.o.Born {
 		epoch = w.x.o.Epoch // this process has counted it
 	}
-	_, err := w.Exec(`INSERT INTO removed_starts (workspace_id, day, epoch, count) VALUES (?, ?, ?, 1) ON CONFLICT (workspace_id, day, epoch) DO UPDATE SET count = count + 1`,
+	_, err := w.Exec(`INSERT INTO removed_starts (workspace_id, day, epoch, count) VALUES (?, ?, ?, 1) ON CONFLICT (workspace_id, day, epoch) DO UPDATE SET count = removed_starts.count + 1`,
 		workspace, time.UnixMilli(created).UTC().Format(time.DateOnly), epoch)
 	return err
 }
@@ -255,7 +255,7 @@ func (w writing) countRemoved(workspace string, created int64) error {
 // doubt notes large values that something named which has gone.
 func (w writing) doubt(workspace string, names blobnames.Names) error {
 	for name := range names { // order does not matter: each is a row of its own
-		if _, err := w.Exec(`INSERT OR IGNORE INTO blob_doubts (workspace_id, hash) VALUES (?, ?)`, workspace, name); err != nil {
+		if _, err := w.Exec(`INSERT INTO blob_doubts (workspace_id, hash) VALUES (?, ?) ON CONFLICT (workspace_id, hash) DO NOTHING`, workspace, name); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,6 @@ func (w writing) doubt(workspace string, names blobnames.Names) error {
 // removeRows removes what is kept under the number of an execution, as much of it as one step may, and the execution itself once nothing is left. It
 // returns how many rows of its journal have gone, and whether all has.
 func (w writing) removeRows(n int64) (rows int64, all bool, err error) {
-	first, last := n<<32, (n+1)<<32
 	names := map[string]blobnames.Names{}
 	note := func(row []driver.Value) {
 		workspace, _ := row[0].(string)
@@ -275,12 +274,11 @@ func (w writing) removeRows(n int64) (rows int64, all bool, err error) {
 		names[workspace].Find(row[1:]...)
 	}
 	left := int64(maxRemovedRows)
-	for _, table := range []string{"journal", "journal_in_order"} {
-		some := `place IN (SELECT place FROM ` + table + ` WHERE place >= ? AND place < ? ORDER BY place LIMIT ?)`
-		if err := w.Rows(2, note, `SELECT workspace_id, body FROM `+table+` WHERE `+some, first, last, left); err != nil {
+	for _, j := range w.x.o.Journals {
+		if err := w.Rows(2, note, `SELECT workspace_id, body FROM `+j.Table+` WHERE `+j.Some, j.Args(n, left)...); err != nil {
 			return 0, false, err
 		}
-		gone, err := w.Change(`DELETE FROM `+table+` WHERE `+some, first, last, left)
+		gone, err := w.Change(`DELETE FROM `+j.Table+` WHERE `+j.Some, j.Args(n, left)...)
 		if err != nil {
 			return 0, false, err
 		}
@@ -357,7 +355,7 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 	}
 	until := over
 	if q.Before > 0 {
-		young, err := x.firstMade(ctx, workspace, q.Before)
+		young, err := x.o.FirstSince(ctx, workspace, q.Before)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -380,30 +378,6 @@ func (x *Upkeep) Removable(ctx context.Context, p identity.Principal, q store.Re
 		next = found[len(found)-1].n
 	}
 	return ids, next, nil
-}
-
-// maxNumber is the highest number that an execution can have.
-const maxNumber = 1<<32 - 1
-
-// firstMade is the number of the first execution of a workspace that was made at a time or later, or the highest there can be. Executions are numbered in the
-// order in which they were made, so that this takes a few looks instead of reading all of them.
-func (x *Upkeep) firstMade(ctx context.Context, workspace string, since int64) (int64, error) {
-	low, high := int64(0), int64(maxNumber)
-	type made struct{ n, created int64 }
-	for low < high {
-		middle := low + (high-low)/2
-		found, err := relational.Query(ctx, x.db, `SELECT n, created FROM executions INDEXED BY executions_listing WHERE workspace_id = ? AND n > ? ORDER BY n LIMIT 1`,
-			func(s relational.Scanner) (m made, err error) { return m, s.Scan(&m.n, &m.created) }, workspace, middle)
-		switch {
-		case err != nil:
-			return 0, err
-		case len(found) == 0 || found[0].created >= since:
-			high = middle
-		default:
-			low = found[0].n
-		}
-	}
-	return low + 1, nil
 }
 
 // RetainDeliveries implements [store.Upkeep].
@@ -487,7 +461,7 @@ func (w writing) sumUpLedger(before string) (int64, error) {
 	const old = ` FROM ledger WHERE execution_id = '' AND day <> '' AND day < ? AND id LIKE 'removed/%'`
 	if _, err := w.Exec(`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, profile, day, tokens, cost, open)
 		SELECT workspace_id, 'removed/' || profile || '/' || workflow_id, '', workflow_id, profile, '', sum(tokens), sum(cost), 0`+old+` GROUP BY workspace_id, workflow_id, profile
-		ON CONFLICT (workspace_id, id) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`, before); err != nil {
+		ON CONFLICT (workspace_id, id) DO UPDATE SET tokens = ledger.tokens + excluded.tokens, cost = ledger.cost + excluded.cost`, before); err != nil {
 		return 0, err
 	}
 	return w.Change(`DELETE`+old, before)

@@ -1,4 +1,4 @@
-package upkeep
+package pages
 
 import (
 	"context"
@@ -117,8 +117,8 @@ const (
 )
 
 // blankPages overwrites what is not in use in all pages.
-func (x *Upkeep) blankPages(ctx context.Context) error {
-	sizes, err := queryOne(ctx, x, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
+func (x *Pages) blankPages(ctx context.Context) error {
+	sizes, err := relational.QueryOne(ctx, x.db, errNothing, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (x *Upkeep) blankPages(ctx context.Context) error {
 		for len(list) > 0 {
 			part := list[:min(len(list), pagesWritten)]
 			list = list[len(part):]
-			if err := x.write(ctx, func(w writing) error { return w.blankPages(pages, part) }); err != nil {
+			if err := x.db.Write(ctx, func(w relational.Transaction) error { return blankIn(w, pages, part) }); err != nil {
 				return err
 			}
 		}
@@ -162,8 +162,8 @@ func headerOf(pgno int64) int {
 	return 0
 }
 
-// blankPages overwrites what is not in use in pages, as they are now.
-func (w writing) blankPages(pages pageMap, list []int64) error {
+// blankIn overwrites what is not in use in pages, as they are now.
+func blankIn(w relational.Transaction, pages pageMap, list []int64) error {
 	read := func(pgno int64) ([]byte, error) {
 		var row [1]driver.Value
 		found, err := w.Row(row[:], `SELECT data FROM sqlite_dbpage WHERE pgno = ?`, pgno)
@@ -202,9 +202,9 @@ func (w writing) blankPages(pages pageMap, list []int64) error {
 }
 
 // giveBack moves free pages to the end of the file and cuts it, until no more than so many are free.
-func (x *Upkeep) giveBack(ctx context.Context, free float64) error {
+func (x *Pages) giveBack(ctx context.Context, free float64) error {
 	for {
-		v, err := queryOne(ctx, x, `SELECT freelist_count, page_count, page_size FROM pragma_freelist_count, pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [3]int64, err error) {
+		v, err := relational.QueryOne(ctx, x.db, errNothing, `SELECT freelist_count, page_count, page_size FROM pragma_freelist_count, pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [3]int64, err error) {
 			return v, s.Scan(&v[0], &v[1], &v[2])
 		})
 		if err != nil {
@@ -215,7 +215,7 @@ func (x *Upkeep) giveBack(ctx context.Context, free float64) error {
 			return nil
 		}
 		before := v[0]
-		if err := x.write(ctx, func(w writing) error {
+		if err := x.db.Write(ctx, func(w relational.Transaction) error {
 			// The number is a part of the statement, and always the same: statements stay prepared.
 			w.Grow(pagesGiven * int(v[2]))
 			_, err := w.Exec(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, pagesGiven))
@@ -223,7 +223,7 @@ func (x *Upkeep) giveBack(ctx context.Context, free float64) error {
 		}); err != nil {
 			return err
 		}
-		now, err := queryOne(ctx, x, `SELECT freelist_count FROM pragma_freelist_count`, scanInt)
+		now, err := relational.QueryOne(ctx, x.db, errNothing, `SELECT freelist_count FROM pragma_freelist_count`, scanInt)
 		if err != nil || now >= before {
 			return err // others have made as many free meanwhile, or the file cannot become smaller
 		}

@@ -1,17 +1,18 @@
-// Package upkeep removes from the SQLite store what has had its time: executions and deliveries with all that belongs to them (removal.go), large values that
-// nothing names (blobs.go), and what they leave behind in the files (pages.go). It also keeps the limits of workspaces.
+// Package upkeep removes what has had its time: executions and deliveries with all that belongs to them (removal.go), and large values that
+// nothing names (blobs.go). It also keeps the limits of workspaces.
 //
-// It knows the tables, and not how a transaction comes about. The SQLite store imports it.
+// It knows the tables, and not how a transaction comes about, how journals are kept, or what of the removed is left in files. Stores import it.
 package upkeep
 
 import (
 	"context"
+	"database/sql/driver"
 	"time"
 
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/relational"
-	"tandem/store/sqlite/blobnames"
+	"tandem/store/relational/blobnames"
 )
 
 // Transaction is one of the store that may remove executions.
@@ -24,7 +25,7 @@ type Transaction interface {
 	Unchanged()
 }
 
-// Blobs are the large values of workspaces; package blobdir keeps them.
+// Blobs are the large values of workspaces.
 type Blobs interface {
 	// Each calls back for each value of a workspace, with what it takes up and when it was last put.
 	Each(ctx context.Context, workspace string, each func(name string, size int64, put time.Time) error) error
@@ -36,22 +37,38 @@ type Blobs interface {
 	Remove(workspace string, names []string, young time.Time) (removed int, bytes int64, err error)
 }
 
+// Files is what the database keeps its tables in.
+type Files interface {
+	// EachColumn hands over all texts and bytes of all tables, in pages, except for those of the table of doubts.
+	EachColumn(ctx context.Context, each func(columns ...driver.Value)) error
+	// Compact overwrites what removed rows have left behind, and gives room back until no more than a part of the files is free. Then it calls done, and
+	// after that sees to what the log holds.
+	Compact(ctx context.Context, free float64, done func() error) error
+	Space(ctx context.Context) (store.Space, error)
+}
+
+// Journal is a table that has rows of journals, with the columns workspace_id and body.
+type Journal struct {
+	Table string
+	// Some is the condition of some rows of an execution, the first ones, and Args are its arguments: the number of the execution, and how many at most.
+	Some string
+	Args func(n, limit int64) []driver.Value
+}
+
 // Options is what upkeep works with besides the database.
 type Options struct {
-	// Blobs are the large values, and Measure says what the data directory takes up, except for what is free.
-	Blobs   Blobs
-	Measure func() (store.Space, error)
+	Blobs    Blobs
+	Files    Files
+	Journals []Journal
 	// Epoch is that of this process, and Born when it was taken, in Unix milliseconds.
 	Epoch, Born int64
+	// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is none.
+	FirstSince func(ctx context.Context, workspace string, at int64) (int64, error)
 	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
 	Write func(ctx context.Context, f func(Transaction) error) error
 	// RemoveMemories removes the memories of an execution, and Gone says that this is on disk.
 	RemoveMemories func(tx relational.Transaction, workspace, execution string, marks bool) ([]int64, error)
 	Gone           func(numbers ...int64)
-	// CutLog folds the log into the database and cuts its file, and says whether it could: readers may stand in the way.
-	CutLog func() bool
-	// Err says why the store has stopped; nil: it has not.
-	Err func() error
 }
 
 // Upkeep implements [store.Upkeep] and, by [Upkeep.Limits], [store.Limits].
@@ -121,7 +138,7 @@ func (x limits) StartsSince(ctx context.Context, p identity.Principal, since int
 	if err != nil {
 		return 0, err
 	}
-	first, err := x.firstMade(ctx, workspace, since)
+	first, err := x.o.FirstSince(ctx, workspace, since)
 	if err != nil {
 		return 0, err
 	}
@@ -131,54 +148,23 @@ func (x limits) StartsSince(ctx context.Context, p identity.Principal, since int
 		workspace, first, since, x.o.Born, time.UnixMilli(since).UTC().Format(time.DateOnly), x.o.Epoch)
 }
 
-// cutTries and cutPause are how long the log is waited for to be cut: readers may stand in the way for a moment.
-const (
-	cutTries = 50
-	cutPause = 100 * time.Millisecond
-)
-
 // Compact implements [store.Upkeep].
 func (x *Upkeep) Compact(ctx context.Context, p identity.Principal, free float64) error {
 	if err := store.RequireSystem(p); err != nil {
 		return err
 	}
 	since := time.Now().UnixMilli()
-	shrinks, err := x.shrinks(ctx)
-	if err != nil {
-		return err
-	}
-	if shrinks {
-		if err := x.blankPages(ctx); err != nil {
+	return x.o.Files.Compact(ctx, free, func() error {
+		// What is removed meanwhile is due again.
+		due, err := x.Unclean(ctx, p)
+		if err != nil || !due {
 			return err
 		}
-		if err := x.giveBack(ctx, free); err != nil {
-			return err
-		}
-	}
-	// What is removed meanwhile is due again. The log is cut after this.
-	if due, err := x.Unclean(ctx, p); err != nil {
-		return err
-	} else if due {
-		if err := x.write(ctx, func(w writing) error {
+		return x.write(ctx, func(w writing) error {
 			_, err := w.Exec(`DELETE FROM upkeep_due WHERE what = ? AND since < ?`, dueCompact, since)
 			return err
-		}); err != nil {
-			return err
-		}
-	}
-	for range cutTries {
-		if x.o.CutLog() {
-			return x.o.Err()
-		}
-		timer := time.NewTimer(cutPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
-	}
-	return x.o.Err() // readers stand in the way; the next time is soon enough
+		})
+	})
 }
 
 // dueCompact is what is due after a removal with its traces.
@@ -193,26 +179,12 @@ func (x *Upkeep) Unclean(ctx context.Context, p identity.Principal) (bool, error
 	return len(found) > 0, err
 }
 
-func (x *Upkeep) shrinks(ctx context.Context) (bool, error) {
-	mode, err := queryOne(ctx, x, `SELECT auto_vacuum FROM pragma_auto_vacuum`, scanInt)
-	return mode != 0, err
-}
-
 // Space implements [store.Upkeep].
 func (x *Upkeep) Space(ctx context.Context, p identity.Principal) (s store.Space, err error) {
 	if err := store.RequireSystem(p); err != nil {
 		return s, err
 	}
-	if s, err = x.o.Measure(); err != nil {
-		return s, err
-	}
-	free, err := queryOne(ctx, x, `SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size`, scanInt)
-	if err != nil {
-		return s, err
-	}
-	s.Free = free
-	s.Shrinks, err = x.shrinks(ctx)
-	return s, err
+	return x.o.Files.Space(ctx)
 }
 
 // Usage implements [store.Upkeep].
@@ -224,8 +196,12 @@ func (x *Upkeep) Usage(ctx context.Context, p identity.Principal) (u store.Usage
 	if u.Executions, err = queryOne(ctx, x, `SELECT coalesce(sum(count), 0) FROM execution_counts WHERE workspace_id = ?`, scanInt, workspace); err != nil {
 		return u, err
 	}
-	for _, t := range []struct{ table, length string }{{"journal", "length(body)"}, {"journal_in_order", "length(body)"}, {"snapshots", "length(body)"}, {"logs", "length(message) + length(context)"}} {
-		n, err := queryOne(ctx, x, `SELECT coalesce(sum(`+t.length+`), 0) FROM `+t.table+` WHERE workspace_id = ?`, scanInt, workspace)
+	lengths := map[string]string{"snapshots": "length(body)", "logs": "length(message) + length(context)"}
+	for _, t := range x.o.Journals {
+		lengths[t.Table] = "length(body)"
+	}
+	for table, length := range lengths { // order does not matter: it is a sum
+		n, err := queryOne(ctx, x, `SELECT coalesce(sum(`+length+`), 0) FROM `+table+` WHERE workspace_id = ?`, scanInt, workspace)
 		if err != nil {
 			return u, err
 		}
