@@ -67,3 +67,12 @@ func there(ctx context.Context, dir string) error {
 	}
 	return fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data, or a server with --server", dir)
 }
+
+// whereIs is where a database is that was opened, without a password; empty: in the data directory.
+func whereIs(address string) string {
+	where, err := postgres.Where(address)
+	if err != nil {
+		return "" // there is none
+	}
+	return where
+}

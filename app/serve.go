@@ -87,6 +87,8 @@ type ServeOptions struct {
 type Serving struct {
 	// URL is where, without a slash at the end.
 	URL string
+	// Database is where its database is, without a password; empty: in the data directory.
+	Database string
 	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
 	Secret string
 	// Code is that of a login link for the first user, made with the secret.
@@ -198,7 +200,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	defer serveBeside(ctx, o.Dir, web.Handler, o.Log)()
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
-		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Code: code, Workflows: kept, Profiles: profiles})
+		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Database: whereIs(o.Database), Secret: secret, Code: code, Workflows: kept, Profiles: profiles})
 	}
 	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
