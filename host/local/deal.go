@@ -42,6 +42,8 @@ func (o *owner) deal(list []message) (err error) {
 		}
 		if err != nil {
 			refuse(list, err) // those that were not come to
+		} else {
+			dealtWith(list)
 		}
 	}()
 	for _, m := range list {

@@ -118,6 +118,8 @@ type Host struct {
 	vacant chan struct{}
 
 	timers *timers
+	// firing has an entry for each timer that was fired and not dealt with yet.
+	firing chan struct{}
 }
 
 var _ host.Host = (*Host)(nil)
@@ -148,7 +150,12 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		h.carefulUntil = time.Now().Add(carefully)
 	}
 	h.trials = newTrials(h)
-	h.timers = newTimers(h.due)
+	h.firing = make(chan struct{}, maxFiring)
+	if opts.Rest || opts.Idle {
+		h.timers = newTimers(h.due, nil)
+	} else {
+		h.timers = newTimers(h.due, h.upcoming)
+	}
 	if opts.Rest {
 		h.quiesce()
 		return h, nil
@@ -237,19 +244,8 @@ func (h *Host) remove(ref store.Ref) {
 // takeUp brings back everything that must not wait for somebody to ask for it.
 func (h *Host) takeUp(ctx context.Context) error {
 	system := identity.System("")
-	var after store.Timer
-	for {
-		list, err := h.opts.Timers.Upcoming(ctx, system, after, 1000)
-		if err != nil {
-			return fmt.Errorf("read timers: %w", err)
-		}
-		for _, t := range list {
-			h.setTimer(t)
-		}
-		if len(list) < 1000 {
-			break
-		}
-		after = list[len(list)-1]
+	if err := h.remind(ctx, system); err != nil {
+		return err
 	}
 	var suspects, others []store.Ref
 	for u, err := range h.opts.Executions.Unfinished(ctx, system) {
@@ -284,32 +280,18 @@ func (h *Host) takeUp(ctx context.Context) error {
 	for _, ref := range pending {
 		h.post(ref, delivered{})
 	}
-	if h.opts.Unasked == nil {
-		return nil
-	}
-	unasked, err := h.opts.Unasked(ctx)
-	if err != nil {
-		return fmt.Errorf("read what nobody was asked: %w", err)
-	}
-	for _, ref := range unasked {
-		h.post(ref, unheard{})
+	if h.opts.Unasked != nil {
+		h.running.Add(1)
+		go func() {
+			defer h.running.Done()
+			h.askUnasked()
+		}()
 	}
 	return nil
 }
 
 // isTask says whether the executions of a workflow are tasks.
 func (h *Host) isTask(workflowID string) bool { return h.opts.Task != nil && h.opts.Task(workflowID) }
-
-// setTimer sets a timer that is in the store. The reminder of a child or an error workflow is due whatever the clock says, and comes before all
-// else that the execution does, so that the next row can remove it.
-func (h *Host) setTimer(t store.Timer) {
-	ref, id := store.Ref{Workspace: t.Workspace, Execution: t.Execution}, engine.TimerID(t.ID)
-	if _, ok := reminded(id); ok || id == errorTimer {
-		h.post(ref, timerDue{id})
-		return
-	}
-	h.timers.setTimer(ref, id, t.Until)
-}
 
 // Close parks everything: running nodes are told to stop, what they have not finished is taken up by the next process.
 // It returns when nothing of the host runs any more.
@@ -416,13 +398,6 @@ func (h *Host) deliver(ctx context.Context, p identity.Principal, item store.Inb
 	}
 	h.post(store.Ref{Workspace: p.Workspace, Execution: item.Execution}, delivered{})
 	return nil
-}
-
-// due is called by the timers.
-func (h *Host) due(ref store.Ref, id engine.TimerID) {
-	if !h.resting.Load() { // else it is due in the next process, too
-		h.post(ref, timerDue{id})
-	}
 }
 
 // post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A

@@ -22,7 +22,10 @@ type (
 	wanted struct{}
 	// delivered: there is something in the inbox.
 	delivered struct{}
-	timerDue  struct{ id engine.TimerID }
+	timerDue  struct {
+		id engine.TimerID
+		counted
+	}
 	// outcome: a worker has ended a run.
 	outcome struct {
 		attempt engine.Attempt
@@ -30,7 +33,7 @@ type (
 		said    *said
 	}
 	// unheard: what it asks is to be asked again, since there is no record of it.
-	unheard struct{}
+	unheard struct{ counted }
 	// admitted: there is room for an execution that has waited to begin.
 	admitted struct{}
 	// withheld: the process stops, and an attempt's turn had not come.

@@ -291,7 +291,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		return false
 	}
 	if errors.Is(err, store.ErrFull) || shortage.Is(err) {
-		o.host.timers.setTimer(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
+		o.host.timers.setUnstored(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
 	if err == nil {
