@@ -46,6 +46,7 @@ func (o *owner) deal(list []message) (err error) {
 			dealtWith(list)
 		}
 	}()
+	d.turn.Expect(len(list))
 	for _, m := range list {
 		if err := d.message(m); err != nil {
 			return err

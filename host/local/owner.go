@@ -114,6 +114,8 @@ type owner struct {
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
+	// briefs are runs that are to be done on the spot.
+	briefs []briefRun
 
 	mu    sync.Mutex
 	queue []message
