@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,15 +65,23 @@ func (t *timers) kept() int {
 type fired struct {
 	mu   sync.Mutex
 	list []string
-	then func()
+	// most is how many timers were kept when one was fired, at most.
+	at   *timers
+	most int
+}
+
+func (f *fired) watch(at *timers) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = at
 }
 
 func (f *fired) fire(ref store.Ref, _ engine.TimerID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, ref.Execution)
-	if f.then != nil {
-		f.then()
+	if f.at != nil {
+		f.most = max(f.most, f.at.kept())
 	}
 }
 
@@ -100,8 +109,7 @@ func TestTimers(t *testing.T) {
 			}
 			at := newTimers(out.fire, shelf.upcoming)
 			defer at.close()
-			most := 0
-			out.then = func() { most = max(most, at.kept()) }
+			out.watch(at)
 			synctest.Wait()
 			if kept := at.kept(); kept == 0 || kept > timerPage {
 				t.Errorf("%d of %d timers are kept", kept, many)
@@ -112,7 +120,9 @@ func TestTimers(t *testing.T) {
 			time.Sleep(many * time.Second)
 			synctest.Wait()
 			inOrder(t, out.all(), many)
-			if most > fewTimers+timerPage {
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if most := out.most; most > fewTimers+timerPage {
 				t.Errorf("%d timers were kept", most)
 			}
 		})
@@ -177,16 +187,16 @@ func TestTimers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
 			shelf.put(timerOf(1, now+10_000))
-			broken := true
+			var mended atomic.Bool
 			at := newTimers(out.fire, func(after store.Timer, limit int) ([]store.Timer, error) {
-				if broken {
+				if !mended.Load() {
 					return nil, fmt.Errorf("the disk is away")
 				}
 				return shelf.upcoming(after, limit)
 			})
 			defer at.close()
 			synctest.Wait()
-			broken = false
+			mended.Store(true)
 			time.Sleep(11 * time.Second)
 			synctest.Wait()
 			if got := out.all(); len(got) != 1 {
