@@ -113,6 +113,8 @@ type Host struct {
 
 	mu     sync.Mutex
 	owners map[store.Ref]*owner
+	// below is how many owners there are of the children of an execution that this process has started.
+	below  map[store.Ref]int
 	closed bool
 	// vacant is told when there is no owner.
 	vacant chan struct{}
@@ -133,7 +135,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, below: map[store.Ref]int{}, vacant: make(chan struct{}, 1)}
 	h.debug = opts.Log.Enabled(ctx, slog.LevelDebug)
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
@@ -232,6 +234,9 @@ func (h *Host) careful() bool {
 
 // remove takes an owner out. The lock is the caller's.
 func (h *Host) remove(ref store.Ref) {
+	if o := h.owners[ref]; o != nil && o.below {
+		h.leaveParent(o)
+	}
 	delete(h.owners, ref)
 	if len(h.owners) == 0 {
 		select {
@@ -422,13 +427,36 @@ func (h *Host) post(ref store.Ref, m message) bool {
 	return true
 }
 
-// retire removes an owner that has nothing to do. It fails if something has come in meanwhile.
+// retire removes an owner that has nothing to do. It fails if something has come in meanwhile, and while a child is at work that was started
+// here: the execution would be read again for its end.
 func (h *Host) retire(o *owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o.waiting() {
+	if o.waiting() || h.below[o.ref] > 0 {
 		return false
 	}
 	h.remove(o.ref)
 	return true
+}
+
+// joinParent counts an owner for the execution that waits for its own. The lock is the caller's.
+func (h *Host) joinParent(o *owner) {
+	if o.parent != "" {
+		o.below = true
+		h.below[o.parentRef()]++
+	}
+}
+
+// leaveParent says that the owner of a child is gone: the child has ended or waits itself, and who waits for it may go, too. The lock is the
+// caller's.
+func (h *Host) leaveParent(o *owner) {
+	o.below = false
+	parent := o.parentRef()
+	if h.below[parent]--; h.below[parent] > 0 {
+		return
+	}
+	delete(h.below, parent)
+	if p := h.owners[parent]; p != nil {
+		p.nudge()
+	}
 }

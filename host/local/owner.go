@@ -77,6 +77,8 @@ type owner struct {
 	put    node.Put
 	// parent is the execution that waits for this one, if one does.
 	parent string
+	// below says that it is counted for its parent, see [Host.joinParent].
+	below bool
 	// claim is what it takes room of while it runs.
 	claim  claim
 	status engine.Status
@@ -157,10 +159,20 @@ func (o *owner) push(m message) {
 	o.mu.Lock()
 	o.queue = append(o.queue, m)
 	o.mu.Unlock()
+	o.nudge()
+}
+
+// nudge lets the owner look whether there is something to do.
+func (o *owner) nudge() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
+}
+
+// parentRef is the execution that waits for this one.
+func (o *owner) parentRef() store.Ref {
+	return store.Ref{Workspace: o.ref.Workspace, Execution: o.parent}
 }
 
 // putBack lets the room of messages that were dealt with be used for those that come.

@@ -389,6 +389,6 @@ func childAction(a engine.ChildAction) host.Action {
 
 func (o *owner) finished() {
 	if o.parent != "" {
-		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: o.parent}, delivered{})
+		o.host.post(o.parentRef(), delivered{})
 	}
 }
