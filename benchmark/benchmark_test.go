@@ -212,3 +212,20 @@ func TestMeasureAPI_ReportsEveryRequest(t *testing.T) {
 		t.Errorf("no clients: %v", err)
 	}
 }
+
+func TestScale_Phases(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ wanted, measured []string }{
+		{nil, ScalePhases()},
+		{[]string{"wake"}, []string{"park", "wake"}},
+		{[]string{"idle", "due"}, []string{"ask", "due", "idle"}},
+		{[]string{"park"}, []string{"park"}},
+	} {
+		if got, err := (Scale{Phases: c.wanted}).phases(); err != nil || !slices.Equal(got, c.measured) {
+			t.Errorf("%q: %q, %v", c.wanted, got, err)
+		}
+	}
+	if _, err := (Scale{Phases: []string{"sleep"}}).phases(); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("an unknown phase: %v", err)
+	}
+}

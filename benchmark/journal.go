@@ -99,6 +99,8 @@ type FanOut struct {
 	ToChain []float64 `json:"cost_to_chain"`
 	// Goal is the multiple that must not be exceeded, zero for none.
 	Goal float64 `json:"goal,omitempty"`
+	// BareGoal is the ratio to the bare journal that is wanted, zero for none.
+	BareGoal float64 `json:"goal_to_bare,omitempty"`
 }
 
 // The shapes that goals are stated for.
@@ -387,7 +389,7 @@ func (m *measurement) report(loads []*workload, size int) Report {
 	}
 	r.FanOut = FanOut{Width: m.FanOut, Figures: loads[len(loads)-1].figures()}
 	if m.FanOut == benchFanned && m.Nodes == benchNodes {
-		r.FanOut.Goal = 2
+		r.FanOut.Goal, r.FanOut.BareGoal = 2, 0.5
 	}
 	for _, c := range r.Chains {
 		r.FanOut.ToChain = append(r.FanOut.ToChain, r.FanOut.TandemMicros/c.TandemMicros)

@@ -77,6 +77,10 @@ func LaunchSide(ctx context.Context, stderr io.Writer, side, dir string, executi
 // MeasureScaleAll measures every phase, each in a process of its own, in directories below one that is made for it and removed at the end. Measuring is
 // told which phase is measured now.
 func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale, measuring func(phase string)) (reports []ScaleReport, err error) {
+	phases, err := s.phases()
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale
 			err = rerr
 		}
 	}()
-	for _, phase := range ScalePhases() {
+	for _, phase := range phases {
 		measuring(phase)
 		where := dir
 		switch phase {

@@ -29,7 +29,11 @@ func (r Report) Print(out io.Writer) error {
 		}
 		line(fmt.Sprintf("chain of %d, %d at once", c.Nodes, c.Concurrency), c.Figures, goal)
 	}
-	line(fmt.Sprintf("fan-out to %d and back", r.FanOut.Width), r.FanOut.Figures, "")
+	bareGoal := ""
+	if r.FanOut.BareGoal > 0 {
+		bareGoal = verdict(r.FanOut.Ratio >= r.FanOut.BareGoal, fmt.Sprintf("%.2f", r.FanOut.BareGoal))
+	}
+	line(fmt.Sprintf("fan-out to %d and back", r.FanOut.Width), r.FanOut.Figures, bareGoal)
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -88,9 +92,9 @@ func (r APIReport) Print(out io.Writer) error {
 // PrintScale writes the figures of all phases as a table.
 func PrintScale(out io.Writer, reports []ScaleReport) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "phase\tcount\tper second\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
+	fmt.Fprintln(table, "phase\tcount\tper second\tCPU µs\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
 	for _, r := range reports {
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS, r.LateP50MS, r.LateMaxMS)
+		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.CPUMicros, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS, r.LateP50MS, r.LateMaxMS)
 	}
 	return table.Flush()
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,12 +32,30 @@ type Scale struct {
 	// Parked is how many executions wait, Iterations how long the loop is.
 	Parked     int
 	Iterations int
+	// Phases are those to be measured, all when empty. A phase that starts on what another one leaves is measured with it.
+	Phases []string
 }
 
 // ScalePhases are the phases in their order: many executions begin to wait; a process starts on them and wakes first some
 // one by one, then all; many executions ask a person; a process starts on them and looks after those whose time runs out; a
 // long loop; a process that has nothing to do.
 func ScalePhases() []string { return []string{"park", "wake", "ask", "due", "loop", "idle"} }
+
+// phases are those to be measured, in their order.
+func (s Scale) phases() ([]string, error) {
+	if len(s.Phases) == 0 {
+		return ScalePhases(), nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range s.Phases {
+		if !slices.Contains(ScalePhases(), name) {
+			return nil, fault.Newf(fault.Invalid, "%q is not a phase; there are %s", name, strings.Join(ScalePhases(), ", "))
+		}
+		wanted[name] = true
+	}
+	wanted["park"], wanted["ask"] = wanted["park"] || wanted["wake"], wanted["ask"] || wanted["due"]
+	return slices.DeleteFunc(ScalePhases(), func(name string) bool { return !wanted[name] }), nil
+}
 
 // ScaleReport is what a phase has measured. What it does not measure is zero. Memory is what the process has resident, in
 // megabytes.
@@ -46,6 +65,9 @@ type ScaleReport struct {
 	Seconds     float64 `json:"seconds"`
 	PerSecond   float64 `json:"per_second"`
 	ReadySecond float64 `json:"ready_seconds,omitempty"`
+	// CPUMicros is the processor time for each of them, where the system tells it: unlike the rest, it says something on a machine that
+	// does other work, too.
+	CPUMicros float64 `json:"cpu_microseconds,omitempty"`
 	// ReadyMB is the memory when the process was ready, PeakMB the most there was.
 	ReadyMB float64 `json:"ready_mb"`
 	PeakMB  float64 `json:"peak_mb"`
@@ -97,9 +119,11 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 	}
 	r.report.ReadySecond = time.Since(start).Seconds()
 	r.report.ReadyMB = resident("VmRSS")
+	cpu := processTime()
 	err = run(ctx)
 	if r.report.Seconds > 0 {
 		r.report.PerSecond = float64(r.report.Count) / r.report.Seconds
+		r.report.CPUMicros = float64((processTime() - cpu).Microseconds()) / float64(r.report.Count)
 	}
 	r.report.PeakMB = resident("VmHWM")
 	return r.report, errors.Join(err, r.Close())

@@ -211,6 +211,13 @@ func (f *Fold) Begin(now int64) *Turn {
 	return f.turn
 }
 
+// Expect makes room for so many facts, each of which has a value.
+func (t *Turn) Expect(facts int) {
+	if facts > manyAtOnce {
+		t.row.Facts, t.row.Values, t.row.Told = make([]engine.Fact, 0, facts), make([]json.RawMessage, 0, facts), make([]Told, 0, facts)
+	}
+}
+
 // Row is the row as it stands.
 func (t *Turn) Row() *Row { return &t.row }
 

@@ -117,16 +117,21 @@ func (s *Start) encode() ([]byte, error) {
 	}
 	out = append(append(out, `,"initial":`...), initial...)
 	out = append(append(out, `,"trigger":`...), trigger...)
+	for _, field := range []struct{ name, text string }{{`,"external_request_id":`, s.ExternalRequest}, {`,"root":`, s.Root}, {`,"error_of":`, s.ErrorOf}} {
+		if field.text != "" {
+			out = engine.AppendText(append(out, field.name...), field.text)
+		}
+	}
 	if s.InputRules != 0 {
 		out = strconv.AppendInt(append(out, `,"input_rules":`...), int64(s.InputRules), 10)
 	}
 	return append(out, '}'), nil
 }
 
-// plain says that a start has nothing but who starts what with which data, and that there is nothing in that data which json.Marshal
+// plain says that a start has nothing but who starts what with which data, and what it came of, and that there is nothing in that data which json.Marshal
 // writes in another way.
 func (s *Start) plain() bool {
-	if len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above)+len(s.ExternalRequest)+len(s.Root)+len(s.ErrorOf) > 0 || s.Test != nil {
+	if len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 || s.Test != nil {
 		return false
 	}
 	for _, data := range []json.RawMessage{s.Initial, s.Trigger} {

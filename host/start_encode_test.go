@@ -20,6 +20,7 @@ func TestStart_EncodesAsJSON(t *testing.T) {
 		"no data":     {WorkflowID: "w"},
 		"no trigger":  {WorkflowID: "w", Initial: data(`{}`)},
 		"more":        {WorkflowID: "w", Initial: data(`{}`), Trigger: data(`{}`), Root: "r", Requesters: []string{"a"}},
+		"a child":     {WorkflowID: "w", Initial: data(`{}`), Trigger: data(`{"a":1}`), ExternalRequest: "x", Root: `r"`, ErrorOf: "e", InputRules: 2},
 		"a test":      {WorkflowID: "w", Initial: data(`{}`), Trigger: data(`{}`), Test: &Test{Name: "t"}},
 		"external":    {WorkflowID: "w", Initial: data(`{}`), Trigger: data(`{}`), ExternalRequest: "x", ErrorOf: "e", Outputs: []string{"o"}},
 	} {
@@ -34,8 +35,8 @@ func TestStart_EncodesAsJSON(t *testing.T) {
 			plain++
 		}
 	}
-	if plain != 4 {
-		t.Errorf("%d of the starts are written by hand, want 4", plain)
+	if plain != 5 {
+		t.Errorf("%d of the starts are written by hand, want 5", plain)
 	}
 	if _, err := (&Start{Initial: data(`{"a":}`), Trigger: data(`{}`)}).encode(); err == nil {
 		t.Error("data that is not JSON was written")

@@ -60,12 +60,17 @@ func (t Told) First() bool {
 	return t.What == ToldNode && t.Node == engine.NodeRunning && t.Attempt <= 1
 }
 
-// append writes what is told as JSON. That an activation begins, which nearly every row tells, and that the execution has another
-// status are written by hand.
+// append writes what is told as JSON. That an activation begins, which nearly every row tells, that the execution has another
+// status and when a run really began are written by hand.
 func (t *Told) append(out []byte) ([]byte, error) {
 	if t.What == ToldExecution && t.Status != "" && t.Activation == "" && t.Generation == 0 && t.Attempt == 0 && t.Node == "" && t.Error == nil && t.Time == 0 && t.Ask == "" && t.Purpose == "" && t.Ref == "" && t.Detail == nil {
 		out = append(out, `{"w":"execution","s":`...)
 		return append(engine.AppendText(out, string(t.Status)), '}'), nil
+	}
+	if t.What == ToldRan && t.Activation != "" && t.Time != 0 && t.Generation == 0 && t.Attempt == 0 && t.Node == "" && t.Error == nil && t.Ask == "" && t.Detail == nil && t.Ref == "" && t.Status == "" && t.Purpose == "" {
+		out = append(out, `{"w":"ran","a":`...)
+		out = append(engine.AppendText(out, string(t.Activation)), `,"u":`...)
+		return append(strconv.AppendInt(out, t.Time, 10), '}'), nil
 	}
 	if t.What != ToldNode || t.Node != engine.NodeRunning || t.Error != nil || t.Time != 0 || t.Ask != "" || t.Detail != nil || t.Ref != "" || t.Status != "" || t.Purpose != "" {
 		raw, err := json.Marshal(t)
@@ -87,6 +92,9 @@ func (t *Told) append(out []byte) ([]byte, error) {
 // tell appends what a row's commands mean to readers. View and before are as of the row before: what readers know and a
 // recovery wants again is not told again.
 func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Command, before, after engine.Status) []Told {
+	if len(commands) > manyAtOnce {
+		told = slices.Grow(told, len(commands)+1)
+	}
 	for _, c := range commands {
 		switch c := c.(type) {
 		case engine.RunNode:
@@ -138,6 +146,9 @@ func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Comman
 	}
 	return append(told, t)
 }
+
+// manyAtOnce is from how many on there is room made for all of them before the first is added.
+const manyAtOnce = 8
 
 func recovers(f engine.Fact) bool {
 	_, ok := f.(engine.ExecutionRecovered)

@@ -108,8 +108,6 @@ func check(raw []byte, limits Limits) (value []byte, spaced bool, err error) {
 		return nil, false, &Error{Reason: fmt.Sprintf("it has %d bytes; at most %d are taken", len(raw), limits.MaxBytes)}
 	}
 	c := checker{data: raw, limits: limits.filled(), bad: -1}
-	var few [8][]byte // keys, mostly
-	c.names = few[:0]
 	if !utf8.Valid(raw) {
 		c.bad = firstBad(raw)
 	}

@@ -8,6 +8,9 @@ import (
 // fewKeys are found by looking through them; more have an index.
 const fewKeys = 16
 
+// usualKeys is how many keys there is room for when the first is seen.
+const usualKeys = 8
+
 // keySet is the keys of one object while it is checked: those of the checker from first on.
 type keySet struct {
 	first int
@@ -32,6 +35,9 @@ func (s *keySet) again(c *checker, written []byte) bool {
 				return true
 			}
 		}
+	}
+	if c.names == nil {
+		c.names = make([][]byte, 0, usualKeys)
 	}
 	c.names = append(c.names, written)
 	if own := c.names[s.first:]; len(own) > fewKeys {

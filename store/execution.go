@@ -64,7 +64,7 @@ type Change struct {
 	ErrorNode string
 }
 
-// Unfinished is an execution that has to be looked after.
+// Unfinished is an execution that a start has to look after: it runs, or is to begin.
 type Unfinished struct {
 	Ref
 	WorkflowID string
@@ -109,8 +109,8 @@ type Executions interface {
 	// the rows are there; the journal reads those of others.
 	GetWithRows(ctx context.Context, p identity.Principal, id string) (e Execution, rows []Row, whole bool, err error)
 	List(ctx context.Context, p identity.Principal, q ExecutionQuery) (ExecutionPage, error)
-	// Unfinished runs through what is not final, by priority, then age. The loop may call the store. Tandem itself may
-	// ask for all workspaces.
+	// Unfinished runs through what runs, then what is to begin: each by priority, then age. What waits is not among them: timers, the inbox
+	// and people bring it back. The loop may call the store. Tandem itself may ask for all workspaces.
 	Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[Unfinished, error]
 }
 

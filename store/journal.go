@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -128,6 +129,11 @@ type Timer struct {
 	ID        string
 	// Until is in Unix milliseconds.
 	Until int64
+}
+
+// Compare orders timers by time, then by workspace, execution and id.
+func (t Timer) Compare(other Timer) int {
+	return cmp.Or(cmp.Compare(t.Until, other.Until), cmp.Compare(t.Workspace, other.Workspace), cmp.Compare(t.Execution, other.Execution), cmp.Compare(t.ID, other.ID))
 }
 
 // Snapshot is an execution's state as of a row.

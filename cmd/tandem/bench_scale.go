@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ and starts a process that has nothing to do. Each phase has a process of its own
 that process has resident (Linux only).
 
 The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
-		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000",
+		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000\n  tandem bench scale --parked 1000000 --phases park,wake",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -56,6 +57,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 	flags := cmd.Flags()
 	flags.IntVar(&s.Parked, "parked", 100_000, "how many executions wait")
 	flags.IntVar(&s.Iterations, "iterations", 1_000_000, "how long the loop is")
+	flags.StringSliceVar(&s.Phases, "phases", nil, "measure only these: "+strings.Join(benchmark.ScalePhases(), ", "))
 	flags.StringVar(&data, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	flags.StringVar(&phase, "phase", "", "measure one phase in this process")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -283,17 +284,13 @@ func (d diskTimers) Upcoming(_ context.Context, p identity.Principal, after stor
 		}
 		for id, until := range r.timers { // order does not matter: sorted below
 			t := store.Timer{Workspace: r.ref.Workspace, Execution: r.ref.Execution, ID: id, Until: until}
-			if after == (store.Timer{}) || compareTimers(t, after) > 0 {
+			if after == (store.Timer{}) || t.Compare(after) > 0 {
 				list = append(list, t)
 			}
 		}
 	}
-	slices.SortFunc(list, compareTimers)
+	slices.SortFunc(list, store.Timer.Compare)
 	return list[:min(len(list), limit)], nil
-}
-
-func compareTimers(a, b store.Timer) int {
-	return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Workspace, b.Workspace), cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.ID, b.ID))
 }
 
 type diskExecutions struct{ *Disk }
@@ -353,12 +350,14 @@ func (d diskExecutions) Unfinished(_ context.Context, p identity.Principal) iter
 		var list []store.Unfinished
 		d.mu.Lock()
 		for _, r := range d.order {
-			if s := &r.summary; !s.Status.Final() && (all || s.Workspace == workspace) {
+			if s := &r.summary; (s.Status == engine.StatusRunning || s.Status == engine.StatusPending) && (all || s.Workspace == workspace) {
 				list = append(list, store.Unfinished{Ref: r.ref, WorkflowID: s.WorkflowID, Status: s.Status, Priority: s.Priority, Created: s.Created})
 			}
 		}
 		d.mu.Unlock()
-		slices.SortStableFunc(list, func(a, b store.Unfinished) int { return cmp.Compare(a.Priority, b.Priority) })
+		slices.SortStableFunc(list, func(a, b store.Unfinished) int {
+			return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Priority, b.Priority)) // RUNNING is behind PENDING in the alphabet
+		})
 		for _, u := range list {
 			if !yield(u, nil) {
 				return

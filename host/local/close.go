@@ -66,7 +66,7 @@ func (o *owner) close(why error) (now bool, err error) {
 		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time, DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message, ErrorCode: string(reason.Code)},
 	}
 	if o.errorWorkflowOf(completeStart(start, summary)) != "" {
-		a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(errorTimer), Until: row.Time})
+		a.SetTimers = append(a.SetTimers, o.timer(string(errorTimer), reminderTime))
 	}
 	if err := o.closeAround(a, summary, view, reason); err != nil {
 		return false, err

@@ -72,7 +72,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		a.Change = o.changed(status, row.Time)
 	}
 	if fails(commands) && o.errorWorkflow() != "" {
-		a.SetTimers = append(a.SetTimers, o.timer(string(errorTimer), row.Time))
+		a.SetTimers = append(a.SetTimers, o.timer(string(errorTimer), reminderTime))
 	}
 	awaits := o.fold.State().AwaitsPeople()
 	if o.parent != "" {
@@ -160,7 +160,7 @@ func (o *owner) setTimers(a *store.Append, row *host.Row, commands []engine.Comm
 				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
 			})
 		case engine.StartChild:
-			a.SetTimers = append(a.SetTimers, o.timer(string(reminder(c.Child)), row.Time))
+			a.SetTimers = append(a.SetTimers, o.timer(string(reminder(c.Child)), reminderTime))
 		}
 	}
 	return nil
@@ -246,6 +246,15 @@ const fullDiskPause = 500 * time.Millisecond
 // starts the child right after the append; the next process starts it before anything else ([Host.setTimer]). Timers of the
 // engine have a "#".
 func reminder(child string) engine.TimerID { return engine.TimerID("child:" + child) }
+
+// reminderTime is the time of reminders: they come first in the store, so that the next process finds them without looking at the others.
+const reminderTime = 0
+
+// reminds says that a timer is the reminder of a child or of an error workflow.
+func reminds(id engine.TimerID) bool {
+	_, child := reminded(id)
+	return child || id == errorTimer
+}
 
 func reminded(id engine.TimerID) (child string, ok bool) {
 	child, ok = strings.CutPrefix(string(id), "child:")

@@ -42,8 +42,11 @@ func (o *owner) deal(list []message) (err error) {
 		}
 		if err != nil {
 			refuse(list, err) // those that were not come to
+		} else {
+			dealtWith(list)
 		}
 	}()
+	d.turn.Expect(len(list))
 	for _, m := range list {
 		if err := d.message(m); err != nil {
 			return err

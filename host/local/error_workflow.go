@@ -142,7 +142,7 @@ func (o *owner) tryErrorWorkflow(view *host.View, start host.Start) bool {
 	case o.host.ctx.Err() != nil:
 		return false // the timer is on disk
 	case store.Waits(err) || shortage.Is(err):
-		o.host.timers.setTimer(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
+		o.host.timers.setUnstored(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	case err != nil:
 		o.host.opts.Log.Error("error workflow not started", "execution", o.ref.Execution, "workflow", name, "error", err)

@@ -113,11 +113,15 @@ type Host struct {
 
 	mu     sync.Mutex
 	owners map[store.Ref]*owner
+	// below is how many owners there are of the children of an execution that this process has started.
+	below  map[store.Ref]int
 	closed bool
 	// vacant is told when there is no owner.
 	vacant chan struct{}
 
 	timers *timers
+	// firing has an entry for each timer that was fired and not dealt with yet.
+	firing chan struct{}
 }
 
 var _ host.Host = (*Host)(nil)
@@ -131,7 +135,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, below: map[store.Ref]int{}, vacant: make(chan struct{}, 1)}
 	h.debug = opts.Log.Enabled(ctx, slog.LevelDebug)
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
@@ -148,7 +152,12 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		h.carefulUntil = time.Now().Add(carefully)
 	}
 	h.trials = newTrials(h)
-	h.timers = newTimers(h.due)
+	h.firing = make(chan struct{}, maxFiring)
+	if opts.Rest || opts.Idle {
+		h.timers = newTimers(h.due, nil)
+	} else {
+		h.timers = newTimers(h.due, h.upcoming)
+	}
 	if opts.Rest {
 		h.quiesce()
 		return h, nil
@@ -225,6 +234,9 @@ func (h *Host) careful() bool {
 
 // remove takes an owner out. The lock is the caller's.
 func (h *Host) remove(ref store.Ref) {
+	if o := h.owners[ref]; o != nil && o.below {
+		h.leaveParent(o)
+	}
 	delete(h.owners, ref)
 	if len(h.owners) == 0 {
 		select {
@@ -237,19 +249,8 @@ func (h *Host) remove(ref store.Ref) {
 // takeUp brings back everything that must not wait for somebody to ask for it.
 func (h *Host) takeUp(ctx context.Context) error {
 	system := identity.System("")
-	var after store.Timer
-	for {
-		list, err := h.opts.Timers.Upcoming(ctx, system, after, 1000)
-		if err != nil {
-			return fmt.Errorf("read timers: %w", err)
-		}
-		for _, t := range list {
-			h.setTimer(t)
-		}
-		if len(list) < 1000 {
-			break
-		}
-		after = list[len(list)-1]
+	if err := h.remind(ctx, system); err != nil {
+		return err
 	}
 	var suspects, others []store.Ref
 	for u, err := range h.opts.Executions.Unfinished(ctx, system) {
@@ -284,32 +285,18 @@ func (h *Host) takeUp(ctx context.Context) error {
 	for _, ref := range pending {
 		h.post(ref, delivered{})
 	}
-	if h.opts.Unasked == nil {
-		return nil
-	}
-	unasked, err := h.opts.Unasked(ctx)
-	if err != nil {
-		return fmt.Errorf("read what nobody was asked: %w", err)
-	}
-	for _, ref := range unasked {
-		h.post(ref, unheard{})
+	if h.opts.Unasked != nil {
+		h.running.Add(1)
+		go func() {
+			defer h.running.Done()
+			h.askUnasked()
+		}()
 	}
 	return nil
 }
 
 // isTask says whether the executions of a workflow are tasks.
 func (h *Host) isTask(workflowID string) bool { return h.opts.Task != nil && h.opts.Task(workflowID) }
-
-// setTimer sets a timer that is in the store. The reminder of a child or an error workflow is due whatever the clock says, and comes before all
-// else that the execution does, so that the next row can remove it.
-func (h *Host) setTimer(t store.Timer) {
-	ref, id := store.Ref{Workspace: t.Workspace, Execution: t.Execution}, engine.TimerID(t.ID)
-	if _, ok := reminded(id); ok || id == errorTimer {
-		h.post(ref, timerDue{id})
-		return
-	}
-	h.timers.setTimer(ref, id, t.Until)
-}
 
 // Close parks everything: running nodes are told to stop, what they have not finished is taken up by the next process.
 // It returns when nothing of the host runs any more.
@@ -418,13 +405,6 @@ func (h *Host) deliver(ctx context.Context, p identity.Principal, item store.Inb
 	return nil
 }
 
-// due is called by the timers.
-func (h *Host) due(ref store.Ref, id engine.TimerID) {
-	if !h.resting.Load() { // else it is due in the next process, too
-		h.post(ref, timerDue{id})
-	}
-}
-
 // post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A
 // host that is closed takes none: what is on disk is what the next process begins with.
 func (h *Host) post(ref store.Ref, m message) bool {
@@ -447,13 +427,36 @@ func (h *Host) post(ref store.Ref, m message) bool {
 	return true
 }
 
-// retire removes an owner that has nothing to do. It fails if something has come in meanwhile.
+// retire removes an owner that has nothing to do. It fails if something has come in meanwhile, and while a child is at work that was started
+// here: the execution would be read again for its end.
 func (h *Host) retire(o *owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o.waiting() {
+	if o.waiting() || h.below[o.ref] > 0 {
 		return false
 	}
 	h.remove(o.ref)
 	return true
+}
+
+// joinParent counts an owner for the execution that waits for its own. The lock is the caller's.
+func (h *Host) joinParent(o *owner) {
+	if o.parent != "" {
+		o.below = true
+		h.below[o.parentRef()]++
+	}
+}
+
+// leaveParent says that the owner of a child is gone: the child has ended or waits itself, and who waits for it may go, too. The lock is the
+// caller's.
+func (h *Host) leaveParent(o *owner) {
+	o.below = false
+	parent := o.parentRef()
+	if h.below[parent]--; h.below[parent] > 0 {
+		return
+	}
+	delete(h.below, parent)
+	if p := h.owners[parent]; p != nil {
+		p.nudge()
+	}
 }

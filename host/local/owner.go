@@ -22,7 +22,10 @@ type (
 	wanted struct{}
 	// delivered: there is something in the inbox.
 	delivered struct{}
-	timerDue  struct{ id engine.TimerID }
+	timerDue  struct {
+		id engine.TimerID
+		counted
+	}
 	// outcome: a worker has ended a run.
 	outcome struct {
 		attempt engine.Attempt
@@ -30,7 +33,7 @@ type (
 		said    *said
 	}
 	// unheard: what it asks is to be asked again, since there is no record of it.
-	unheard struct{}
+	unheard struct{ counted }
 	// admitted: there is room for an execution that has waited to begin.
 	admitted struct{}
 	// withheld: the process stops, and an attempt's turn had not come.
@@ -74,6 +77,8 @@ type owner struct {
 	put    node.Put
 	// parent is the execution that waits for this one, if one does.
 	parent string
+	// below says that it is counted for its parent, see [Host.joinParent].
+	below bool
 	// claim is what it takes room of while it runs.
 	claim  claim
 	status engine.Status
@@ -111,6 +116,8 @@ type owner struct {
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
+	// briefs are runs that are to be done on the spot.
+	briefs []briefRun
 
 	mu    sync.Mutex
 	queue []message
@@ -152,10 +159,20 @@ func (o *owner) push(m message) {
 	o.mu.Lock()
 	o.queue = append(o.queue, m)
 	o.mu.Unlock()
+	o.nudge()
+}
+
+// nudge lets the owner look whether there is something to do.
+func (o *owner) nudge() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
+}
+
+// parentRef is the execution that waits for this one.
+func (o *owner) parentRef() store.Ref {
+	return store.Ref{Workspace: o.ref.Workspace, Execution: o.parent}
 }
 
 // putBack lets the room of messages that were dealt with be used for those that come.

@@ -68,3 +68,37 @@ func TestOwner_Deal(t *testing.T) {
 		}
 	})
 }
+
+// Who waits for a child that is at work here stays, and goes when the last such child has.
+func TestHost_KeepsTheParentOfAChildAtWork(t *testing.T) {
+	t.Parallel()
+	h := &Host{ctx: t.Context(), opts: Options{Log: slog.New(slog.DiscardHandler)}, owners: map[store.Ref]*owner{}, below: map[store.Ref]int{}, vacant: make(chan struct{}, 1)}
+	add := func(name, parent string) *owner {
+		o := h.newOwner(store.Ref{Workspace: "w", Execution: name}, nil)
+		o.parent = parent
+		h.owners[o.ref] = o
+		h.joinParent(o)
+		return o
+	}
+	parent, first, second := add("p", ""), add("c1", "p"), add("c2", "p")
+	nudged := func() bool {
+		select {
+		case <-parent.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	if h.retire(parent) {
+		t.Fatal("the parent goes while its children are at work")
+	}
+	if !h.retire(first) || nudged() || h.retire(parent) {
+		t.Fatal("the parent goes, or is told to look, while one of its children is at work")
+	}
+	if !h.retire(second) || !nudged() {
+		t.Fatal("the parent is not told that its last child is gone")
+	}
+	if !h.retire(parent) || len(h.below) != 0 || len(h.owners) != 0 {
+		t.Errorf("left are %v and %v", h.owners, h.below)
+	}
+}

@@ -45,8 +45,11 @@ func (r request) answer(status engine.Status, err error) {
 // refuse answers those that will not be dealt with.
 func refuse(list []message, err error) {
 	for _, m := range list {
-		if r, ok := m.(request); ok {
-			r.answer("", err)
+		switch m := m.(type) {
+		case request:
+			m.answer("", err)
+		case interface{ done() }:
+			m.done()
 		}
 	}
 }

@@ -154,6 +154,7 @@ func (h *Host) commitStart(ctx context.Context, o *owner, first row) (host.Start
 		return host.Started{}, fault.Newf(fault.Conflict, "execution %q exists already", o.ref.Execution)
 	}
 	h.owners[o.ref] = o
+	h.joinParent(o)
 	if h.opts.Idle {
 		h.own.Store(o.ref, struct{}{})
 	}

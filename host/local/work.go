@@ -49,6 +49,7 @@ func (o *owner) carryOut(commands []engine.Command) {
 			}
 		}
 	}
+	o.runBrief()
 }
 
 // maxBriefInput is how large the input of a run may be that is done on the spot.
@@ -74,8 +75,7 @@ func (o *owner) run(c engine.RunNode) {
 	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
 	_, suspect := o.suspects[c.Activation]
 	if c.Node >= 0 && o.revision.Brief(c.Node) && limits.effect == workflow.Pure && size <= maxBriefInput && !suspect && !o.host.careful() {
-		said.began = time.Now().UnixMilli()
-		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})
+		o.collectBrief(job, said)
 		return
 	}
 	o.handOver(c, job, said)
@@ -291,7 +291,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		return false
 	}
 	if store.Waits(err) || shortage.Is(err) {
-		o.host.timers.setTimer(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
+		o.host.timers.setUnstored(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
 	if err == nil {
@@ -389,6 +389,6 @@ func childAction(a engine.ChildAction) host.Action {
 
 func (o *owner) finished() {
 	if o.parent != "" {
-		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: o.parent}, delivered{})
+		o.host.post(o.parentRef(), delivered{})
 	}
 }

@@ -188,6 +188,16 @@ func testUnfinished(t *testing.T, s store.Stores) {
 	a.Change = &store.Change{Status: engine.StatusRunning}
 	mustAppend(t, s, p, a)
 	equal(t, "after it was revived", []string{"e1", "e3", "e0", "e4", "e2"}, collect(p))
+	for id, status := range map[string]engine.Status{"e1": engine.StatusPending, "e4": engine.StatusPending, "e0": engine.StatusWaiting, "e2": engine.StatusWaitingForHuman} {
+		a = next(id, 1)
+		a.Change = &store.Change{Status: status}
+		mustAppend(t, s, p, a)
+	}
+	equal(t, "with some that wait or are to begin", []string{"e3", "e1", "e4"}, collect(p))
+	a = next("e0", 2)
+	a.Change = &store.Change{Status: engine.StatusPaused}
+	mustAppend(t, s, p, a)
+	equal(t, "with one that is paused", []string{"e3", "e1", "e4"}, collect(p))
 }
 
 func testKeys(t *testing.T, s store.Stores) {

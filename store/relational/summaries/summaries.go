@@ -7,7 +7,6 @@ package summaries
 import (
 	"context"
 	"errors"
-	"iter"
 	"strconv"
 	"strings"
 
@@ -159,50 +158,3 @@ func statusTexts(statuses []engine.Status) []any {
 
 // maxPage is how many are read at once, so that no connection is held while the caller works.
 const maxPage = 1024
-
-// Unfinished implements [store.Executions].
-func (x *Executions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
-	return func(yield func(store.Unfinished, error) bool) {
-		workspace, all, err := store.ScopeAll(p)
-		if err != nil {
-			yield(store.Unfinished{}, err)
-			return
-		}
-		type numbered struct {
-			store.Unfinished
-			n int64
-		}
-		scan := func(s relational.Scanner) (u numbered, err error) {
-			return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.User, &u.n)
-		}
-		// One priority after the other, so that each page begins where the one before has ended: the index is of
-		// (priority, n). The plus signs keep the planner from taking another one.
-		const page = `SELECT workspace_id, id, workflow_id, status, priority, created, user_id, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
-		const next = `SELECT min(priority) FROM executions WHERE final = 0 AND priority > ?`
-		for priority := int64(-1 << 62); ; {
-			following, err := relational.QueryOne(ctx, x.db, nil, next, func(s relational.Scanner) (p *int64, err error) { return p, s.Scan(&p) }, priority)
-			if err != nil {
-				yield(store.Unfinished{}, err)
-				return
-			}
-			if following == nil {
-				return
-			}
-			priority = *following
-			for n, more := int64(0), true; more; {
-				found, err := relational.Query(ctx, x.db, page, scan, priority, n, all, workspace, maxPage)
-				if err != nil {
-					yield(store.Unfinished{}, err)
-					return
-				}
-				for _, u := range found {
-					if !yield(u.Unfinished, nil) {
-						return
-					}
-					n = u.n
-				}
-				more = len(found) == maxPage
-			}
-		}
-	}
-}
