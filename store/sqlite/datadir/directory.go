@@ -23,10 +23,12 @@ const DatabaseFile = "tandem.db"
 // InUse is the name of the fact that marks the refusal of a directory which another process has open.
 const InUse = "in_use"
 
-// Names in the data directory. BlobDir has the large values.
+// Names in the data directory. LockFile is locked by the process that has it open, BlobDir has the large values, RestoreDir what is being restored and is
+// not whole yet.
 const (
-	lockFile = "tandem.lock"
-	BlobDir  = "blobs"
+	LockFile   = "tandem.lock"
+	BlobDir    = "blobs"
+	RestoreDir = "restoring"
 )
 
 // FindLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
