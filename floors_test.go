@@ -148,6 +148,10 @@ func floors() map[string]floor {
 		"tracing":    {level: 6},
 		"doctor":     {level: 7}, // above the store that it looks after
 
+		"backup":            {level: 7}, // above the stores that it saves
+		"backup/archive":    {level: 1}, // the file alone, below the stores
+		"store/sqlite/dump": {level: 6},
+
 		// What the families of kinds share is below them.
 		"builtin/document": {level: 5},
 		"builtin/fileref":  {level: 5},

@@ -1,7 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"tandem/console/table"
@@ -28,4 +32,34 @@ func PrintRecovery(w *tabwriter.Writer, r doctor.Recovery) {
 	default:
 		fmt.Fprintf(w, "missing: %s\n", r.Lost)
 	}
+}
+
+// PrintUpgrade says what an upgrade does, and what becomes of executions.
+func PrintUpgrade(w *tabwriter.Writer, u doctor.Upgrade) {
+	switch {
+	case u.Version == u.Known:
+		fmt.Fprintf(w, "database\tversion %d; nothing is changed\n", u.Version)
+	default:
+		fmt.Fprintf(w, "database\tversion %d; the next start copies it and brings it to version %d: %s\n", u.Version, u.Known, strings.Join(u.Changes, ", "))
+	}
+	fmt.Fprintf(w, "executions\t%d have not ended; %d questions are open\n", u.Executions, u.Questions)
+	for _, g := range u.Groups {
+		fmt.Fprintf(w, "\n%s\trevision %d, rules %d: %d executions (%s), such as %s\n",
+			table.OneLine(g.Workspace+"/"+cmp.Or(g.Name, g.Workflow)), g.Revision, g.Rules, g.Count(), statuses(g.Executions), g.One)
+		for _, text := range g.Stays {
+			fmt.Fprintf(w, "ok\t%s\n", text)
+		}
+		for _, text := range g.Problems {
+			fmt.Fprintf(w, "PROBLEM\t%s\n", table.OneLine(text))
+		}
+	}
+}
+
+// statuses lists how many executions have which status.
+func statuses(of map[string]int64) string {
+	var list []string
+	for _, status := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, fmt.Sprintf("%d %s", of[status], status))
+	}
+	return strings.Join(list, ", ")
 }

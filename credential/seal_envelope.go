@@ -11,6 +11,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 
 	"tandem/fault"
 )
@@ -166,4 +167,12 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 		return nil, fault.From(err)
 	}
 	return aead, nil
+}
+
+// SealedWith is the id of the master key that sealed bytes need, as [Keyring.Keys] lists it.
+func SealedWith(sealed []byte) (id string, ok bool) {
+	if len(sealed) < headerSize || !bytes.HasPrefix(sealed, []byte(magic)) {
+		return "", false
+	}
+	return hex.EncodeToString(sealed[len(magic)+1 : headerSize]), true
 }

@@ -19,6 +19,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -38,6 +39,11 @@ const (
 	receiptLife = 90 * 24 * time.Hour
 	sweepEvery  = time.Hour
 )
+
+// UnderWay says of the path of a file below the directory of a workspace that it is kept only while something is under way: a copy does not need it.
+func UnderWay(name string) bool {
+	return name == draftDir || name == partialDir || strings.HasPrefix(name, draftDir+"/") || strings.HasPrefix(name, partialDir+"/")
+}
 
 // Limits of one operation on a tree or an archive.
 const (

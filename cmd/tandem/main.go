@@ -103,6 +103,9 @@ A server, and what is kept in its data directory:
   tandem mcp servers list       keep tool servers and use them: set, tools, activate, accept, authorize, ...
   tandem doctor                 find out what keeps Tandem from working here
   tandem recover                say what a data directory has lost, and go on without it
+  tandem backup FILE            write everything in a data directory to a file, also while a server runs
+  tandem restore FILE           make a data directory of such a file
+  tandem upgrade-report         say before an upgrade what becomes of executions that have not ended
   tandem bench                  measure how fast this machine runs workflows
 
 "workflows", "import", "executions", "triggers", "inbox", "agent", "chat", "me", "users", "workspaces", "tokens", "audit", "limits",
@@ -117,6 +120,6 @@ without one they open the data directory (--data, TANDEM_DATA) themselves.
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newNew(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newLimits())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newNew(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newBackup(), newRestore(), newUpgradeReport(), newLimits())
 	return root
 }

@@ -1,6 +1,5 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need), [RunExecutions] (their summaries), [RunRecords] (accounts, definitions, questions, what was spent), [RunMemories], [RunBlobs]
-// or [RunJournal] (the journal,
+// part, [RunHost] (what hosts need), [RunRecords] (accounts, definitions, questions, what was spent) or [RunJournal] (the journal,
 // the inbox and the timers). [RunEpochs] is about a second
 // process, and is for every driver.
 //
@@ -30,22 +29,13 @@ type Open func(t *testing.T) store.Stores
 func Run(t *testing.T, open Open) {
 	RunHost(t, open)
 	RunRecords(t, open)
-	RunMemories(t, open)
 	cases(t, open, []testCase{
-		{"Limits/PutGetCount", testLimits},
-		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
-		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
-		{"Upkeep/ByAgeAndByCount", testRemovable},
-		{"Upkeep/Deliveries", testRetainDeliveries},
-		{"Upkeep/BlobsThatNothingNames", testSweep},
-		{"Tenants/SeeNothingOfEachOther", testTenants},
-		{"Tenants/NobodyIsRefused", testNobody},
-	})
-}
-
-// RunMemories holds a driver to what memories remember.
-func RunMemories(t *testing.T, open Open) {
-	cases(t, open, []testCase{
+		{"Executions/ReadAsWritten", testReadAsWritten},
+		{"Overviews", testOverview},
+		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
+		{"Workflows/Drafts", testDrafts},
+		{"Workflows/Statistics", testStatistics},
+		{"Triggers/OneStartForOneDelivery", testArrivals},
 		{"Memories/ChangeReadForget", testMemories},
 		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
 		{"Memories/ConflictChangesNothing", testMemoryConflicts},
@@ -54,6 +44,14 @@ func RunMemories(t *testing.T, open Open) {
 		{"Memories/SearchWords", testMemorySearch},
 		{"Memories/NearestIsExact", testMemoryNearest},
 		{"Memories/PurgeWhatHasExpired", testMemoryPurge},
+		{"Limits/PutGetCount", testLimits},
+		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
+		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
+		{"Upkeep/ByAgeAndByCount", testRemovable},
+		{"Upkeep/Deliveries", testRetainDeliveries},
+		{"Upkeep/BlobsThatNothingNames", testSweep},
+		{"Tenants/SeeNothingOfEachOther", testTenants},
+		{"Tenants/NobodyIsRefused", testNobody},
 	})
 }
 
@@ -109,29 +107,13 @@ func RunRecords(t *testing.T, open Open) {
 // RunHost holds a driver to what hosts need: what RunJournal has, summaries and large values.
 func RunHost(t *testing.T, open Open) {
 	RunJournal(t, open)
-	RunExecutions(t, open)
-	RunBlobs(t, open)
-}
-
-// RunExecutions holds a driver to what it tells of executions, and to the statistics that come of them.
-func RunExecutions(t *testing.T, open Open) {
 	cases(t, open, []testCase{
 		{"Executions/SummariesFollowAppends", testSummaries},
-		{"Executions/ReadAsWritten", testReadAsWritten},
 		{"Executions/ListFiltersAndPages", testExecutionList},
 		{"Executions/UnfinishedByPriorityThenAge", testUnfinished},
 		{"Executions/IdempotentStart", testKeys},
-		{"Overviews", testOverview},
-		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
-		{"Workflows/Drafts", testDrafts},
-		{"Workflows/Statistics", testStatistics},
-		{"Triggers/OneStartForOneDelivery", testArrivals},
+		{"Blobs/ByContent", testBlobs},
 	})
-}
-
-// RunBlobs holds a driver to large values.
-func RunBlobs(t *testing.T, open Open) {
-	cases(t, open, []testCase{{"Blobs/ByContent", testBlobs}})
 }
 
 // RunJournal holds a driver to the journal, the inbox, the timers and logs.

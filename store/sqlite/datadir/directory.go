@@ -20,10 +20,12 @@ import (
 // DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
 const DatabaseFile = "tandem.db"
 
-// Names in the data directory. BlobDir has the large values.
+// Names in the data directory. LockFile is locked by the process that has it open, BlobDir has the large values, RestoreDir what is being restored and is
+// not whole yet.
 const (
-	lockFile = "tandem.lock"
-	BlobDir  = "blobs"
+	LockFile   = "tandem.lock"
+	BlobDir    = "blobs"
+	RestoreDir = "restoring"
 )
 
 // FindLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a

@@ -18,7 +18,7 @@ import (
 
 // Lock takes the directory for this process. The lock goes when the process does, however it ends.
 func Lock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, Unusable(dir, err)
 	}

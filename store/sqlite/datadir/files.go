@@ -39,7 +39,7 @@ func RealPath(dir string) string {
 // remains are the names of what a data directory has besides its database, if it has been in use. A log without a
 // database is such a thing; beside a database it has been read as a part of that.
 func remains(dir string, log bool) (names []string, err error) {
-	files := []string{markFile, credential.KeyFile}
+	files := []string{markFile, credential.KeyFile, RestoreDir}
 	if log {
 		files = append(files, DatabaseFile+LogSuffix)
 	}
@@ -141,7 +141,7 @@ func makePrivate(dir, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for _, name := range []string{path, path + LogSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
+	for _, name := range []string{path, path + LogSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, LockFile)} {
 		if err := Private(name, 0o600); err != nil {
 			return err
 		}

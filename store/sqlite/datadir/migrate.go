@@ -33,17 +33,16 @@ func Migrate(ctx context.Context, dir, path, loss string) (m Mark, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := provider(db)
 	if err != nil {
-		return m, fmt.Errorf("read migrations: %w", err)
+		return m, err
 	}
 	has, known, err := p.GetVersions(ctx)
 	if err != nil {
 		return m, fmt.Errorf("read database version: %w", err)
 	}
 	if has > known {
-		return m, fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade, such as %s%sN beside it",
-			path, has, known, DatabaseFile, copySuffix)
+		return m, newer(path, has, known)
 	}
 	// A process that still uses the database, which can only be without a lock, is stopped before anything is changed.
 	fenced := has >= markedSince
@@ -71,6 +70,21 @@ func Migrate(ctx context.Context, dir, path, loss string) (m Mark, err error) {
 		m, err = takeEpoch(ctx, db, dir, loss)
 	}
 	return m, err
+}
+
+// newer is the refusal of a database that a newer program has written.
+func newer(path string, has, known int64) error {
+	return fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade, such as %s%sN beside it",
+		path, has, known, DatabaseFile, copySuffix)
+}
+
+// provider is what brings a database from one version to another.
+func provider(db *sql.DB) (*goose.Provider, error) {
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return p, nil
 }
 
 // shrinksSince is the version from which on a database can become smaller, and mayShrink the setting that lets it.

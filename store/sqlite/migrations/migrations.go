@@ -17,17 +17,35 @@ var Files embed.FS
 
 // Newest is the number of the last change: the version of a database that has all of them.
 func Newest() (newest int64, err error) {
+	err = each(func(number int64, _ string) { newest = max(newest, number) })
+	return newest, err
+}
+
+// After names the changes that a database of a version lacks, in their order.
+func After(version int64) (names []string, err error) {
+	names = []string{}
+	err = each(func(number int64, name string) {
+		if number > version {
+			names = append(names, name)
+		}
+	})
+	return names, err
+}
+
+// each hands over the number and the name of each change, in the order of the names, which is that of the numbers.
+func each(change func(number int64, name string)) error {
 	files, err := fs.ReadDir(Files, ".")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, f := range files {
-		number, _, _ := strings.Cut(f.Name(), "_")
-		n, err := strconv.ParseInt(number, 10, 64)
+		name := strings.TrimSuffix(f.Name(), ".sql")
+		digits, _, _ := strings.Cut(name, "_")
+		number, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("migration %q has no number: %w", f.Name(), err)
+			return fmt.Errorf("migration %q has no number: %w", f.Name(), err)
 		}
-		newest = max(newest, n)
+		change(number, name)
 	}
-	return newest, nil
+	return nil
 }

@@ -9,7 +9,7 @@ export type Document = { name: string } & Outline
 /** The documents in the order in which somebody reads them; one that is not named here comes at the end of its group. */
 const order = {
   use: ["web", "workflow-format", "triggers", "people", "forms_and_chat", "agents", "tools", "models", "credentials", "files", "testing"],
-  run: ["cli", "api", "users", "limits", "mcp_server", "sandbox", "performance"],
+  run: ["cli", "operating", "api", "users", "limits", "mcp_server", "sandbox", "performance"],
   build: ["architecture", "engine", "extending"],
 } as const
 

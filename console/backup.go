@@ -1,0 +1,37 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tandem/backup"
+)
+
+// PrintBackup says what a backup holds and, where it was restored, where to.
+func PrintBackup(w *tabwriter.Writer, r backup.Result) {
+	fmt.Fprintf(w, "backup\t%s, %d bytes, made by tandem %s\n", r.File, r.Bytes, r.Program)
+	fmt.Fprintf(w, "taken\t%s, database version %d\n", r.Taken.UTC().Format(time.RFC3339), r.Version)
+	var rows int64
+	for _, n := range r.Tables {
+		rows += n
+	}
+	fmt.Fprintf(w, "holds\t%d executions, %d rows in all, %d large values of %d bytes, %d files of %d bytes\n", r.Tables["executions"], rows, r.Blobs, r.BlobBytes, r.Files, r.FileBytes)
+	fmt.Fprintf(w, "sum\t%s\n", r.Sum)
+	if r.Dir != "" {
+		fmt.Fprintf(w, "restored\tinto %s\n", r.Dir)
+	}
+	switch {
+	case r.Key != "" && r.Dir == "":
+		fmt.Fprintf(w, "master keys\t%s; keep it apart from the backup\n", r.Key)
+	case r.Key != "":
+		fmt.Fprintf(w, "master keys\tfrom %s\n", r.Key)
+	}
+	if len(r.MissingKeys) > 0 {
+		fmt.Fprintf(w, "MISSING KEYS\t%s: credentials that are sealed with them do not open\n", strings.Join(r.MissingKeys, ", "))
+	}
+	for _, name := range r.Damaged {
+		fmt.Fprintf(w, "DAMAGED\tthe large value %s was damaged before the backup was made\n", name)
+	}
+}

@@ -1,0 +1,216 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/agent"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/migrations"
+	"tandem/workflow"
+)
+
+// Upgrade is what this program will do with a data directory, and what becomes of the executions in it that have not ended.
+type Upgrade struct {
+	// OK says that every execution can go on.
+	OK bool `json:"ok"`
+	// Version is that of the database, Known the one that this program brings it to, and Changes what it does for that, in this order.
+	Version int64    `json:"version"`
+	Known   int64    `json:"known"`
+	Changes []string `json:"changes"`
+	// Rules is the version of the engine's rules that new executions follow.
+	Rules int `json:"rules"`
+	// Executions is how many have not ended, and Questions how many questions wait for people.
+	Executions int64          `json:"executions"`
+	Questions  int64          `json:"questions"`
+	Groups     []UpgradeGroup `json:"groups"`
+}
+
+// UpgradeGroup are executions that have not ended and to which the same happens.
+type UpgradeGroup struct {
+	Workspace string `json:"workspace"`
+	Workflow  string `json:"workflow"`
+	Name      string `json:"name,omitempty"`
+	// Revision is the one they are pinned to, 0 for a draft or a task of an agent, and Newest that of the workflow.
+	Revision int64  `json:"revision"`
+	Hash     string `json:"hash"`
+	Newest   int64  `json:"newest"`
+	// Rules is the version of the engine's rules that they follow; 0: it cannot be read.
+	Rules int `json:"rules"`
+	// Executions is how many there are, by status, and One is one of them.
+	Executions map[string]int64 `json:"executions"`
+	One        string           `json:"one"`
+	// Stays and Problems say what stays as it is for them, and what keeps them from going on.
+	Stays    []string `json:"stays"`
+	Problems []string `json:"problems"`
+}
+
+// Count is how many executions there are in the group.
+func (g UpgradeGroup) Count() (n int64) {
+	for _, of := range g.Executions {
+		n += of
+	}
+	return n
+}
+
+// Versions of databases from which on something can be asked for.
+const (
+	journalsSince  = 3
+	questionsSince = 6
+	draftsSince    = 24
+)
+
+// ReportUpgrade says what this program would do with a data directory, without changing anything in it: its database stays in the version that it has. A server, also
+// one of an earlier version, may have it open. Runs says whether this program has a kind of node.
+func ReportUpgrade(ctx context.Context, dir string, runs func(kind string) bool) (u Upgrade, err error) {
+	if u.Known, err = migrations.Newest(); err != nil {
+		return u, err
+	}
+	u.Rules, u.Changes, u.Groups = engine.Semantics, []string{}, []UpgradeGroup{}
+	err = datadir.Snapshot(ctx, dir, func(tx *sql.Tx, version int64) error {
+		u.Version = version
+		if version < journalsSince {
+			return fault.Newf(fault.Unsupported, "the database has version %d, and journals can be read from version %d on; copy the data directory, start this program on the copy, and see what becomes of it", version, journalsSince)
+		}
+		if u.Changes, err = migrations.After(version); err != nil {
+			return err
+		}
+		if err := u.group(ctx, tx); err != nil {
+			return err
+		}
+		if version >= questionsSince {
+			if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM hil_interactions WHERE status = 'pending'").Scan(&u.Questions); err != nil {
+				return err
+			}
+		}
+		for i := range u.Groups {
+			if err := u.Groups[i].judge(ctx, tx, version, runs); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	u.OK = err == nil && !slices.ContainsFunc(u.Groups, func(g UpgradeGroup) bool { return len(g.Problems) > 0 })
+	return u, err
+}
+
+// group reads the executions that have not ended.
+func (u *Upgrade) group(ctx context.Context, tx *sql.Tx) (err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT e.workspace_id, e.workflow_id, e.workflow_name, e.revision, e.revision_hash, e.id, e.status, coalesce(j.body, o.body, x'')
+		FROM executions e LEFT JOIN journal j ON j.place = e.n << 32 | 1 LEFT JOIN journal_in_order o ON o.place = e.n << 32 | 1
+		WHERE e.final = 0 ORDER BY e.n`)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	type key struct {
+		workspace, workflow, hash string
+		rules                     int
+	}
+	known := map[key]int{}
+	for rows.Next() {
+		var g UpgradeGroup
+		var id, status string
+		var first []byte
+		if err := rows.Scan(&g.Workspace, &g.Workflow, &g.Name, &g.Revision, &g.Hash, &id, &status, &first); err != nil {
+			return err
+		}
+		g.Rules = rulesOf(first)
+		k := key{g.Workspace, g.Workflow, g.Hash, g.Rules}
+		at, seen := known[k]
+		if !seen {
+			g.Executions, g.One, g.Stays, g.Problems = map[string]int64{}, id, []string{}, []string{}
+			at, known[k] = len(u.Groups), len(u.Groups)
+			u.Groups = append(u.Groups, g)
+		}
+		u.Groups[at].Executions[status]++
+		u.Executions++
+	}
+	slices.SortStableFunc(u.Groups, func(a, b UpgradeGroup) int {
+		return cmp.Or(strings.Compare(a.Workspace, b.Workspace), strings.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Rules, b.Rules))
+	})
+	return rows.Err()
+}
+
+// rulesOf is the version of the rules that the first row of a journal names; 0 when it cannot be read. Of one that this program does not know, too, the
+// version can be read.
+func rulesOf(first []byte) int {
+	for _, fact := range host.ReadRow(1, 0, first).Facts {
+		switch f := fact.(type) {
+		case engine.ExecutionCreated:
+			return f.Semantics
+		case engine.ExecutionForked:
+			return f.Semantics
+		}
+	}
+	return 0
+}
+
+// judge says what becomes of the executions of a group.
+func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, runs func(kind string) bool) error {
+	switch {
+	case g.Rules == 0:
+		g.Problems = append(g.Problems, "the beginning of their journals cannot be read")
+	case g.Rules > engine.Semantics:
+		g.Problems = append(g.Problems, fmt.Sprintf("they follow rules %d of the engine and this program knows rules up to %d; use the newer program", g.Rules, engine.Semantics))
+	case g.Rules < engine.Semantics:
+		g.Stays = append(g.Stays, fmt.Sprintf("they go on by rules %d of the engine; new ones follow rules %d", g.Rules, engine.Semantics))
+	default:
+		g.Stays = append(g.Stays, fmt.Sprintf("they go on by rules %d of the engine, as new ones do", g.Rules))
+	}
+	err := tx.QueryRowContext(ctx, "SELECT revision FROM workflows WHERE workspace_id = ? AND id = ?", g.Workspace, g.Workflow).Scan(&g.Newest)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	definition, err := g.definition(ctx, tx, version)
+	if errors.Is(err, sql.ErrNoRows) {
+		g.Problems = append(g.Problems, "the revision that they are pinned to is not there")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case g.Revision == 0:
+		g.Stays = append(g.Stays, "they go on with the definition they were started with")
+	case g.Revision < g.Newest:
+		g.Stays = append(g.Stays, fmt.Sprintf("they go on with revision %d; the newest is %d", g.Revision, g.Newest))
+	default:
+		g.Stays = append(g.Stays, fmt.Sprintf("they go on with revision %d, which is the newest", g.Revision))
+	}
+	g.Problems = append(g.Problems, unknownKinds(definition, runs)...)
+	return nil
+}
+
+// definition reads what the executions are pinned to.
+func (g *UpgradeGroup) definition(ctx context.Context, tx *sql.Tx, version int64) (definition []byte, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+	if errors.Is(err, sql.ErrNoRows) && version >= draftsSince {
+		err = tx.QueryRowContext(ctx, "SELECT definition FROM drafts WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+	}
+	return definition, err
+}
+
+// unknownKinds says which nodes of a definition this program cannot run.
+func unknownKinds(definition []byte, runs func(kind string) bool) (problems []string) {
+	var d workflow.Definition
+	if err := json.Unmarshal(definition, &d); err != nil {
+		return []string{"the definition that they are pinned to cannot be read: " + plain(err)}
+	}
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if kind := n.Kind(); !runs(kind) && kind != agent.TaskKind {
+			problems = append(problems, fmt.Sprintf("node %q is of the kind %s, which this program does not have: it fails when its turn comes", n.ID, n.Kind()))
+		}
+	}
+	return problems
+}
