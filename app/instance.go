@@ -271,7 +271,7 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	}
 	i.kinds = &i.registry
 	i.vault.Know(i.parts.Credentials)
-	register(&i.registry, i.parts)
+	i.registry.Register(i.parts.Kinds...)
 	return nil
 }
 

@@ -26,6 +26,8 @@ import (
 
 // Fields are what the configuration of every such kind begins with.
 type Fields struct {
+	_ struct{} `empty:"absent"` // see present
+
 	ActionType string      `json:"action_type" required:"true" fixed:"true" doc:"What is done." zh:"执行的操作。"`
 	Data       node.Object `json:"data" doc:"An object with further fields of this node, in older files. Those that are written beside it win." zh:"其他字段：旧文件中含有本节点其他字段的对象；与之并列的字段优先。"`
 }
