@@ -33,6 +33,7 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 		{"AI_AGENT.LLM", "", `{"profile_id": "p", "prompt": ""}`, ``},
 		{"AI_AGENT.OPENAI_CHATGPT", "", `{"profile_id": "", "user_prompt": "hi"}`, `{"profile_id": "", "model": "m", "user_prompt": "hi"}`},
 		{"EXTERNAL_ACTION.GITHUB", "action_type", `{"action_type": ""}`, `{"action_type": "update_file", "branch": ""}`},
+		{"EXTERNAL_ACTION.NOTION", "action_type", `{"instruction": "do"}`, `{"instruction": "do", "llm_profile": "p", "database_id": "d"}`},
 		{"TOOL.FILE_PROCESSOR", "root", `{"root": ""}`, `{"root": "reports"}`},
 		{"TOOL.MCP_TOOL", "server_id", `{"server_id": ""}`, ``},
 		{"MEMORY.DOCUMENT_STORE", "collection_name", `{"collection_name": ""}`, ``},
