@@ -203,20 +203,7 @@ func (f Field) checkValue(raw json.RawMessage) string {
 		}
 		return ""
 	case FormatDocument:
-		object := document(raw)
-		switch {
-		case object == nil && f.YAML && mapping(raw):
-		case object == nil && f.YAML:
-			return "must be a JSON object, or one as text in JSON or YAML"
-		case object == nil:
-			return "must be a JSON object, or one as text"
-		}
-		for _, member := range f.Members {
-			if len(object[member]) > MaxSecret {
-				return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
-			}
-		}
-		return ""
+		return f.checkDocument(raw)
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -283,6 +270,24 @@ func document(raw json.RawMessage) map[string]json.RawMessage {
 		return nil
 	}
 	return object
+}
+
+// checkDocument says what is wrong with a document.
+func (f *Field) checkDocument(raw json.RawMessage) string {
+	object := document(raw)
+	switch {
+	case object == nil && f.YAML && mapping(raw):
+	case object == nil && f.YAML:
+		return "must be a JSON object, or one as text in JSON or YAML"
+	case object == nil:
+		return "must be a JSON object, or one as text"
+	}
+	for _, member := range f.Members {
+		if len(object[member]) > MaxSecret {
+			return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
+		}
+	}
+	return ""
 }
 
 // mapping says that a value is a text in YAML with names and values.
