@@ -274,3 +274,44 @@ connections:
 		}
 	}
 }
+
+// A tool that a node names of a server, and that nobody has accepted, is told of when the workflow is saved; of a server that nobody uses yet nothing is known.
+func TestAbsent_Tools(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	box := newToolbox(t, nil, wipe())
+	if err := x.stores.MCPServers.Put(t.Context(), identity.System("default"), box.server(t, "box").WithDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	const named = `
+metadata: {id: names_tools, name: names_tools, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: model, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: demo, user_prompt: q, tools: [box/wipe, box/wpie, "box/*"]}}
+  - {id: wrong, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: wiped, available_tools: [wipe, box/wyped, "w*"]}}
+  - {id: right, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: my_wipe, tool_prefix: my_, available_tools: [box/wipe, box__wipe]}}
+  - {id: later, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: "{{which}}"}}
+connections:
+  - {from_node: start, to_node: model}
+  - {from_node: start, to_node: wrong}
+  - {from_node: start, to_node: right}
+  - {from_node: start, to_node: later}
+`
+	told := func() (list []api.Problem) {
+		for _, p := range want[api.Saved](t, x.call(t, "editor", "PUT", "/workflows/names_tools", named, "Content-Type", "application/yaml"), http.StatusOK).Problems {
+			if p.Code == "unknown_tool" {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	x.save(t, named)
+	if list := told(); len(list) > 0 {
+		t.Errorf("of a server that nobody uses: %+v", list)
+	}
+	want[api.MCPTools](t, x.call(t, "operator", "POST", "/mcp/servers/box/activate", nil), http.StatusOK)
+	if list := told(); len(list) != 3 || !warned(list, "unknown_tool", "nodes[1].configurations.tools[1]", `did you mean "wipe"?`) ||
+		!warned(list, "unknown_tool", "nodes[2].configurations.available_tools[1]", `"wyped"`) || !warned(list, "unknown_tool", "nodes[2].configurations.tool_name", `"wiped"`) {
+		t.Errorf("%+v", list)
+	}
+}

@@ -31,6 +31,9 @@ nodes:
   - {id: clerk, description: d, type: AI_AGENT, subtype: MCP_AGENT, configurations: {agent_id: none, question: q}}
   - {id: off, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {enabled: false, credential_id: cred_none, url: "http://127.0.0.1/"}}
   - {id: later, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: "{{server}}", tool_name: put}}
+  - {id: other, description: d, type: AI_AGENT, subtype: GOOGLE_GEMINI, configurations: {llm_profile: claude, fallback_profiles: [claude], filling_profile: claude, user_prompt: q}}
+  - {id: same, description: d, type: AI_AGENT, subtype: ANTHROPIC_CLAUDE, configurations: {profile_id: claude, user_prompt: q}}
+  - {id: stand_in, description: d, type: AI_AGENT, subtype: GOOGLE_GEMINI, configurations: {profile_id: scripted, user_prompt: q}}
 connections:
   - {from_node: start, to_node: calls}
   - {from_node: start, to_node: chosen}
@@ -48,6 +51,9 @@ connections:
   - {from_node: start, to_node: clerk}
   - {from_node: start, to_node: off}
   - {from_node: start, to_node: later}
+  - {from_node: start, to_node: other}
+  - {from_node: start, to_node: same}
+  - {from_node: start, to_node: stand_in}
 `
 
 // A workflow that needs what is not there is not deployed, and all of it is told at once, with the node, the field and the remedy.
@@ -56,7 +62,12 @@ func TestDeploy_NamesAllThatIsMissing(t *testing.T) {
 	x := openSite(t)
 	x.save(t, strings.ReplaceAll(twoNodes, "ID", "kid"))
 	token := x.keepCredential(t, "Shop", "openai", "0123456789abcdef")
+	x.putProfile(t, "claude", `{"provider":"anthropic","model":"m"}`)
+	x.putProfile(t, "scripted", `{"provider":"scripted","script":{"rules":[{"reply":"hi"}]}}`)
 	saved := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", fmt.Sprintf(lacksAll, token, token)), http.StatusCreated)
+	if !warned(saved.Problems, "workflow_not_deployed", "nodes[9].configurations.workflow_id", `deploy it`) || !warned(saved.Problems, "unfit_profile", "nodes[17].configurations.llm_profile", `speaks with "gemini"`) {
+		t.Errorf("when it is saved: %+v", saved.Problems)
+	}
 	for _, p := range saved.Problems {
 		if p.Severity != "warning" {
 			t.Errorf("it is more than a warning when it is saved: %+v", p)
@@ -78,6 +89,7 @@ func TestDeploy_NamesAllThatIsMissing(t *testing.T) {
 		"credential_missing nodes[3].configurations.credential_id",
 		"unfit_credential nodes[4].configurations.credential_id",
 		"unfit_credential nodes[5].configurations.credential_id",
+		"unfit_profile nodes[17].configurations.llm_profile",
 		"unknown_agent nodes[14].configurations.agent_id",
 		"unknown_approver nodes[11].configurations.approvers[0]",
 		"unknown_approver nodes[11].configurations.escalation.to[0]",
@@ -104,7 +116,7 @@ func TestDeploy_NamesAllThatIsMissing(t *testing.T) {
 		}
 	}
 	w := want[api.Workflow](t, x.call(t, "viewer", "GET", "/workflows/lacks", nil), http.StatusOK)
-	if w.Metadata.DeploymentStatus != "failed" || !strings.Contains(w.Metadata.DeploymentError, `node "calls"`) || !strings.Contains(w.Metadata.DeploymentError, "and 8 more") {
+	if w.Metadata.DeploymentStatus != "failed" || !strings.Contains(w.Metadata.DeploymentError, `node "calls"`) || !strings.Contains(w.Metadata.DeploymentError, "and 9 more") {
 		t.Errorf("metadata %+v", w.Metadata)
 	}
 }

@@ -15,6 +15,29 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 	const base = `"profile_id": "p", "user_prompt": "hi", `
 	for _, c := range []struct{ kind, path, wrong, right string }{
 		{"FLOW.SORT", "sort_field", `{"sort_field": "a["}`, `{"sort_field": "a[0].b"}`},
+		{"FLOW.SORT", "", `{"sort_field": ""}`, `{"sort_field": "a"}`},
+		{"FLOW.SORT", "sort_fields[0].field", `{"sort_fields": [{"field": " "}]}`, `{"sort_fields": [{"field": "{{x}}"}]}`},
+		{"FLOW.SWITCH", "default_output_key", `{"switch_value": "1", "cases": [{"case": 1}], "default_output_key": ""}`, `{"switch_value": "1", "cases": [{"case": "", "output_key": "a"}]}`},
+		{"FLOW.SWITCH", "switch_value", `{"switch_value": "", "cases": [{"case": 1}]}`, ``},
+		{"FLOW.MERGE", "merge_key", `{"merge_strategy": "by_key", "merge_key": ""}`, ``},
+		{"FLOW.IF", "condition_expression", `{"condition_expression": ""}`, `{"condition_expression": false}`},
+		{"FLOW.SUB_WORKFLOW", "workflow_id", `{"workflow_id": ""}`, `{"workflow_id": "{{x}}"}`},
+		{"FLOW.FOR_EACH", "iteration_variable", `{"iteration_variable": ""}`, `{"iteration_variable": "order"}`},
+		{"ACTION.DATABASE_QUERY", "", `{"credential_id": "d", "query": " "}`, `{"credential_id": "d", "query": "SELECT 1"}`},
+		{"ACTION.HTTP_REQUEST", "idempotency_header", `{"url": "https://a.example", "method": "POST", "idempotency_header": ""}`, `{"url": "https://a.example", "idempotency_header": "{{h}}"}`},
+		{"ACTION.HTTP_REQUEST", "url", `{"url": ""}`, ``},
+		{"ACTION.FILE_UPLOAD", "field_name", `{"url": "https://a.example", "file": "a", "field_name": ""}`, ``},
+		{"ACTION.FILE_UPLOAD", "url", `{"url": "", "file": "a"}`, ``},
+		{"ACTION.RUN_CODE", "code", `{"code": "\n"}`, `{"code": "def f(x): return x", "entry": ""}`},
+		{"AI_AGENT.LLM", "profile_id", `{"profile_id": "", "prompt": "hi"}`, ``},
+		{"AI_AGENT.LLM", "", `{"profile_id": "p", "prompt": ""}`, ``},
+		{"AI_AGENT.OPENAI_CHATGPT", "", `{"profile_id": "", "user_prompt": "hi"}`, `{"profile_id": "", "model": "m", "user_prompt": "hi"}`},
+		{"EXTERNAL_ACTION.GITHUB", "action_type", `{"action_type": ""}`, `{"action_type": "update_file", "branch": ""}`},
+		{"EXTERNAL_ACTION.NOTION", "action_type", `{"instruction": "do"}`, `{"instruction": "do", "llm_profile": "p", "database_id": "d"}`},
+		{"TOOL.FILE_PROCESSOR", "root", `{"root": ""}`, `{"root": "reports"}`},
+		{"TOOL.MCP_TOOL", "server_id", `{"server_id": ""}`, ``},
+		{"MEMORY.DOCUMENT_STORE", "collection_name", `{"collection_name": ""}`, ``},
+		{"TRIGGER.MANUAL", "description", `{"description": 1}`, `{"trigger_name": ""}`},
 		{"FLOW.SORT", "sort_fields[1].field", `{"sort_fields": [{"field": "a"}, {"field": "b["}]}`, `{"sort_fields": [{"field": "{{x}}["}]}`},
 		{"FLOW.SORT", "items_path", `{"sort_field": "a", "items_path": "a["}`, `{"sort_field": "a", "items_path": ""}`},
 		{"FLOW.FILTER", "items_path", `{"items_path": "a[", "conditions": [{"field": "a", "operator": "is_null"}]}`, ``},
@@ -42,6 +65,10 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 		{"ACTION.RSS_READ", "since", `{"url": "https://a.example", "since": "yesterday"}`, `{"url": "https://a.example", "since": "2030-01-31T09:00:00Z"}`},
 		{"AI_AGENT.LLM", "parameters.stop[1]", `{` + base + `"parameters": {"stop": ["a", 1]}}`, `{` + base + `"parameters": {"stop": ["a", "b"]}}`},
 		{"AI_AGENT.OPENAI_CHATGPT", "generation_config.stop_sequences[0]", `{` + base + `"generation_config": {"stop_sequences": [{}]}}`, `{` + base + `"generation_config": {"stop": "a"}}`},
+		{"AI_AGENT.LLM", "tools[0].paramters", `{` + base + `"tools": [{"name": "f", "paramters": {}}]}`, `{` + base + `"tools": [{"name": "f", "description": "d", "parameters": {"type": "object"}}]}`},
+		{"AI_AGENT.LLM", "tools[0].function.desc", `{` + base + `"tools": [{"type": "function", "function": {"name": "f", "desc": "d"}}]}`, `{` + base + `"tools": [{"type": "function", "function": {"name": "f", "strict": true}}]}`},
+		{"AI_AGENT.LLM", "tools[0].description", `{` + base + `"tools": [{"type": "function", "description": "d", "function": {"name": "f"}}]}`, ``},
+		{"AI_AGENT.LLM", "tools", `{` + base + `"tools": [{"name": "f", "parameters": {"type": "objekt"}}]}`, ``},
 		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": [{"role": "boss", "content": "x"}]}`, `{"profile_id": "p", "messages": [{"role": "user", "content": "{{x}}"}]}`},
 		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": ["hi"]}`, ``},
 		{"AI_AGENT.LLM", "tool_approval", `{` + base + `"tool_approval": [1]}`, `{` + base + `"tool_approval": ["f/t"]}`},
@@ -60,7 +87,7 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 			}
 			return list
 		}
-		if got := errors(c.wrong); len(got) != 1 || got[0] != "configurations."+c.path {
+		if got := errors(c.wrong); len(got) != 1 || got[0] != strings.TrimSuffix("configurations."+c.path, ".") {
 			t.Errorf("%s %s: errors at %q; want one at %q", c.kind, c.wrong, got, c.path)
 		}
 		if c.right == "" {

@@ -86,6 +86,10 @@ func TestOverrideOutput(t *testing.T) {
 			t.Fatalf("answer %d %s", a.status, a.body)
 		}
 	}
+	absent := x.call(t, "editor", "POST", "/node-templates", `{"id": "none", "kind": "ACTION.HTTP_REQUEST", "name": "n", "override_output": {"properties": {"status_cod": {}, "headers": {}}}}`)
+	if f := refused(t, absent, http.StatusUnprocessableEntity, "invalid_input"); len(f.Errors) != 1 || f.Errors[0].Path != "override_output.properties.status_cod" || !strings.Contains(f.Errors[0].Message, `did you mean "status_code"?`) {
+		t.Errorf("outputs that the kind never has: %+v", f.Errors)
+	}
 	template("two", "CALL.EMPTY", `{"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}, "b": {}}}`)
 	template("loops", "FLOW.FOR_EACH", `{"type": "object", "properties": {"results": {"type": "array", "maxItems": 1}}}`)
 	x.save(t, `
@@ -111,6 +115,10 @@ connections:
 	}
 	if e.Status != "SUCCESS" || !strings.Contains(string(e.NodeExecutions["n"].OutputData["result"]), `"c":3`) {
 		t.Errorf("status %s, %+v, output %s", e.Status, e.Error, e.NodeExecutions["n"].OutputData)
+	}
+	e, r = ran(t, x, "limited", `{"a": 1, "l": [1]}`)
+	if logs := string(x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/logs", nil).body); e.Status != "SUCCESS" || !strings.Contains(logs, `the template declares the output \"b\"`) {
+		t.Errorf("status %s, logs %s", e.Status, logs)
 	}
 	if e, _ := ran(t, x, "limited", `{"a": "x", "l": [1]}`); e.Status != "ERROR" || e.Error.ErrorCode != "output_invalid" || e.Error.ErrorNodeID != "n" {
 		t.Errorf("status %s, %+v", e.Status, e.Error)

@@ -292,6 +292,29 @@ func TestImport_DifyAssigned(t *testing.T) {
 	if got := string(outputs["words"]); got != `{"text":"You said TEA."}` {
 		t.Errorf("the template has made %s of %v", got, outputs)
 	}
+	if got := string(outputs["so_far"]); got != `{"text":"You said TEA."}` {
+		t.Errorf("what was appended is %s of %v", got, outputs)
+	}
+	if n := fidelity(t, w, "Note"); n.Fidelity != "kept" {
+		t.Errorf("an assigner that appends is %+v", n)
+	}
+}
+
+// What a tool of Dify returns is read as a text: that of a search, and that of a workflow.
+func TestImport_DifyToolText(t *testing.T) {
+	t.Parallel()
+	w := imported(t, "dify/testdata/tools.yml", "")
+	definition := string(workflow.Encode(w.Definition))
+	for _, want := range []string{`"found":"{{look.outputs.results}}"`, `"a":"{{look_text.outputs.text}}"`, `"found":"{{other.outputs.outputs}}"`, `"b":"{{other_text.outputs.text}}"`, `"template":"{{ found | tojson }}"`} {
+		if !strings.Contains(definition, want) {
+			t.Errorf("%s is not in %s", want, definition)
+		}
+	}
+	for _, want := range []string{`"from_node":"look","to_node":"look_text"`, `"from_node":"look_text","to_node":"other"`, `"from_node":"other_text","to_node":"both"`} {
+		if !strings.Contains(definition, want) {
+			t.Errorf("%s is not in %s", want, definition)
+		}
+	}
 }
 
 func TestImport_Dify(t *testing.T) {

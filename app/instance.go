@@ -254,9 +254,15 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	deps := plug.Deps{HTTP: client, Log: i.log, Files: store, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
 		return i.stores.Users.List(ctx, identity.System(workspace))
 	}}
+	var speak *models.Models // known when the providers are, which is before anything runs
+	deps.Ask = func(ctx context.Context, call *node.Call, profile string, r llm.Request) (llm.Completion, error) {
+		done, err := speak.Ask(ctx, call, profile, r)
+		return done.Completion, err
+	}
 	own := families(func(set *plug.Set) kindDeps {
+		speak = i.models(client, set, o)
 		return kindDeps{
-			Databases: i.databases, Files: store, Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+			Databases: i.databases, Files: store, Models: speak, Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
 			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)
@@ -274,7 +280,7 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	}
 	i.kinds = &i.registry
 	i.vault.Know(i.parts.Credentials)
-	register(&i.registry, i.parts)
+	i.registry.Register(i.parts.Kinds...)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func Kinds() *node.Registry { return theKinds() }
 // theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {
 	var registry node.Registry
-	register(&registry, builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}))
+	registry.Register(builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}).Kinds...)
 	return &registry
 })
 
@@ -40,33 +40,6 @@ func builtIn(reach outbound.Options, k kindDeps) *plug.Set {
 		panic(err) // two of our own parts have one name: no program can be made of them
 	}
 	return set
-}
-
-// register fills a registry with the kinds that run, and the names of those that do not yet unless an extension brings them.
-func register(registry *node.Registry, set *plug.Set) {
-	registry.Register(set.Kinds...)
-	for _, about := range reservedKinds() {
-		if _, runs := registry.Get(about.Name); !runs {
-			registry.Reserve(about)
-		}
-	}
-}
-
-// reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking
-// them says so.
-func reservedKinds() []node.About {
-	var list []node.About
-	for typ, subtypes := range map[string]string{ // order does not matter: a registry has none
-		"EXTERNAL_ACTION": "API_CALL WEBHOOK NOTIFICATION SLACK DISCORD_ACTION TELEGRAM_ACTION EMAIL GITHUB GITLAB_ACTION JIRA_ACTION GOOGLE_CALENDAR TRELLO NOTION " +
-			"AWS_ACTION GCP_ACTION AZURE_ACTION",
-		"TOOL": "GOOGLE_CALENDAR_TOOL OUTLOOK_CALENDAR_TOOL CALENDAR_GENERIC_TOOL EMAIL_TOOL GMAIL_TOOL",
-	} {
-		for _, subtype := range strings.Fields(subtypes) {
-			name := typ + "." + subtype
-			list = append(list, node.About{Name: name})
-		}
-	}
-	return list
 }
 
 // NodeKinds lists the kinds that this program can run, as a server of it does.

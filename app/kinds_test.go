@@ -50,9 +50,6 @@ const inventory = `
 
 	CALL.EMPTY CALL.SUMMARY CALL.TASK CALL.FACTS CALL.SLOT`
 
-// reserved are the names of kinds that do not run yet. Files that have them can be read.
-const reserved = ``
-
 var sharedKinds = sync.OnceValue(Kinds)
 
 // planOf plans a node of a kind with these configurations.
@@ -225,24 +222,6 @@ func valuesAreDescribed(t *testing.T, k node.Kind) {
 	for _, also := range k.About.Needs.Also {
 		if also.Words("en") == "" || also.Words("zh") == "" {
 			t.Errorf("%s does not say in both languages what it needs", k.About.Name)
-		}
-	}
-}
-
-// Names that no kind runs under can be read, are in no list, and are refused when a workflow is checked.
-func TestKinds_Reserved(t *testing.T) {
-	t.Parallel()
-	for _, name := range strings.Fields(reserved) {
-		if slices.Contains(Kinds().Names(), name) {
-			t.Errorf("%s is listed", name)
-		}
-		if plan, problems := planOf(t, name, `{"anything": 1, "credential_id": "c"}`); plan.Keys != nil || plan.Effect != workflow.Once || len(problems) > 0 {
-			t.Errorf("%s: plan %+v, problems %v", name, plan, problems)
-		}
-		typ, subtype, _ := strings.Cut(name, ".")
-		_, problems := check([]byte("metadata: {id: f, name: f}\nnodes: [{id: n, type: "+typ+", subtype: "+subtype+"}]\n"), Kinds(), nil)
-		if !slices.Contains(told(problems), "unsupported nodes[0].subtype") {
-			t.Errorf("%s: problems %v", name, problems)
 		}
 	}
 }

@@ -81,10 +81,10 @@ func templateRuns() []templateRun {
 metadata: {id: document_qa_before, name: document_qa_before, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: keep, description: d, type: MEMORY, subtype: DOCUMENT_STORE, configurations: {collection_name: handbook, session_id: documents, operation: store}, input_params: {document_id: Returns, title: Returns, content: "Tools may be returned within 30 days."}}
+  - {id: keep, description: d, type: MEMORY, subtype: VECTOR_DATABASE, configurations: {session_id: documents, operation: store}, input_params: {items: [{id: "Returns:1", content: "Tools may be returned within 30 days.", metadata: {document: Returns, title: Returns, chunk: 1}}]}}
 connections: [{from_node: start, to_node: keep}]
 `,
-			model: []string{"Within 30 days [Returns]."},
+			model: []string{"Within 30 days [Returns:1]."},
 		},
 		{
 			name: "document_qa_upload", template: "document_qa", trigger: "uploaded",

@@ -39,8 +39,9 @@ type Field struct {
 
 	// Schemes are those that a FormatURL may begin with; http and https if nil.
 	Schemes []string `json:"-"`
-	// Members are the members of a FormatDocument that are secret.
+	// Members are the members of a FormatDocument that are secret. One with YAML may also be a text in YAML; it has no secrets.
 	Members []string `json:"-"`
+	YAML    bool     `json:"-"`
 	// Chosen marks a secret that people make up themselves and by which strangers are believed: a weak one is refused.
 	Chosen bool `json:"-"`
 	// Of is the type whose fields a FormatAuth has.

@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v3"
+
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/payload"
@@ -201,16 +203,7 @@ func (f Field) checkValue(raw json.RawMessage) string {
 		}
 		return ""
 	case FormatDocument:
-		object := document(raw)
-		if object == nil {
-			return "must be a JSON object, or one as text"
-		}
-		for _, member := range f.Members {
-			if len(object[member]) > MaxSecret {
-				return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
-			}
-		}
-		return ""
+		return f.checkDocument(raw)
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -277,6 +270,31 @@ func document(raw json.RawMessage) map[string]json.RawMessage {
 		return nil
 	}
 	return object
+}
+
+// checkDocument says what is wrong with a document.
+func (f *Field) checkDocument(raw json.RawMessage) string {
+	object := document(raw)
+	switch {
+	case object == nil && f.YAML && mapping(raw):
+	case object == nil && f.YAML:
+		return "must be a JSON object, or one as text in JSON or YAML"
+	case object == nil:
+		return "must be a JSON object, or one as text"
+	}
+	for _, member := range f.Members {
+		if len(object[member]) > MaxSecret {
+			return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
+		}
+	}
+	return ""
+}
+
+// mapping says that a value is a text in YAML with names and values.
+func mapping(raw json.RawMessage) bool {
+	var text string
+	var names map[string]yaml.Node
+	return json.Unmarshal(raw, &text) == nil && yaml.Unmarshal([]byte(text), &names) == nil && len(names) > 0
 }
 
 // secrets collects the secret values; values of the wrong shape give what text they have.

@@ -127,6 +127,9 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	}
 	root, err := d.root.OpenRoot(name)
 	if err != nil {
+		if info, found := d.root.Stat(name); found == nil && !info.IsDir() {
+			return nil, fault.Newf(fault.InvalidInput, "%q is a file; name a directory", name).With("path", name).WithCause(err)
+		}
 		return nil, problem(name, err)
 	}
 	return &Dir{store: d.store, root: root, name: d.name, turn: d.turn}, nil

@@ -39,6 +39,7 @@ const (
 	problemUnknownProfile    = "unknown_profile"
 	problemUnknownCredential = "unknown_credential"
 	problemUnknownAgent      = "unknown_agent"
+	problemUnknownTool       = "unknown_tool"
 )
 
 // Checker looks at definitions. All fields must be set.
@@ -53,6 +54,9 @@ type Checker struct {
 	// Check parses and validates a definition.
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
 }
+
+// warner reports something that is not there, at a path.
+type warner func(code, path, format string, args ...any)
 
 // Absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Checker.mentions]. They may be made later,
 // so that none of it is an error before the workflow is deployed ([Checker.Lacking]).
@@ -76,8 +80,10 @@ func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflo
 	if err := c.idleFillings(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
-	if err := c.unfitCredentials(ctx, p, def, warn); err != nil {
-		return nil, err
+	for _, find := range []func(context.Context, identity.Principal, *workflow.Definition, warner) error{c.unfitCredentials, c.unfitProfiles, c.unknownTools, c.notStartable} {
+		if err := find(ctx, p, def, warn); err != nil {
+			return nil, err
+		}
 	}
 	people := map[bool][]named{} // by whether they are asked in the app only
 	for i := range def.Nodes {
@@ -189,7 +195,7 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 }
 
 // absentRecords warns of records that nodes name and that are not there.
-func (c *Checker) absentRecords(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+func (c *Checker) absentRecords(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	for _, m := range c.mentions(ctx, p, def) {
 		for i := range def.Nodes {
 			for _, one := range m.in(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
@@ -215,7 +221,7 @@ func (c *Checker) absentRecords(ctx context.Context, p identity.Principal, def *
 }
 
 // idleFillings warns of nodes that want to be filled and name a template that does not say with what.
-func (c *Checker) idleFillings(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+func (c *Checker) idleFillings(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		kind, ok := c.Registry.Get(n.Kind())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,8 +12,10 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/mcp"
 	"tandem/node"
 	"tandem/node/shape"
+	"tandem/route"
 	"tandem/store"
 	"tandem/text"
 	"tandem/trigger"
@@ -26,6 +29,7 @@ import (
 // The codes of problems that are looked for here.
 const (
 	problemUnfitCredential = "unfit_credential"
+	problemUnfitProfile    = "unfit_profile"
 	problemNotDeployed     = "workflow_not_deployed"
 )
 
@@ -41,14 +45,10 @@ func (c *Checker) Lacking(ctx context.Context, p identity.Principal, def *workfl
 	if err != nil {
 		return err
 	}
-	idle, err := c.notStartable(ctx, p, def)
-	if err != nil {
-		return err
-	}
 	var found []workflow.Problem
 	var told []text.Text
 	code := fault.CredentialMissing // if that is all there is
-	for _, one := range slices.Concat(problems, absent, idle, c.unanswered(def)) {
+	for _, one := range slices.Concat(problems, absent, c.unanswered(def)) {
 		if !lacks(one.Code) || switchedOff(def, one.Path) {
 			continue
 		}
@@ -85,7 +85,7 @@ func inARow(list []text.Text) text.Text {
 // lacks says that a problem is about something that is not there.
 func lacks(code string) bool {
 	switch code {
-	case node.ProblemCredentialMissing, problemUnknownCredential, problemUnfitCredential, problemUnknownProfile, problemUnknownServer, problemUnknownWorkflow, problemNotDeployed,
+	case node.ProblemCredentialMissing, problemUnknownCredential, problemUnfitCredential, problemUnfitProfile, problemUnknownProfile, problemUnknownServer, problemUnknownWorkflow, problemNotDeployed,
 		problemUnknownTemplate, problemUnknownAgent, problemUnknownApprover:
 		return true
 	}
@@ -100,7 +100,7 @@ func switchedOff(def *workflow.Definition, path string) bool {
 
 // notStartable finds workflows that are there and could not be started as a node would start them: they are not deployed, or have no such revision. Two that start each other
 // could never be deployed if each had to be there first, so what starts this one again is let pass.
-func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition) (found []workflow.Problem, err error) {
+func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	system := identity.System(p.Workspace)
 	for i := range def.Nodes {
 		for _, one := range c.namedIn(shape.NamesWorkflow)(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
@@ -117,16 +117,16 @@ func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *w
 			case wrong == nil:
 				continue
 			case class == fault.ClassInternal:
-				return nil, wrong
+				return wrong
 			}
 			if there, again, err := c.startsAgain(ctx, system, one.text, def.Metadata.ID); err != nil {
-				return nil, err
+				return err
 			} else if there && !again {
-				found = append(found, workflow.Problem{Code: problemNotDeployed, Path: one.path}.Saying(text.Of("the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)))
+				warn(problemNotDeployed, one.path, "the workflow %q cannot be started: %s", one.text, fault.From(wrong).Message)
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // unanswered are the questions behind triggers that name nobody: whoever has started an execution is asked then, and what a trigger starts, nobody has
@@ -181,7 +181,7 @@ func (c *Checker) startsAgain(ctx context.Context, p identity.Principal, id, oth
 }
 
 // unfitCredentials warns of credentials that are there and are of a type that the node cannot use.
-func (c *Checker) unfitCredentials(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+func (c *Checker) unfitCredentials(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	var list []store.Credential
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
@@ -212,4 +212,99 @@ func (c *Checker) unfitCredentials(ctx context.Context, p identity.Principal, de
 		}
 	}
 	return nil
+}
+
+// unfitProfiles warns of profiles that are there and are of another provider than that with whose models the node has its turns.
+func (c *Checker) unfitProfiles(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
+	var list []store.Profile
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		kind, ok := c.Registry.Get(n.Kind())
+		if !ok || kind.About.Needs.Provider == "" {
+			continue
+		}
+		provider := kind.About.Needs.Provider
+		for _, m := range kind.Mentions(n.Configurations, shape.NamesProfile) {
+			if !slices.Contains([]string{"profile_id", "llm_profile"}, shape.Snake(m.Path)) {
+				continue // others may be of any provider
+			}
+			if list == nil {
+				var err error
+				if list, err = c.Profiles(ctx, identity.System(p.Workspace)); err != nil {
+					return err
+				}
+			}
+			which := slices.IndexFunc(list, func(one store.Profile) bool { return one.ID == m.Text })
+			if which < 0 {
+				continue // that it is not there is told already
+			}
+			if of := gjson.GetBytes(list[which].Body, "provider").Str; of != provider && of != scripted {
+				warn(problemUnfitProfile, fmt.Sprintf("nodes[%d].configurations.%s", i, m.Path), "the profile %q is of the provider %q, and %s speaks with %q; name another one, or use AI_AGENT.LLM",
+					m.Text, of, n.Kind(), provider)
+			}
+		}
+	}
+	return nil
+}
+
+// scripted is the provider whose models stand in for those of any other.
+const scripted = "scripted"
+
+// unknownTools warns of tools that a node names of a server, and that are not among those that anybody has accepted. Of a server that nobody uses yet nothing is known.
+func (c *Checker) unknownTools(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
+	accepted := map[string][]string{}
+	known := func(server string) ([]string, error) {
+		if names, ok := accepted[server]; ok {
+			return names, nil
+		}
+		list, err := c.Stores.MCPServers.Activations(ctx, identity.System(p.Workspace), server, "")
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, a := range list {
+			names = slices.AppendSeq(names, maps.Keys(a.Tools))
+		}
+		slices.Sort(names)
+		accepted[server] = slices.Compact(names)
+		return accepted[server], nil
+	}
+	for i := range def.Nodes {
+		for _, t := range c.toolsIn(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+			names, err := known(t.server)
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return t.tool == name || t.tool == mcp.ModelName(t.server, name) }) {
+				continue
+			}
+			var hint text.Text
+			if near := fault.Nearest(t.tool, names); near != "" && p.Has(route.Editors()...) {
+				hint = text.Of("; did you mean %q?", near)
+			}
+			warn(problemUnknownTool, t.path, "the tool server %q has no tool %q that was accepted%s", t.server, t.tool, hint)
+		}
+	}
+	return nil
+}
+
+// toolNamed is a tool of a server that a configuration names, and where.
+type toolNamed struct{ server, tool, path string }
+
+// toolsIn are the tools of servers that a node names.
+func (c *Checker) toolsIn(n *workflow.Node, at string) (list []toolNamed) {
+	for _, one := range c.namedIn(shape.NamesTool)(n, at) {
+		if server, tool, ok := mcp.SplitToolID(one.text); ok && !strings.ContainsAny(tool, `*?[\`) {
+			list = append(list, toolNamed{server, tool, one.path})
+		}
+	}
+	kind, ok := c.Registry.Get(n.Kind())
+	if !ok || kind.About.Needs.ToolsOf == nil {
+		return list
+	}
+	server, tools := kind.About.Needs.ToolsOf(n.Configurations)
+	for _, t := range tools {
+		list = append(list, toolNamed{server, t.Text, at + t.Path})
+	}
+	return list
 }

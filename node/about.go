@@ -69,6 +69,10 @@ type Needs struct {
 	Optional   bool
 	// CredentialOf narrows the types to those that fit a configuration; nil: all of them do.
 	CredentialOf func(config json.RawMessage) []string
+	// Provider is the one whose model profiles fit its profile_id; empty: all do.
+	Provider string
+	// ToolsOf are the tools of one tool server that a configuration names, as the server calls them; nil: the fields themselves say which they are.
+	ToolsOf func(config json.RawMessage) (server string, tools []Mention)
 	// Also is what else must be there: a model profile, a server that is running, a permission of the operator.
 	Also []Text
 }

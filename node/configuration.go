@@ -19,7 +19,9 @@ import (
 //	enum:"a|b|c"            the values of a text, accepted in any letter case and read as written here
 //	legacy:"d|e"            further values that older files have: accepted, and not offered
 //	range:"0..100"          the bounds of a number; either end may be left out
-//	required:"true"         absent and null are refused
+//	required:"true"         absent, null and the empty text are refused
+//	filled:"true"           it may be left out, and the empty text is refused; so it is for every text with a default
+//	blank:"true"            the empty text means something besides the default
 //	fixed:"true"            it is read when the workflow is compiled, so a placeholder is refused
 //	whole:"true"            a number as it is written must be whole, although one that a placeholder brings need not be
 //	takes:"text|list"       what may be written where the Go type takes more: text, integer, list, object, file
@@ -30,7 +32,7 @@ import (
 //	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
 //
 // Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), either:"a|b" (only one of them may be), must:"a,b" (what an embedded struct
-// does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved).
+// does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved), empty:"absent" (empty texts count as not written).
 //
 // Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
 // sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in

@@ -83,8 +83,6 @@ type Kind struct {
 	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
 	config *shape.Shape
 	plan   func(p *Planning)
-	// reserved says that it is only a name.
-	reserved bool
 
 	// prompt says of a configuration's key, as it is written, whether models read it; promptInputs are the fields of the input that they
 	// read. Nil: none.

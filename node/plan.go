@@ -95,7 +95,7 @@ func (k *Kind) workflowKind() workflow.Kind {
 			keys = fixed
 		}
 	}
-	plan, reserved, published := k.plan, k.reserved, k.Publishes != ""
+	plan, published := k.plan, k.Publishes != ""
 	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		p := &Planning{node: n, shape: whole}
 		p.read(about.Needs)
@@ -104,10 +104,8 @@ func (k *Kind) workflowKind() workflow.Kind {
 		if plan != nil {
 			plan(p)
 		}
-		if !reserved {
-			p.check(&about, typ)
-			p.checkOutputs(&about, published)
-		}
+		p.check(&about, typ)
+		p.checkOutputs(&about, published)
 		return p.Plan, p.problems
 	}}
 }
@@ -305,7 +303,7 @@ func (p *Planning) number(name string) (float64, bool) {
 
 // Require reports a field that another field's value makes necessary. Because is a format: "when %s is %q".
 func (p *Planning) Require(name, because string, args ...any) {
-	if !p.Has(name) && !p.Templated() {
+	if (!p.Has(name) || shape.Empty(p.values[name])) && !p.Templated() {
 		p.Invalid(Under("configurations", name), "is required %s", text.Formatted(because, args...))
 	}
 }

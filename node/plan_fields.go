@@ -35,6 +35,10 @@ func (p *Planning) readObject(path string, object gjson.Result, s *shape.Shape) 
 			return true
 		}
 		values[f.Name], paths[f.Name] = value, at
+		if f.Lacks(value) {
+			p.lacks(at, f)
+			return true
+		}
 		p.checkField(at, f, value)
 		return true
 	})
@@ -55,11 +59,20 @@ func (p *Planning) readObject(path string, object gjson.Result, s *shape.Shape) 
 		}
 	}
 	for _, names := range s.Needs {
-		if !slices.ContainsFunc(names, func(n string) bool { _, ok := values[n]; return ok }) {
+		if !slices.ContainsFunc(names, func(n string) bool { v, ok := values[n]; return ok && !shape.Empty(v) }) {
 			p.Refuse(workflow.ProblemConfig, path, "one of %s is required", strings.Join(shape.QuoteAll(names), ", "))
 		}
 	}
 	return values, paths
+}
+
+// lacks reports a text that is empty.
+func (p *Planning) lacks(path string, f *shape.Field) {
+	if f.Required && f.Usual == "" {
+		p.Invalid(path, "must not be empty; set it to %s", f.Words())
+		return
+	}
+	p.Invalid(path, "must not be empty; leave it out, or set it to %s", f.Words())
 }
 
 func (p *Planning) unknown(path, key string, value gjson.Result, s *shape.Shape, top bool) {

@@ -16,23 +16,7 @@ func (p *Planning) checkOutputs(about *About, published bool) {
 	if err != nil || len(names) == 0 || published || p.Templated() {
 		return
 	}
-	fields := []string{}
-	for _, key := range about.Keys {
-		if len(key.Fields) == 0 || key.Name == AnyKey {
-			return
-		}
-		fields = append(fields, key.Name) // of a node that produces several keys, they are the fields of its output
-		for _, f := range key.Fields {
-			name := f.Name
-			if i := strings.IndexAny(name, ".["); i >= 0 {
-				name = name[:i]
-			}
-			if name == AnyKey || name == "" {
-				return
-			}
-			fields = append(fields, name)
-		}
-	}
+	fields := about.outputs()
 	if p.OnError == workflow.OnErrorDefault || len(fields) == 0 {
 		return
 	}
@@ -41,4 +25,34 @@ func (p *Planning) checkOutputs(about *About, published bool) {
 			p.Warn(workflow.ProblemConfig, payload.JoinKey("output_params", name), "%s has no field %q in its output, so that no such name is written%s", p.node.Kind(), name, p.Suggest(name, fields))
 		}
 	}
+}
+
+// OutputFields are the names that fields of the output can have, of a kind that tells all fields of all its outputs; nil: others may be there.
+func (k Kind) OutputFields() []string {
+	if k.Publishes != "" {
+		return nil
+	}
+	return k.About.outputs()
+}
+
+// outputs are the names of all fields of all outputs; nil: the kind does not tell all of them.
+func (a *About) outputs() []string {
+	fields := []string{}
+	for _, key := range a.Keys {
+		if len(key.Fields) == 0 || key.Name == AnyKey {
+			return nil
+		}
+		fields = append(fields, key.Name) // of a node that produces several keys, they are the fields of its output
+		for _, f := range key.Fields {
+			name := f.Name
+			if i := strings.IndexAny(name, ".["); i >= 0 {
+				name = name[:i]
+			}
+			if name == AnyKey || name == "" {
+				return nil
+			}
+			fields = append(fields, name)
+		}
+	}
+	return fields
 }

@@ -50,7 +50,6 @@ func plannedKinds(t *testing.T, effect workflow.Effect, plan func(p *node.Planni
 	}
 	var r node.Registry
 	r.Register(node.Raw(about, run, plan))
-	r.Reserve(node.About{Name: "TEST.LATER", Older: []string{"LATER"}})
 	return &r
 }
 
@@ -144,30 +143,18 @@ func TestPlan_EffectIsOnceUnlessSaid(t *testing.T) {
 	}
 }
 
-// A reserved name can be read, is not listed and cannot be run; older names lead to the kinds.
-func TestRegistry_Reserve(t *testing.T) {
+// Names in any letter case and older names lead to the kinds.
+func TestRegistry_Alias(t *testing.T) {
 	t.Parallel()
 	r := plannedKinds(t, workflow.Pure, func(*node.Planning, *plannedConfig) {})
 	if names := r.Names(); !slices.Equal(names, []string{"TEST.PLANNED"}) {
 		t.Errorf("names %q", names)
 	}
-	if _, runs := r.Get("TEST.LATER"); runs {
-		t.Error("a reserved name can be run")
-	}
-	if plan, told := problemsOf(t, r, "TEST.LATER", `{"anything": 1}`); plan.Keys != nil || len(told) > 0 {
-		t.Errorf("plan %+v, problems %q", plan, told)
-	}
-	for _, c := range []struct{ typ, subtype, want string }{{"test", "planned", "TEST.PLANNED"}, {"planned", "", "TEST.PLANNED"}, {"LATER", "", "TEST.LATER"}, {"NONE", "", ""}} {
+	for _, c := range []struct{ typ, subtype, want string }{{"test", "planned", "TEST.PLANNED"}, {"planned", "", "TEST.PLANNED"}, {"NONE", "", ""}} {
 		if got, _ := r.Alias(c.typ, c.subtype); got != c.want {
 			t.Errorf("%s.%s means %q, want %q", c.typ, c.subtype, got, c.want)
 		}
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a name was reserved that a kind has")
-		}
-	}()
-	r.Reserve(node.About{Name: "TEST.PLANNED"})
 }
 
 // What older files have and nobody reads is passed over by the code as well.

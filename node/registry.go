@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/node/shape"
 	"tandem/workflow"
 )
 
@@ -17,7 +16,7 @@ import (
 // It implements [workflow.Kinds]: what a kind says of itself is what definitions are checked against.
 type Registry struct {
 	kinds map[string]Kind
-	// plans are the kinds as graphs see them, those that are reserved included.
+	// plans are the kinds as graphs see them.
 	plans map[string]workflow.Kind
 	// older are the names of older files.
 	older map[string]string
@@ -42,18 +41,6 @@ func (r *Registry) Register(kinds ...Kind) {
 		}
 		r.kinds[k.About.Name] = k
 		r.add(k.workflowKind(), k.About.Older)
-	}
-}
-
-// Reserve makes the names of kinds known that this program cannot run: files that have them can be read and drawn, and whoever checks them
-// says that they cannot be run. They are in no list.
-func (r *Registry) Reserve(kinds ...About) {
-	for _, about := range kinds {
-		if _, taken := r.plans[about.Name]; taken || !kindName.MatchString(about.Name) {
-			panic(fmt.Sprintf("node: kind %q cannot be reserved", about.Name))
-		}
-		k := Kind{About: about, reserved: true, config: &shape.Shape{Open: true}, plan: func(p *Planning) { p.Keys = nil }}
-		r.add(k.workflowKind(), about.Older)
 	}
 }
 

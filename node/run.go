@@ -501,6 +501,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 			if err := checkSchema(x.node.override.output, fault.OutputInvalid, "output", output); err != nil {
 				return nil, err
 			}
+			x.warnUndeclared(output)
 		}
 		x.outputs = x.clean(o)
 		fact, err := x.done(x.outputs)

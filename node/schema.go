@@ -3,8 +3,11 @@ package node
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/node/rundata"
@@ -75,4 +78,14 @@ func checkSchema(s *payload.Schema, code fault.Code, what string, raw json.RawMe
 		return slot.Missing(missing, "%s: %s", what, p.Message).With("path", p.Path)
 	}
 	return fault.Newf(code, "%s: %s: %s", what, cmp.Or(p.Path, "value"), p.Message).With("path", p.Path)
+}
+
+// warnUndeclared tells of outputs that the template declares and the run has not brought: nothing is written under their names.
+func (x *run) warnUndeclared(output json.RawMessage) {
+	have := gjson.ParseBytes(output)
+	for _, name := range x.node.override.declares {
+		if !have.Get(gjson.Escape(name)).Exists() {
+			x.call.Warn(payload.JoinKey("override_output.properties", name), fmt.Sprintf("the template declares the output %q, and there is none, so that no such name is written", name))
+		}
+	}
 }

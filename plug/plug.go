@@ -81,6 +81,8 @@ type Deps struct {
 	Files *files.Store
 	// Users lists the users of a workspace.
 	Users func(ctx context.Context, workspace string) ([]identity.User, error)
+	// Ask asks the model of a profile for a node, within the budgets of the profile; nil where there are no models.
+	Ask func(ctx context.Context, call *node.Call, profile string, r llm.Request) (llm.Completion, error)
 	// Log is that of the program, for operators. It is never nil.
 	Log *slog.Logger
 }

@@ -169,7 +169,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.templates()
 	keepCredential := settings.Register(settings.Options{
-		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Registry: o.Registry, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
 	})
 	s.intake(keepCredential)
 	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Language: o.Language, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/limits"
+	"tandem/node"
 	"tandem/route"
 	"tandem/store"
 	"tandem/text"
@@ -23,8 +24,10 @@ type Options struct {
 	// CredentialTypes are the types that credentials can have.
 	CredentialTypes credential.Types
 	// Desk knows the media that people are reached by.
-	Desk  *human.Desk
-	Kinds workflow.Kinds
+	Desk *human.Desk
+	// Kinds are those that templates may be for, Registry what they say of themselves.
+	Kinds    workflow.Kinds
+	Registry *node.Registry
 	// Models are the language models, Tools the tool servers.
 	Models Models
 	Tools  Tools

@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/node"
+	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
@@ -150,10 +154,33 @@ func (s *settings) checkTemplate(in api.NodeTemplate) (string, error) {
 			fields = append(fields, api.FaultField{Path: override.path, Message: message})
 		}
 	}
+	if runs, ok := s.o.Registry.Get(name); ok {
+		fields = append(fields, checkDeclared(runs, in.OverrideOutput)...)
+	}
 	if len(fields) > 0 {
 		return "", fault.Newf(fault.InvalidInput, "%s: %s", fields[0].Path, fields[0].Message).With("fields", fields)
 	}
 	return name, nil
+}
+
+// checkDeclared refuses outputs that the kind never has: nothing would be written under their names.
+func checkDeclared(kind node.Kind, override json.RawMessage) (fields []api.FaultField) {
+	known := kind.OutputFields()
+	if len(known) == 0 {
+		return nil
+	}
+	gjson.GetBytes(override, "properties").ForEach(func(name, _ gjson.Result) bool {
+		if slices.Contains(known, name.Str) {
+			return true
+		}
+		message := fmt.Sprintf("%s has no field %q in its output", kind.About.Name, name.Str)
+		if near := fault.Nearest(name.Str, known); near != "" {
+			message += fmt.Sprintf("; did you mean %q?", near)
+		}
+		fields = append(fields, api.FaultField{Path: payload.JoinKey("override_output.properties", name.Str), Message: message})
+		return true
+	})
+	return fields
 }
 
 // checkKnown asks the kind about the known parameters as the configurations of a node that takes the rest from elsewhere.

@@ -89,17 +89,11 @@ func (c Checker) problems(source *workflow.Source) []workflow.Problem {
 	var found []workflow.Problem
 	for i := range source.Definition.Nodes {
 		n := &source.Definition.Nodes[i]
-		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
-		if _, known := c.Kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
-			p.Code = workflow.ProblemUnknownKind
-			p = p.Saying(text.Of("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind))
-		} else if known && !c.runnable(n.Kind()) {
-			p.Code = node.ProblemUnsupported
-			p = p.Saying(text.Of("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind()))
-		} else {
+		if n.Kind() != agent.TaskKind {
 			continue
 		}
-		found = append(found, p)
+		found = append(found, workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemUnknownKind, Path: fmt.Sprintf("nodes[%d].subtype", i)}.Saying(
+			text.Of("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)))
 	}
 	if c.Code != nil {
 		found = append(found, c.Code.nodes(source.Definition, c.Kinds)...)

@@ -26,12 +26,25 @@ import (
 
 // Fields are what the configuration of every such kind begins with.
 type Fields struct {
+	_ struct{} `empty:"absent"` // see present
+
 	ActionType string      `json:"action_type" required:"true" fixed:"true" doc:"What is done." zh:"执行的操作。"`
 	Data       node.Object `json:"data" doc:"An object with further fields of this node, in older files. Those that are written beside it win." zh:"其他字段：旧文件中含有本节点其他字段的对象；与之并列的字段优先。"`
 }
 
 // Operation implements the constraint of [Define].
 func (f Fields) Operation() string { return f.ActionType }
+
+// Optional stands in the place of [Fields] for a kind that also knows what to do when no operation is named.
+type Optional struct {
+	_ struct{} `empty:"absent"`
+
+	ActionType string      `json:"action_type" fixed:"true" doc:"What is done." zh:"执行的操作。"`
+	Data       node.Object `json:"data" doc:"An object with further fields of this node, in older files. Those that are written beside it win." zh:"其他字段：旧文件中含有本节点其他字段的对象；与之并列的字段优先。"`
+}
+
+// Operation implements the constraint of [Define].
+func (f Optional) Operation() string { return f.ActionType }
 
 // Operation is one thing that a kind can do in its service. C is the configuration of the kind, O its result.
 type Operation[C, O any] struct {

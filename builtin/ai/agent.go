@@ -53,7 +53,7 @@ func aboutTurn(provider string, kind turn.Kind) node.About {
 		Name: kind.Name, Title: kind.Title, Description: kind.Description,
 		Effect: workflow.Idempotent, // the calls of its tools have classes of their own
 		Keys:   turnKeys(),
-		Needs:  node.Needs{Credential: []string{provider}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+		Needs:  node.Needs{Credential: []string{provider}, Optional: true, Provider: provider, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
 		Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
 	}
 	oldNames := ""

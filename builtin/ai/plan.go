@@ -83,6 +83,40 @@ func planStop(p *node.Planning, name string) {
 
 // planTools checks the tools that a node lists by itself.
 func planTools(p *node.Planning) {
+	wrong := p.Failed()
+	planListed(p)
+	if !wrong && !p.Failed() {
+		early.Read(p, "tools", func(raw json.RawMessage) error {
+			_, err := listedTools(raw)
+			return err
+		})
+	}
+}
+
+// planFunction refuses what a description of a function has and nothing reads.
+func planFunction(p *node.Planning, at string, item gjson.Result) {
+	known, f := []string{"type", "name", "description", "parameters"}, item.Get("function")
+	if f.IsObject() {
+		known = []string{"type", "function"}
+	}
+	item.ForEach(func(key, _ gjson.Result) bool {
+		if !slices.Contains(known, key.Str) {
+			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at, key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, known))
+		}
+		return true
+	})
+	f.ForEach(func(key, _ gjson.Result) bool {
+		switch {
+		case key.Str == "strict": // of OpenAI's interface; arguments are always checked
+			p.Warn(node.ProblemDropped, at+".function.strict", "%q is not known here and is ignored; remove it%s", key.Str, "")
+		case !slices.Contains([]string{"name", "description", "parameters"}, key.Str):
+			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at+".function", key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, []string{"name", "description", "parameters"}))
+		}
+		return true
+	})
+}
+
+func planListed(p *node.Planning) {
 	for i, item := range p.Items("tools") {
 		at := fmt.Sprintf("%s[%d]", p.At("tools"), i)
 		one := item
@@ -90,6 +124,9 @@ func planTools(p *node.Planning) {
 			one = f
 		}
 		name := one.Get("name")
+		if item.IsObject() {
+			planFunction(p, at, item)
+		}
 		switch server, tool, _ := strings.Cut(item.Str, "/"); {
 		case node.Dynamic(item) || node.Dynamic(name):
 		case item.Type == gjson.String && (server == "" || tool == ""):

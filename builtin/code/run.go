@@ -16,7 +16,7 @@ import (
 type codeConfig struct {
 	Code        node.Source `json:"code" required:"true" doc:"The program: a function that is given the input and returns the result." zh:"程序：以输入为参数并返回结果的函数。"`
 	Language    string      `json:"language" enum:"python|javascript" doc:"The language of the program." zh:"程序语言。"`
-	Entry       string      `json:"entry" doc:"The name of the function that is called." zh:"被调用的函数名。"`
+	Entry       string      `json:"entry" blank:"true" doc:"The name of the function that is called." zh:"被调用的函数名。"`
 	TimeLimitMS int64       `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
 	MemoryMB    int64       `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -393,68 +392,14 @@ func parseYAML(text string) (json.RawMessage, error) {
 		}
 		return badText("YAML", line, column, strings.TrimPrefix(reason, "yaml: "))
 	}
-	var v any
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		return nil, bad(err.Error())
+	out, err := values.FromYAML(text)
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return nil, f
 	}
-	left := maxYAML
-	plain, err := jsonOf(v, &left)
 	if err != nil {
-		if f, ok := errors.AsType[*fault.Error](err); ok {
-			return nil, f
-		}
 		return nil, bad(err.Error())
 	}
-	return values.Encode(plain), nil
-}
-
-// maxYAML is how many bytes a document may become: an alias of few characters stands for a text of any length, again and
-// again.
-const maxYAML = 64 << 20
-
-// jsonOf turns what YAML can hold into what JSON can, as long as there is room left for it.
-func jsonOf(v any, left *int) (any, error) {
-	*left -= 8
-	if text, ok := v.(string); ok {
-		*left -= len(text)
-	}
-	if *left < 0 {
-		return nil, fault.Newf(fault.TooLarge, "the YAML becomes more than %d bytes when its aliases are filled in", maxYAML).With("limit", maxYAML)
-	}
-	switch x := v.(type) {
-	case map[string]any:
-		for _, key := range values.SortedKeys(x) {
-			*left -= len(key)
-			value, err := jsonOf(x[key], left)
-			if err != nil {
-				return nil, err
-			}
-			x[key] = value
-		}
-	case map[any]any:
-		plain := make(map[string]any, len(x))
-		for key, value := range x {
-			value, err := jsonOf(value, left)
-			if err != nil {
-				return nil, err
-			}
-			plain[fmt.Sprint(key)] = value
-		}
-		return plain, nil
-	case []any:
-		for i := range x {
-			value, err := jsonOf(x[i], left)
-			if err != nil {
-				return nil, err
-			}
-			x[i] = value
-		}
-	case float64:
-		if math.IsInf(x, 0) || math.IsNaN(x) {
-			return nil, errors.New("a number that is not finite has no JSON")
-		}
-	}
-	return v, nil
+	return out, nil
 }
 
 // formatMarkdown writes records as a table, an object as a list of its fields, a list as a list.

@@ -66,7 +66,7 @@ func texts(read func(text string) error) func(json.RawMessage) error {
 }
 
 func try(p *node.Planning, at string, v gjson.Result, read func(json.RawMessage) error) {
-	if v.Type == gjson.Null || v.Type == gjson.String && v.Str == "" || strings.Contains(v.Raw, "{{") || strings.Contains(v.Raw, "${") {
+	if v.Type == gjson.Null || v.Type == gjson.String && strings.TrimSpace(v.Str) == "" || strings.Contains(v.Raw, "{{") || strings.Contains(v.Raw, "${") {
 		return
 	}
 	if err := read(json.RawMessage(v.Raw)); err != nil {

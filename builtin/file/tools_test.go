@@ -134,6 +134,7 @@ func TestFileProcessor(t *testing.T) {
 		{config, `{"tool_name": "file_list", "function_args": 7}`, fault.ToolError, "object"},
 		{`{"root": "../x"}`, toolCall("file_list", `{}`), fault.ForbiddenPath, ""},
 		{`{"root": "nowhere"}`, toolCall("file_list", `{}`), fault.NotFound, ""},
+		{`{"root": "docs/a.txt"}`, toolCall("file_list", `{}`), fault.InvalidInput, "name a directory"},
 		{`{"root": "docs", "max_bytes": 10}`, toolCall("file_extract_text", `{"path": "a.txt"}`), fault.TooLarge, "max_bytes"},
 		{`{"root": "docs", "formats": ["md"]}`, toolCall("file_extract_text", `{"path": "a.txt"}`), fault.Unsupported, ""},
 	} {

@@ -11,7 +11,6 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
-	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -52,7 +51,6 @@ func planWait(p *node.Planning, c *waitConfig) {
 		planPath(p)
 	case "database_change":
 		p.Require("database_config", because, "wait_type", c.Type)
-		planNotEmpty(p, "database_config", "query", text.Of("a statement that reads"))
 		planQuery(p)
 		if !p.Has("credential_id") && !p.Templated() {
 			p.Warn(node.ProblemCredentialMissing, p.At("credential_id"), `a wait for a change in a database needs a credential of type "sql"; set credential_id before deploying`)
@@ -94,17 +92,10 @@ func inConfig(p *node.Planning, object, name string) (value, at string, known bo
 	return value, at, known
 }
 
-// planNotEmpty refuses a text that is written and empty.
-func planNotEmpty(p *node.Planning, object, name string, want text.Text) {
-	if value, at, known := inConfig(p, object, name); known && strings.TrimSpace(value) == "" {
-		p.Invalid(at, "is empty; set it to %s", want)
-	}
-}
-
 // planQuery refuses a statement that writes: it would fail at its first check.
 func planQuery(p *node.Planning) {
 	p.Inside("database_config", func(field, key string, v gjson.Result) {
-		if field != "query" || v.Type != gjson.String {
+		if field != "query" || v.Type != gjson.String || strings.TrimSpace(v.Str) == "" {
 			return
 		}
 		if err := database.CheckReading(v.Str); err != nil {
@@ -114,7 +105,6 @@ func planQuery(p *node.Planning) {
 }
 
 func planAddress(p *node.Planning) {
-	planNotEmpty(p, "api_config", "url", text.Of("the address that is asked"))
 	value, at, known := inConfig(p, "api_config", "url")
 	if value = strings.TrimSpace(value); !known || value == "" {
 		return
@@ -130,7 +120,7 @@ func planAddress(p *node.Planning) {
 
 func planPath(p *node.Planning) {
 	value, at, known := inConfig(p, "file_config", "file_path")
-	if !known {
+	if !known || strings.TrimSpace(value) == "" {
 		return
 	}
 	if _, err := files.Clean(value); err != nil {

@@ -41,7 +41,7 @@ type Config struct {
 	MaxRedirects      int             `json:"max_redirects" range:"0..20" with:"follow_redirects=true" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
 	ResponseType      string          `json:"response_type" enum:"auto|json|text|file" doc:"How the answer is read." zh:"如何读取响应。"`
 	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"按状态码失败：状态码不小于 400 时节点是否失败。"`
-	IdempotencyHeader string          `json:"idempotency_header" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`
+	IdempotencyHeader string          `json:"idempotency_header" filled:"true" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`
 	Pagination        *Pages          `json:"pagination" doc:"How further pages are fetched and put together." zh:"如何获取并合并后续页面。"`
 }
 

@@ -186,6 +186,8 @@ func bodyOf(ctx context.Context, call *node.Call, kind string, raw json.RawMessa
 		text, _ = values.Scalar(raw)
 	}
 	switch kind {
+	case Multipart:
+		return partsOf(ctx, call, raw)
 	case "json":
 		if isText {
 			if first := values.Leading(json.RawMessage(text)); (first == '{' || first == '[') && json.Valid([]byte(text)) {

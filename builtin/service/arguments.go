@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -145,7 +146,7 @@ func (s *sending) put(p parameter, at string, value json.RawMessage) error {
 
 // place writes texts into the place of a parameter.
 func (s *sending) place(p parameter, at string, texts []string) error {
-	joined := strings.Join(texts, ",")
+	joined := strings.Join(texts, cmp.Or(p.Separator, ","))
 	switch p.In {
 	case "path":
 		if joined == "" || joined == "." || joined == ".." {
@@ -213,6 +214,8 @@ func (a *calling) fill(input gjson.Result, out *sending) (missing []string, err 
 		out.bodyType = "json"
 	case kind == "application/x-www-form-urlencoded":
 		out.bodyType = "form"
+	case b.multipart():
+		out.bodyType = httpcall.Multipart
 	case strings.HasPrefix(kind, "text/"):
 		out.bodyType = "raw"
 		out.header["Content-Type"] = b.Type

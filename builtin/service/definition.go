@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -45,8 +47,9 @@ type parameter struct {
 	Name, In string
 	Required bool
 	Schema   json.RawMessage
-	// Deep and Together are how lists and objects of a query are written: a[b]=c, or with commas.
+	// Deep and Together are how lists and objects of a query are written: a[b]=c, or with commas, or with another separator.
 	Deep, Together bool
+	Separator      string
 }
 
 type body struct {
@@ -56,18 +59,49 @@ type body struct {
 	Schema json.RawMessage
 }
 
+// multipart says that the body is sent in parts, of which each may be a file.
+func (b *body) multipart() bool {
+	return strings.HasPrefix(strings.ToLower(b.Type), "multipart/form-data")
+}
+
+// openFiles lets fields of a body in parts hold files, which are no texts where they come from.
+func (b *body) openFiles() {
+	if !b.multipart() {
+		return
+	}
+	file := func(schema gjson.Result) bool {
+		format := schema.Get("format").Str
+		return schema.Get("type").Str == "string" && (format == "binary" || format == "byte" || format == "base64" || schema.Get("contentMediaType").Exists())
+	}
+	gjson.GetBytes(b.Schema, "properties").ForEach(func(name, schema gjson.Result) bool {
+		at := "properties." + gjson.Escape(name.Str)
+		if !file(schema) {
+			if at += ".items"; !file(schema.Get("items")) {
+				return true
+			}
+		}
+		if opened, err := sjson.SetRawBytes(b.Schema, at, []byte("{}")); err == nil {
+			b.Schema = opened
+		}
+		return true
+	})
+}
+
 // read reads what a credential says of its service.
 func read(id string, data gjson.Result) (*definition, error) {
 	d := &definition{base: strings.TrimRight(data.Get("base_url").Str, "/")}
-	document := data.Get("openapi")
-	if document.Type == gjson.String {
-		document = gjson.Parse(document.Str)
+	document, err := parsed(data.Get("openapi"))
+	if err != nil {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q has a document that is neither JSON nor YAML: %s", id, err)
 	}
-	if document.IsObject() {
-		if version := document.Get("openapi").String(); !strings.HasPrefix(version, "3.") {
-			return nil, fault.Newf(fault.CredentialInvalid, "credential %q has a document of OpenAPI %q; version 3 can be read", id, version)
-		}
+	switch version, older := document.Get("openapi").String(), document.Get("swagger").String(); {
+	case !document.IsObject():
+	case strings.HasPrefix(version, "3."):
 		d.readOpenAPI(document)
+	case older == "2.0" || older == "2":
+		d.readSwagger(document)
+	default:
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q has a document of OpenAPI %q; versions 2 and 3 can be read", id, cmp.Or(version, older))
 	}
 	for _, e := range data.Get("endpoints").Array() {
 		d.operations = append(d.operations, endpoint(e))
@@ -79,6 +113,18 @@ func read(id string, data gjson.Result) (*definition, error) {
 		return nil, fault.Newf(fault.CredentialInvalid, "credential %q does not say where the service is; set its base_url to an address such as https://host/path", id)
 	}
 	return d, nil
+}
+
+// parsed is a document, which may also be a text in JSON or YAML.
+func parsed(document gjson.Result) (gjson.Result, error) {
+	if document.Type != gjson.String {
+		return document, nil
+	}
+	if gjson.Valid(document.Str) {
+		return gjson.Parse(document.Str), nil
+	}
+	raw, err := values.FromYAML(document.Str)
+	return gjson.ParseBytes(raw), err
 }
 
 // endpoint is an operation of a plain list.
@@ -123,11 +169,17 @@ func (d *definition) readOpenAPI(document gjson.Result) {
 		})
 	}
 	r := &resolver{document: document, older: strings.HasPrefix(document.Get("openapi").String(), "3.0")}
-	document.Get("paths").ForEach(func(path, item gjson.Result) bool {
+	d.readPaths(r, r.operation)
+}
+
+// readPaths reads the operations of a document.
+func (d *definition) readPaths(r *resolver, operation func(method, path string, item, o gjson.Result) operation) {
+	r.document.Get("paths").ForEach(func(path, item gjson.Result) bool {
 		item = r.follow(item)
 		for _, method := range []string{"get", "put", "post", "delete", "options", "head", "patch"} {
 			if o := item.Get(method); o.IsObject() {
-				d.operations = append(d.operations, r.operation(strings.ToUpper(method), path.Str, item, o))
+				r.left = maxParts
+				d.operations = append(d.operations, operation(strings.ToUpper(method), path.Str, item, o))
 			}
 		}
 		return true
@@ -170,7 +222,6 @@ func (r *resolver) follow(v gjson.Result) gjson.Result {
 }
 
 func (r *resolver) operation(method, path string, item, o gjson.Result) operation {
-	r.left = maxParts
 	out := operation{ID: o.Get("operationId").Str, Method: method, Path: path, Responses: map[string]json.RawMessage{}}
 	for _, list := range []gjson.Result{o.Get("parameters"), item.Get("parameters")} { // those of the operation win
 		for _, p := range list.Array() {
@@ -186,6 +237,7 @@ func (r *resolver) operation(method, path string, item, o gjson.Result) operatio
 	if given := r.follow(o.Get("requestBody")); given.IsObject() {
 		kind, media := content(given)
 		out.Body = &body{Required: given.Get("required").Bool(), Type: kind, Schema: r.schema(media.Get("schema"), 0)}
+		out.Body.openFiles()
 	}
 	o.Get("responses").ForEach(func(status, answer gjson.Result) bool {
 		if kind, media := content(r.follow(answer)); strings.Contains(kind, "json") && media.Get("schema").Exists() {

@@ -31,7 +31,7 @@ const credentialType = "service"
 func Credentials(client *outbound.Client) []credential.Type {
 	auth := httpcall.Credential(client)
 	return []credential.Type{{Name: credentialType, Label: text.Beside("Service definition", "服务定义"), Fields: []credential.Field{
-		{Name: "openapi", Label: text.Beside("OpenAPI document", "OpenAPI 文档"), Format: credential.FormatDocument},
+		{Name: "openapi", Label: text.Beside("OpenAPI document", "OpenAPI 文档"), Format: credential.FormatDocument, YAML: true},
 		{Name: "endpoints", Label: text.Beside("Endpoints", "接口列表"), Format: credential.FormatObjects},
 		{Name: "auth", Label: text.Beside("Authentication", "认证"), Format: credential.FormatAuth, Secret: true, Of: &auth},
 	}, Alternatives: []credential.Alternative{{Requires: []string{"openapi"}}, {Requires: []string{"endpoints"}}},
@@ -81,7 +81,7 @@ func apiCall(client *outbound.Client) node.Kind {
 	tokens := &httpcall.Tokens{Client: client}
 	k := node.Define(node.About{
 		Name: "EXTERNAL_ACTION.API_CALL", Older: []string{"API"}, Title: node.Says("API call", "API 调用"),
-		Description: node.Says("Calls an operation of a service that a credential describes: by an OpenAPI document, or by a list of endpoints. Parameters are those of the operation, and are checked.", "调用凭据所描述服务的操作：由 OpenAPI 文档或接口列表定义；参数为该操作的参数，并会校验。"),
+		Description: node.Says("Calls an operation of a service that a credential describes: by an OpenAPI document (version 2 or 3, JSON or YAML), or by a list of endpoints. Parameters are those of the operation, and are checked.", "调用凭据所描述服务的操作：由 OpenAPI 文档（2 或 3 版，JSON 或 YAML）或接口列表定义；参数为该操作的参数，并会校验。"),
 		Effect:      workflow.Once, // as the method says
 		Needs:       node.Needs{Credential: []string{credentialType}},
 		Keys:        []node.Key{{Name: "result", Meaning: node.Says("What the service has answered.", "服务的响应。")}},

@@ -1,11 +1,14 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,7 +45,9 @@ const shop = `{
 			"post": {"operationId": "pay", "parameters": [{"name": "Idempotency-Key", "in": "header", "required": true, "schema": {"type": "string"}}], "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": {"amount": {"type": "number"}}}}}}, "responses": {}}
 		},
 		"/notes": {"put": {"operationId": "note", "requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}}}},
-		"/files": {"put": {"operationId": "upload", "requestBody": {"content": {"multipart/form-data": {"schema": {"type": "object"}}}}}}
+		"/files": {"put": {"operationId": "upload", "requestBody": {"content": {"multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": {
+			"file": {"type": "string", "format": "binary"}, "more": {"type": "array", "items": {"type": "string", "format": "binary"}}, "title": {"type": "string"}, "about": {"type": "object"}}}}}}}},
+		"/pictures": {"put": {"operationId": "picture", "requestBody": {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}}}}
 	},
 	"components": {
 		"parameters": {"id": {"name": "id", "in": "path", "required": true, "schema": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}},
@@ -183,7 +188,7 @@ func TestAPICall_Refusals(t *testing.T) {
 		"BodyType":      {`{"operation_id":"createOrder"}`, `{"body":{"customer":7,"lines":[]}}`, fault.InvalidInput, "body"},
 		"InsideBody":    {`{"operation_id":"createOrder"}`, `{"body":{"customer":"Ann","lines":[{}]}}`, fault.InvalidInput, "sku"},
 		"Stranger":      {`{"operation_id":"getOrder"}`, `{"id":7,"query_params":{"field":"a"}}`, fault.InvalidInput, `did you mean "fields"`},
-		"Multipart":     {`{"operation_id":"upload"}`, `{"body":{"a":1}}`, fault.Unsupported, "multipart/form-data"},
+		"Picture":       {`{"operation_id":"picture"}`, `{"body":"x"}`, fault.Unsupported, "image/png"},
 		"Up":            {`{"method":"GET","path":"/orders/.."}`, `{}`, fault.InvalidInput, "id"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +205,135 @@ func TestAPICall_Refusals(t *testing.T) {
 }
 
 // TestAPICall_Endpoints: a service may be described by a plain list.
+// orders is a document of version 2, in YAML.
+const orders = `
+swagger: "2.0"
+host: $HOST
+basePath: /shop/v1
+schemes: [http]
+consumes: [application/json]
+parameters:
+  id: {name: id, in: path, required: true, type: integer, minimum: 0, exclusiveMinimum: true}
+paths:
+  /orders/{id}:
+    parameters:
+      - $ref: "#/parameters/id"
+    get:
+      operationId: getOrder
+      parameters:
+        - {name: tag, in: query, type: array, items: {type: string}, collectionFormat: multi}
+        - {name: fields, in: query, type: array, items: {type: string}}
+        - {name: sort, in: query, type: array, items: {type: string}, collectionFormat: pipes}
+      responses:
+        "200": {description: ok, schema: {$ref: "#/definitions/Order"}}
+  /orders:
+    post:
+      operationId: createOrder
+      parameters:
+        - {name: order, in: body, required: true, schema: {$ref: "#/definitions/Order"}}
+  /pay:
+    post:
+      operationId: pay
+      parameters:
+        - {name: amount, in: formData, type: number, required: true}
+        - {name: note, in: formData, type: string}
+  /files:
+    post:
+      operationId: attach
+      parameters:
+        - {name: file, in: formData, type: file, required: true}
+        - {name: title, in: formData, type: string}
+definitions:
+  Order: {type: object, required: [id], properties: {id: {type: integer}}}
+`
+
+// Documents of version 2, and documents in YAML, are read like those of version 3 in JSON.
+func TestAPICall_Swagger(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.data["openapi"] = strings.ReplaceAll(orders, "$HOST", strings.TrimSuffix(strings.TrimPrefix(b.URL, "http://"), "/shop"))
+	for _, c := range []struct{ config, input, call, query, body, kind string }{
+		{`{"operation_id":"getOrder","validate_response":true}`, `{"id":"7","tag":["a","b"],"fields":["x","y"],"sort":["u","v"]}`, "GET /v1/orders/7", "fields=x%2Cy&sort=u%7Cv&tag=a&tag=b", "", ""},
+		{`{"operation_id":"createOrder"}`, `{"id":7}`, "POST /v1/orders", "", `{"id":7}`, "application/json"},
+		{`{"operation_id":"pay"}`, `{"amount":7,"note":"n"}`, "POST /v1/pay", "", "amount=7&note=n", "application/x-www-form-urlencoded"},
+		{`{"operation_id":"attach"}`, `{"title":"T","file":{"name":"a.txt","base64":"aGVsbG8=","content_type":"text/plain"}}`, "POST /v1/files", "", "", "multipart/form-data"},
+	} {
+		if _, err := b.run(c.config, c.input); err != nil {
+			t.Fatalf("%s: %v", c.config, err)
+		}
+		calls := b.Calls(c.call)
+		if len(calls) != 1 || calls[0].Query.Encode() != c.query || c.body != "" && string(calls[0].Body) != c.body || !strings.HasPrefix(calls[0].Header.Get("Content-Type"), c.kind) {
+			t.Errorf("%s was called as %+v", c.call, b.Calls(""))
+		}
+	}
+	for input, code := range map[string]fault.Code{`{"id":0}`: fault.InvalidInput, `{}`: fault.ParameterMissing} {
+		if _, err := b.run(`{"operation_id":"getOrder"}`, input); fault.CodeOf(err) != code {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	if _, err := b.run(`{"operation_id":"attach"}`, `{"title":"T"}`); fault.CodeOf(err) != fault.ParameterMissing {
+		t.Errorf("without its file: %v", err)
+	}
+	b.data["openapi"] = "a: [b"
+	if _, err := b.run(`{"operation_id":"getOrder"}`, `{"id":7}`); fault.CodeOf(err) != fault.CredentialInvalid {
+		t.Errorf("neither JSON nor YAML: %v", err)
+	}
+	types := Credentials(nil)[0]
+	for text, good := range map[string]bool{orders: true, shop: true, "a: [b": false, "just words": false} {
+		data, err := json.Marshal(map[string]any{"openapi": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := types.Validate(data); (err == nil) != good {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+}
+
+// The fields of a body in parts are sent as parts: files with their names and types, lists as several, objects as JSON. A repeat sends the same bytes.
+func TestAPICall_Multipart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const input = `{"file":{"name":"rä.txt","base64":"aGVsbG8=","content_type":"text/plain"},"more":[{"base64":"YQ=="},{"base64":"Yg==","name":"b.bin"}],"title":"Say \"hi\"","about":{"n":1}}`
+	for range 2 {
+		if _, err := b.run(`{"operation_id":"upload"}`, input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := b.Calls("PUT /v2/files")
+	if len(calls) != 2 || !bytes.Equal(calls[0].Body, calls[1].Body) {
+		t.Fatalf("called as %+v", b.Calls(""))
+	}
+	_, params, err := mime.ParseMediaType(calls[0].Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r := multipart.NewReader(bytes.NewReader(calls[0].Body), params["boundary"]); ; {
+		part, err := r.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s", part.FormName(), part.FileName(), part.Header.Get("Content-Type"), content))
+	}
+	want := []string{`about||application/json|{"n":1}`, `file|rä.txt|text/plain|hello`, `more|more|application/octet-stream|a`, `more|b.bin|application/octet-stream|b`, `title|||Say "hi"`}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for input, code := range map[string]fault.Code{`{"title":"T"}`: fault.ParameterMissing, `{"body":"text"}`: fault.InvalidInput, `{"file":{"base64":"%"}}`: fault.InvalidInput} {
+		if _, err := b.run(`{"operation_id":"upload"}`, input); fault.CodeOf(err) != code {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+}
+
 func TestAPICall_Endpoints(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

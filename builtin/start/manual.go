@@ -14,7 +14,7 @@ import (
 )
 
 type manualConfig struct {
-	TriggerName string      `json:"trigger_name" doc:"The name of the trigger, which its output has as trigger_message." zh:"触发器名称，输出为 trigger_message。"`
+	TriggerName string      `json:"trigger_name" blank:"true" doc:"The name of the trigger, which its output has as trigger_message." zh:"触发器名称，输出为 trigger_message。"`
 	Description string      `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
 	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入的模式：输入须满足的 JSON Schema。"`
 }

@@ -60,7 +60,7 @@ func mcpTool(pool *mcp.Pool) node.Kind {
 			Effect:      workflow.Once,
 			Older:       []string{"TOOL.SLACK_MCP_TOOL", "TOOL.DISCORD_MCP_TOOL", "TOOL.NOTION_MCP_TOOL", "TOOL.GOOGLE_CALENDAR_MCP_TOOL", "TOOL.FIRECRAWL_MCP_TOOL"},
 			Keys:        Keys(),
-			Needs:       node.Needs{Also: []node.Text{node.Says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
+			Needs:       node.Needs{ToolsOf: toolsNamed, Also: []node.Text{node.Says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Calls a tool of the server \"weather\".", "调用服务器 weather 的工具。"),

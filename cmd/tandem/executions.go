@@ -21,8 +21,8 @@ func newExecutions() *cobra.Command {
 		Aliases: []string{"execution", "exec"},
 		Short:   "Look at executions and act on them",
 		Long: `Executions are runs of workflows. With --server (or TANDEM_SERVER) these commands ask a server;
-without one they open the data directory themselves, which no server may have open then. What is
-changed there is on disk, and goes on with "tandem run --resume" or with the next server.`,
+without one they work on the data directory, through the server that has it open or by themselves. What is
+changed while no server runs is on disk, and goes on with "tandem run --resume" or with the next server.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)

@@ -26,8 +26,8 @@ func newInbox() *cobra.Command {
 pick a question and asks for the answer; elsewhere "tandem inbox answer", "tandem approve" and "tandem reject" give it. Of an id
 as many characters are enough as make it unique.
 
-With --server (or TANDEM_SERVER) it asks a server; without one it opens the data directory itself, which no server may have
-open then. An execution that was answered there goes on with "tandem run --resume" or with the next server.`,
+With --server (or TANDEM_SERVER) it asks a server; without one it works on the data directory: through the server that has it open,
+or by itself. An execution that was answered while no server runs goes on with "tandem run --resume" or with the next server.`,
 		Example: "  tandem inbox\n  tandem inbox --all --status pending,timeout\n  tandem inbox show 3f2a\n  tandem inbox answer 3f2a --set amount=120 --set currency=EUR --note 'as agreed'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -73,6 +73,8 @@ type node struct {
 	parent          *node
 	// main is what was made of it.
 	main *importer.Node
+	// asText is the node that makes a text of what a tool returns, see textOf.
+	asText string
 	// keys are the output keys by the handles of its edges.
 	keys map[string]string
 	// last is the node that ends the body, of nodes that have one.
@@ -226,7 +228,7 @@ func (f *flow) wire() {
 			source, key = from.parent.id, "iteration"
 		case from.main == nil:
 			continue
-		case from.last != "" && from.typ == "start":
+		case from.last != "" && (from.typ == "start" || from.typ == "tool"):
 			source, key = from.last, ""
 		case e.handle == "fail-branch":
 			key = "error"
@@ -242,7 +244,11 @@ func (f *flow) wire() {
 	}
 	for _, n := range f.nodes {
 		if leaves[n] && n.parent.last != "" && n.main != nil {
-			f.Connect(n.id, n.keys["source"], n.parent.last, "{}")
+			source, key := n.id, n.keys["source"]
+			if n.typ == "tool" && n.last != "" {
+				source, key = n.last, ""
+			}
+			f.Connect(source, key, n.parent.last, "{}")
 		}
 	}
 }
@@ -295,7 +301,9 @@ func (f *flow) path(n *node, path []string) string {
 	case "env":
 		return "env." + name
 	case "conversation":
-		if by, selector := f.assigned(n, name); by != nil {
+		if by, selector := f.assigned(n, name); by != nil && selector == nil {
+			return by.id + ".outputs.result.value" + steps(rest) // see combine
+		} else if by != nil {
 			return f.path(by, selector) + steps(rest)
 		}
 		if id := f.vars[name]; id != "" {
@@ -316,6 +324,7 @@ func (f *flow) path(n *node, path []string) string {
 
 // assigned finds the node that has surely set a variable of the conversation when a node runs, and what it was set to: the nearest one on the way back, as
 // far as only one way leads there. What is read at the beginning is older than that.
+// Of one that puts values together there is no selector: its node has the value.
 func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
 	at := n
 	for range len(f.nodes) {
@@ -332,8 +341,10 @@ func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
 			if len(target) < 2 || target[0] != "conversation" || target[1] != name {
 				continue
 			}
-			switch item.First("operation", "write_mode").Text() {
-			case "", "over-write", "set":
+			switch mode := item.First("operation", "write_mode").Text(); {
+			case mode == "" || mode == "over-write" || mode == "set":
+			case combines(mode) && len(at.data.At("items").List()) <= 1: // the node of the assigner makes the value
+				return at, nil
 			default:
 				return nil, nil
 			}

@@ -3,6 +3,7 @@ package dify
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,10 @@ func (f *flow) assign(n *node) {
 			value = item.At("value").Any()
 		}
 		var set *importer.Node
+		if mode := item.First("operation", "write_mode").Text(); combines(mode) {
+			last, value = f.combine(n, id, last, mode, target[1], value)
+			id = f.ID(n.id + "_" + target[1])
+		}
 		if n.main == nil {
 			set = f.add(n, "MEMORY.KEY_VALUE_STORE")
 		} else {
@@ -59,6 +64,35 @@ func (f *flow) assign(n *node) {
 	}
 }
 
+// combines says that a mode of writing puts the value together with that which the variable has.
+func combines(mode string) bool {
+	return slices.Contains([]string{"append", "extend", "+=", "-=", "*=", "/="}, mode)
+}
+
+// combine adds the node that puts a value together with that of a variable, and returns it with what it makes.
+func (f *flow) combine(n *node, id, last, mode, name string, value any) (made string, joined any) {
+	code := "  return {value: (input.old ?? 0) " + strings.TrimSuffix(mode, "=") + " input.value};\n"
+	switch mode {
+	case "append":
+		code = "  return {value: [...(input.old ?? []), input.value]};\n"
+	case "extend":
+		code = "  return {value: [...(input.old ?? []), ...(input.value ?? [])]};\n"
+	case "+=":
+		code = "  return {value: (input.old ?? (typeof input.value === \"string\" ? \"\" : 0)) + input.value};\n"
+	}
+	old := "{{" + f.path(n, []string{"conversation", name}) + "}}"
+	var c *importer.Node
+	if n.main == nil {
+		c = f.add(n, "ACTION.RUN_CODE")
+	} else {
+		c = f.Add(n.line, id, "ACTION.RUN_CODE", "Puts the value together with that of the variable "+name+".")
+		f.Connect(last, "", c.ID, "{}")
+	}
+	c.Config["language"], c.Config["code"] = "javascript", "function main(input) {\n"+code+"}\n"
+	c.Input["old"], c.Input["value"] = old, value
+	return c.ID, "{{" + c.ID + ".outputs.result.value}}"
+}
+
 // write sets one variable.
 func (f *flow) write(n *node, set *importer.Node, item importer.Value, name string, value any) {
 	set.Config["operation"], set.Config["session_id"] = "set", f.session()
@@ -68,8 +102,7 @@ func (f *flow) write(n *node, set *importer.Node, item importer.Value, name stri
 	case "clear":
 		set.Config["operation"] = "delete"
 		delete(set.Input, "value")
-	case "append", "extend", "+=", "-=", "*=", "/=":
-		n.line.Approximate(text.Of("the value takes the place of the old one, and is not put together with it (%s)", mode))
+	case "append", "extend", "+=", "-=", "*=", "/=": // see combine
 	default:
 		n.line.Approximate(text.Of("the value takes the place of the old one, and is not put together with it (%s)", mode))
 	}

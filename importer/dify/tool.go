@@ -2,6 +2,7 @@ package dify
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"tandem/importer"
@@ -61,11 +62,13 @@ func (f *flow) tool(n *node) {
 		for _, arg := range d.At("tool_parameters").Names() {
 			s.Input[arg] = f.argument(n, arg)
 		}
+		f.addText(n, "{{"+s.ID+".outputs.outputs}}", "{{ found | tojson }}")
 		n.line.Approximate(text.Of("import the workflow %q, too, deploy it, and set workflow_id to its id", cmp.Or(d.At("tool_label").Text(), name)))
 	case search(provider) && f.first(n, "query", "q", "keyword", "search_query") != nil:
 		s := f.add(n, "ACTION.WEB_SEARCH")
 		s.Config["credential_id"] = "{{$placeholder}}"
 		s.Input["query"] = f.first(n, "query", "q", "keyword", "search_query")
+		f.addText(n, "{{"+s.ID+".outputs.results}}", "{% for r in found %}{{ r.title }}\n{{ r.url }}\n{{ r.snippet }}\n\n{% endfor %}")
 		n.line.Approximate(text.Of("choose a credential for the search; its results are a list with title, url and snippet"))
 	case (strings.Contains(provider, "webscraper") || strings.Contains(provider, "jina") || strings.Contains(provider, "firecrawl") || strings.Contains(name, "scrape") || strings.Contains(name, "crawl")) && f.first(n, "url", "link") != nil:
 		r := f.add(n, "ACTION.HTTP_REQUEST")
@@ -89,11 +92,36 @@ func (f *flow) tool(n *node) {
 	}
 }
 
+// textOf is the id of the node that makes a text of what a tool returns: other nodes read it as that.
+func (f *flow) textOf(n *node) string {
+	if n.asText == "" {
+		n.asText = f.ID(n.id + "_text")
+	}
+	return n.asText
+}
+
+// addText adds the node that makes a text of what a tool has found, by a template.
+func (f *flow) addText(n *node, found, template string) {
+	t := f.Add(n.line, f.textOf(n), "ACTION.JINJA_TEMPLATE", "What it has found, as a text.")
+	t.Config["template"], t.Config["strip"], t.Input["found"] = template, true, found
+	f.Connect(n.id, "", t.ID, "{}")
+	n.last = t.ID
+}
+
+// searches says that a node is made a search of the web.
+func (f *flow) searches(n *node, provider string) bool {
+	return search(provider) && slices.ContainsFunc([]string{"query", "q", "keyword", "search_query"}, func(name string) bool {
+		return n.data.At("tool_parameters", name).Exists() || n.data.At("tool_configurations", name).Exists()
+	})
+}
+
 // toolOutput is where a variable of a tool is found.
 func (f *flow) toolOutput(source *node, name string, rest []string) string {
 	at := source.id + ".outputs"
 	provider := strings.ToLower(source.data.First("provider_name", "provider_id").Text())
 	switch {
+	case name == "text" && (source.data.At("provider_type").Text() == "workflow" || f.searches(source, provider)):
+		return f.textOf(source) + ".outputs.text"
 	case source.data.At("provider_type").Text() == "workflow":
 		return at + ".outputs"
 	case search(provider):

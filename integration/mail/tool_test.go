@@ -179,3 +179,43 @@ func TestEmailTool_Alone(t *testing.T) {
 		t.Errorf("it does not ask: %v, %v", asks, err)
 	}
 }
+
+// TestEmailTool_Inquire: a mail that a model has sent and whose answer was lost is found by its Message-ID among what was sent; that it is not there proves nothing, and a mail
+// with other words is another one.
+func TestEmailTool_Inquire(t *testing.T) {
+	t.Parallel()
+	var d *desk
+	d = newToolDesk(t, func(o *postOffice, _ *smtp.Server) {
+		o.cut = func(c *smtp.Conn) error {
+			sent := <-o.mails
+			d.sentTo("Sent Items", sent.raw)
+			return c.Conn().Close()
+		}
+	})
+	d.folder("Sent Items")
+	d.folder("INBOX", "From: Ann <ann@example.org>\nTo: box@example.com\nSubject: Invoice 7\nMessage-ID: <one@example.org>\n\nPlease pay\n")
+	const config = `"allowed_recipients":["example.org"]`
+	ask := func(tool, args string) (node.Outcome, error) {
+		call := d.call(config, fmt.Sprintf(`{"tool_name":%q,"function_args":%s}`, tool, args))
+		call.Attempt = 2
+		return d.kind.Inquire(t.Context(), call)
+	}
+	for tool, args := range map[string]string{"email_send": `{"to":["ann@example.org"],"subject":"a","body":"b"}`, "email_reply": `{"email_id":"one@example.org","body":"Paid."}`} {
+		if _, err := d.uses(config, tool, args); fault.CodeOf(err) != fault.OutcomeUnknown {
+			t.Fatalf("%s: the answer was lost: %v", tool, err)
+		}
+		out, err := ask(tool, args)
+		if err != nil || out == nil {
+			t.Fatalf("%s: the mail went out: %v, %v", tool, out, err)
+		}
+		if result := gjson.GetBytes(out.(node.Done)["result"], "result"); result.Get("accepted.0").Str != "ann@example.org" || !strings.HasPrefix(result.Get("message_id").Str, "tandem-node.") {
+			t.Errorf("%s: found %s", tool, result.Raw)
+		}
+	}
+	if out, err := ask("email_send", `{"to":["ann@example.org"],"subject":"a","body":"other"}`); out != nil || fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("another mail: %v, %v", out, err)
+	}
+	if out, err := ask("email_mark", `{"email_id":"one@example.org","seen":true}`); out != nil || fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("what may be repeated is not asked about: %v, %v", out, err)
+	}
+}

@@ -85,9 +85,6 @@ func triggerEmail() node.Kind {
 
 // planEmail refuses what could not be deployed.
 func planEmail(p *node.Planning, cfg *emailConfig) {
-	if p.Has("mailbox") && cfg.Mailbox == "" {
-		p.Invalid(p.At("mailbox"), "must name a mailbox; leave it out for INBOX")
-	}
 	if p.Has("attachment_types") && cfg.Attachments && len(cfg.Types) == 0 {
 		p.Invalid(p.At("attachment_types"), "names no type; write [\"*\"] for all, or set process_attachments to false for none")
 	}

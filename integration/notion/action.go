@@ -11,6 +11,7 @@ import (
 
 	"tandem/builtin/action"
 	"tandem/builtin/httpcall"
+	"tandem/builtin/models"
 	"tandem/builtin/rest"
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -21,8 +22,11 @@ import (
 )
 
 type actionConfig struct {
-	action.Fields
+	action.Optional
 	action.Paging
+	Instruction   node.Template   `json:"instruction" prompt:"true" doc:"What is to be done, in words, instead of action_type: the model of llm_profile plans it with the operations." zh:"指令：代替 action_type，用文字说明要做的事；由 llm_profile 的模型用各操作完成。"`
+	Context       json.RawMessage `json:"context" doc:"What the model is told besides the instruction." zh:"上下文：除指令外提供给模型的内容。"`
+	LLMProfile    string          `json:"llm_profile" names:"profile" older:"profile_id" doc:"The model profile that plans what an instruction wants." zh:"模型配置档：用于规划指令的模型。"`
 	OperationType string          `json:"operation_type" enum:"database|page|both" with:"action_type=search" doc:"What is searched for." zh:"查找类型：查找数据库、页面或两者。"`
 	DatabaseID    string          `json:"database_id" with:"action_type=create_database_item|query_database" doc:"The id of the database." zh:"数据库：数据库的编号。"`
 	PageID        string          `json:"page_id" with:"action_type=append_blocks|add_comment|update_page|update_database_item|archive_page|get_page|get_blocks" doc:"The id of the page." zh:"页面：页面的编号。"`
@@ -41,16 +45,19 @@ type actionConfig struct {
 
 // Defaults are what holds when nothing is said.
 func (c *actionConfig) Defaults() {
-	c.ActionType, c.Limit, c.OperationType = "create_page", action.DefaultLimit, "database"
+	c.Limit, c.OperationType = action.DefaultLimit, "database"
 }
 
 type actionResult struct {
 	action.Result
 	Response json.RawMessage `json:"notion_response" doc:"The answer of Notion; null for lists." zh:"Notion 响应：Notion 的原始响应；列表为 null。"`
+	// AIExecution and Discovered are there when a model has planned.
+	AIExecution *planned   `json:"ai_execution,omitempty" doc:"What a model has done for an instruction: each step, and what it says in the end." zh:"AI 执行：模型为完成指令执行的各步骤，及其最后的说明。"`
+	Discovered  []resource `json:"discovered_resources,omitempty" doc:"The pages and databases that a model came across." zh:"发现的资源：模型遇到的页面与数据库。"`
 }
 
 // act acts on pages and databases.
-func act(client *outbound.Client) node.Kind {
+func act(client *outbound.Client, ask asker) node.Kind {
 	steps := action.Steps[actionConfig, *acting, actionResult]{
 		Begin: func(ctx context.Context, call *node.Call, cfg actionConfig) (*acting, error) {
 			api, err := service().Open(ctx, client, call)
@@ -62,9 +69,10 @@ func act(client *outbound.Client) node.Kind {
 			}
 		},
 	}
-	return action.Define(node.About{
+	operations := operations(steps)
+	k := action.Define(node.About{
 		Name: "EXTERNAL_ACTION.NOTION", Title: node.Says("Notion", "Notion"),
-		Description: node.Says("Works on Notion: makes, changes, finds and reads pages, items of databases, blocks and comments.", "操作 Notion：创建、更改、查找与读取页面、数据库条目、内容块与评论。"),
+		Description: node.Says("Works on Notion: makes, changes, finds and reads pages, items of databases, blocks and comments; or lets a model do what an instruction wants.", "操作 Notion：创建、更改、查找与读取页面、数据库条目、内容块与评论；也可由模型按指令完成。"),
 		Effect:      workflow.Once,
 		Needs:       node.Needs{Credential: []string{credentialType}},
 		Keys:        []node.Key{{Name: "result", Meaning: node.Says("What Notion has answered.", "Notion 的响应。")}},
@@ -75,7 +83,24 @@ func act(client *outbound.Client) node.Kind {
 			Replies: []string{`{"object": "page", "id": "p1", "url": "https://www.notion.so/p1"}`},
 			Output:  `{"result": {"success": true, "action": "create_page", "resource_id": "p1", "resource_url": "https://www.notion.so/p1", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "notion_response": {"object": "page", "id": "p1", "url": "https://www.notion.so/p1"}}}`,
 		}},
-	}, []action.Operation[actionConfig, actionResult]{
+	}, operations, planAction)
+	plain := k.Run
+	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
+		if !plans(call.Config) {
+			return plain(ctx, call)
+		}
+		out, err := (&planning{call: call, ask: ask, run: plain, tools: action.Offered(operations, said(), planFields()...)}).execute(ctx)
+		if err != nil {
+			return models.WaitOrFail(err)
+		}
+		return node.Succeed(out)
+	}
+	return k
+}
+
+// operations are what can be done.
+func operations(steps action.Steps[actionConfig, *acting, actionResult]) []action.Operation[actionConfig, actionResult] {
+	return []action.Operation[actionConfig, actionResult]{
 		{Name: "create_page", Effect: workflow.Once, Needs: []string{"parent", "properties"}, Do: steps.Does((*acting).createPage)},
 		{Name: "create_database_item", Also: []string{"create_database_entry"}, Effect: workflow.Once, Needs: []string{"database_id", "properties"}, Do: steps.Does((*acting).createItem)},
 		{Name: "append_blocks", Effect: workflow.Once, Needs: []string{"page_id", "children|markdown"}, Do: steps.Does((*acting).appendBlocks)},
@@ -93,7 +118,7 @@ func act(client *outbound.Client) node.Kind {
 			Name: "request", EffectOf: func(c actionConfig) workflow.Effect { return httpcall.EffectOf(c.Method) }, Needs: []string{"method", "path"},
 			Do: steps.Does((*acting).request),
 		},
-	})
+	}
 }
 
 // acting is one run of an operation.

@@ -10,6 +10,8 @@ import (
 
 	"tandem/builtin/action/actiontest"
 	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
 )
 
 // fake is the API of Notion with the database db1 and the page page1. It refuses what the real one refuses.
@@ -160,7 +162,7 @@ func vendor() actiontest.Vendor {
 		return only(`{"action_type":"create_database_item","database_id":"db1","properties":` + properties + `}`)
 	}
 	return actiontest.Vendor{
-		Kind: act, Serve: newFake, Prefix: "/notion", Once: page, Read: get, Pages: list, Total: itemCount,
+		Kind: func(client *outbound.Client) node.Kind { return act(client, nil) }, Serve: newFake, Prefix: "/notion", Once: page, Read: get, Pages: list, Total: itemCount,
 		Refusals: []actiontest.Refusal{
 			{Name: "NoProperty", Sample: item(`{"Prise":7}`), Code: fault.InvalidInput, Part: `did you mean "Price"`},
 			{Name: "NoPageProperty", Sample: only(`{"action_type":"create_page","parent":"page1","properties":{"Note":"x"}}`), Code: fault.InvalidInput, Part: "there are title"},

@@ -39,7 +39,7 @@ func Extension(d plug.Deps) plug.Extension {
 		Credentials: []credential.Type{{Name: credentialType, Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
 			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
 		}, Check: checkCredential}},
-		Kinds: []node.Kind{act(d.HTTP)},
+		Kinds: []node.Kind{act(d.HTTP, d.Ask)},
 	}
 }
 

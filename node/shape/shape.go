@@ -40,6 +40,8 @@ type Field struct {
 	// Min and Max are the bounds of a number; nil: none.
 	Min, Max                *float64
 	Required, Prompt, Fixed bool
+	// filled says that an empty text is refused although the field may be left out; blank that one means something although there is a default.
+	filled, blank bool
 	// Later says that the plan checks what is inside.
 	Later bool
 	// Names says which records it names, With are the values of other fields beside which it is looked at.
@@ -70,7 +72,7 @@ func New(t reflect.Type) *Shape {
 			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
 		}
 		field := Field{
-			Name: name, Required: f.Tag.Get("required") == "true", Prompt: f.Tag.Get("prompt") == "true", Fixed: f.Tag.Get("fixed") == "true", Later: f.Tag.Get("checked") == "plan",
+			Name: name, Required: f.Tag.Get("required") == "true", filled: f.Tag.Get("filled") == "true", blank: f.Tag.Get("blank") == "true", Prompt: f.Tag.Get("prompt") == "true", Fixed: f.Tag.Get("fixed") == "true", Later: f.Tag.Get("checked") == "plan",
 			Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), With: conditions(f.Tag.Get("with")), Type: f.Type, Index: f.Index, Names: RecordSort(f.Tag.Get("names")),
 		}
 		if field.Names != "" && !slices.Contains(recordSorts(), field.Names) {
@@ -153,6 +155,11 @@ func (s *Shape) together(t reflect.Type) {
 		}
 		if either := f.Tag.Get("either"); either != "" {
 			s.Either = append(s.Either, strings.Split(either, "|"))
+		}
+		if f.Tag.Get("empty") == "absent" {
+			for i := range s.Fields {
+				s.Fields[i].blank = true
+			}
 		}
 		if dropped := f.Tag.Get("dropped"); dropped != "" {
 			s.Dropped = append(s.Dropped, strings.Split(dropped, ",")...)

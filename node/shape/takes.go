@@ -108,6 +108,14 @@ func Fits(takes string, v gjson.Result) bool {
 	return false
 }
 
+// Empty says that a value is a text with nothing in it.
+func Empty(v gjson.Result) bool { return v.Type == gjson.String && strings.TrimSpace(v.Str) == "" }
+
+// Lacks says that a value is an empty text where the field must have one: it is required, or has a default that the empty text would take the place of.
+func (f *Field) Lacks(v gjson.Result) bool {
+	return Empty(v) && f.Type.Kind() == reflect.String && f.Enum == nil && !f.blank && (f.Required || f.filled || f.Usual != "")
+}
+
 // Words say what a field takes.
 func (f *Field) Words() text.Text {
 	if f.Enum != nil && !slices.Contains(f.Takes, TakesList) {

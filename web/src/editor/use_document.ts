@@ -3,8 +3,11 @@ import { dropDraft, keepDraft, readDraft } from "./draft"
 import { begin, change, checked, edited, type History, put, redo, undo } from "./history"
 import type { Plain } from "./rewrite"
 
-/** Base is what the server has: the text of a revision. Revision 0 is a workflow that is not there yet. */
-export type Base = { text: string; revision: number }
+/** Base is what the server has: the text of a revision. Revision 0 is a workflow that is not there yet; from is the template that it begins with, if any. */
+export type Base = { text: string; revision: number; from?: string }
+
+/** draftOf is the name under which the draft of a workflow is kept. Each template has one of its own, so that looking at it loses no other workflow that was begun. */
+const draftOf = (id: string, from: string | undefined) => (id === "" && from ? `template:${from}` : id)
 
 /** Document is what an editor works on: the text, its past, and how it differs from what the server has. */
 export type Doc = {
@@ -46,12 +49,13 @@ function takeOver(id: string, { revision }: Base): { history: History; restored?
  */
 export function useDocument(opened: string, first: Base): Doc {
   const [id, setId] = useState(opened)
+  const { from } = first
   const [start] = useState(() => {
     const given = takeOver(id, first)
     if (given) return given
-    const draft = readDraft(id)
+    const draft = readDraft(draftOf(id, first.from))
     const use = draft && draft.text !== first.text ? draft : undefined
-    if (draft && !use) dropDraft(id)
+    if (draft && !use) dropDraft(draftOf(id, first.from))
     return { history: begin(use ? use.text : first.text), restored: use?.at, base: use && use.revision !== first.revision ? { text: use.base, revision: use.revision } : first }
   })
   const [history, setHistory] = useState(start.history)
@@ -73,13 +77,13 @@ export function useDocument(opened: string, first: Base): Doc {
   useEffect(() => {
     const write = () => {
       pending.current = undefined
-      if (dirty) setHomeless(!keepDraft(id, { text, revision: base.revision, base: base.text, at: Date.now() }))
-      else dropDraft(id)
+      if (dirty) setHomeless(!keepDraft(draftOf(id, from), { text, revision: base.revision, base: base.text, at: Date.now() }))
+      else dropDraft(draftOf(id, from))
     }
     pending.current = write
     const timer = setTimeout(write, 150)
     return () => clearTimeout(timer)
-  }, [id, text, dirty, base])
+  }, [id, from, text, dirty, base])
   useEffect(() => {
     const flush = () => pending.current?.()
     addEventListener("pagehide", flush)
@@ -118,15 +122,15 @@ export function useDocument(opened: string, first: Base): Doc {
       setRestored(undefined)
     }, []),
     handOver: useCallback((next: string, base: Base) => {
-      dropDraft("")
+      dropDraft(draftOf("", from))
       setId(next)
       setBase(base)
       handed = { id: next, base, now: () => latest.current }
-    }, []),
+    }, [from]),
     replace: useCallback((next: string) => setHistory((h) => change(h, next, "replace")), []),
     forget: useCallback(() => {
       setRestored(undefined)
-      dropDraft(id)
-    }, [id]),
+      dropDraft(draftOf(id, from))
+    }, [id, from]),
   }
 }

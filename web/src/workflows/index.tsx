@@ -1,6 +1,6 @@
 import { Anchor, Badge, Button, Group, Portal, Select, Table, TagsInput, Text, TextInput, VisuallyHidden } from "@mantine/core"
 import { useDebouncedCallback } from "@mantine/hooks"
-import { IconFileImport, IconPlus, IconSearch } from "@tabler/icons-react"
+import { IconFileImport, IconPlus, IconSearch, IconTemplate } from "@tabler/icons-react"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useTranslation } from "react-i18next"
@@ -17,6 +17,7 @@ import classes from "./import.module.css"
 import { WorkflowMenu } from "./menu"
 import { DeploymentMark } from "./status"
 import { Strip, useLastRuns } from "./strip"
+import { Templates } from "./templates"
 import { useDropped } from "./use_dropped"
 
 const statuses = ["draft", "pending", "deployed", "failed", "undeployed"] as const
@@ -30,6 +31,7 @@ export function Component() {
   const mayWrite = useRole("editor")
   const [words, setWords] = useState(get("q"))
   const [importing, setImporting] = useState<File[]>()
+  const [choosing, setChoosing] = useState(false)
   const over = useDropped(mayWrite, setImporting)
   const find = useDebouncedCallback((q: string) => set({ q, page: null }, { replace: true }), 200)
   const tags = get("tags") ? get("tags").split(",") : []
@@ -49,6 +51,9 @@ export function Component() {
           <>
             <Button variant="default" size="xs" leftSection={<IconFileImport size={16} />} onClick={() => setImporting([])}>
               {t("import.open")}
+            </Button>
+            <Button variant="default" size="xs" leftSection={<IconTemplate size={16} />} onClick={() => setChoosing(true)}>
+              {t("templates.open")}
             </Button>
             <Button size="xs" leftSection={<IconPlus size={16} />} component={Link} to="/workflows/new?blank">
               {t("new")}
@@ -113,6 +118,7 @@ export function Component() {
           )
         }
       </Shown>
+      {choosing && <Templates onClose={() => setChoosing(false)} />}
       {importing && <ImportWorkflow dropped={importing} onClose={() => setImporting(undefined)} />}
       {over && (
         <Portal>

@@ -4,8 +4,9 @@ import { type ComponentType, lazy, Suspense, useEffect } from "react"
 import { useTranslation } from "react-i18next"
 import { Link, useParams, useSearchParams } from "react-router"
 import { Editor } from "@/editor/editor"
-import { Failure } from "@/api/client"
+import { call, client, Failure } from "@/api/client"
 import { blank, sourceOf } from "@/editor/source"
+import type { Base } from "@/editor/use_document"
 import { readNewest } from "@/editor/use_save"
 import { Empty, Loading, Shown } from "@/parts/states"
 import classes from "./one.module.css"
@@ -22,10 +23,23 @@ const tabs = new Map(order.flatMap((name): [string, Tab][] => (files[`./tabs/${n
 export function Component() {
   const { id = "" } = useParams()
   const [params] = useSearchParams()
+  const template = params.get("template")
+  if (id === "new" && template) return <FromTemplate key={`template:${template}`} name={template} />
   return id === "new" && params.has("blank") ? <One key="" id="" /> : <One key={id} id={id} />
 }
 
-function One({ id }: { id: string }) {
+/** FromTemplate begins a workflow with a template. Nothing is kept on the server before it is saved. */
+function FromTemplate({ name }: { name: string }) {
+  const query = useQuery({
+    queryKey: ["templates", name],
+    staleTime: Infinity,
+    queryFn: ({ signal }) => call(client.GET("/api/v1/workflow-templates/{name}", { params: { path: { name } }, signal })),
+  })
+  if (query.error instanceof Failure && query.error.status === 404) return <Missing />
+  return <Shown query={query}>{(template) => <One id="" begins={{ text: template.definition ?? "", revision: 0, from: name }} />}</Shown>
+}
+
+function One({ id, begins = newcomer }: { id: string; begins?: Base }) {
   const { t } = useTranslation("editor")
   const [params] = useSearchParams()
   const query = useQuery<Read | null>({
@@ -72,7 +86,7 @@ function One({ id }: { id: string }) {
             </Link>
           ))}
       </nav>
-      {missing ? <Missing /> : fresh ? <Editor id="" server={newcomer} shown /> : <Shown query={query}>{(data) => (data ? <Editor id={id} server={data.server} deployed={data.deployed} shown={tab === "canvas"} tests={tab === "tests"} /> : null)}</Shown>}
+      {missing ? <Missing /> : fresh ? <Editor id="" server={begins} shown /> : <Shown query={query}>{(data) => (data ? <Editor id={id} server={data.server} deployed={data.deployed} shown={tab === "canvas"} tests={tab === "tests"} /> : null)}</Shown>}
       {Body && !missing && (
         <div className={classes.body}>
           <Suspense fallback={<Loading />}>
@@ -97,4 +111,4 @@ function Missing() {
   )
 }
 
-const newcomer = { text: blank("new_workflow"), revision: 0 }
+const newcomer: Base = { text: blank("new_workflow"), revision: 0 }

@@ -1,0 +1,150 @@
+package notion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/builtin/action/actiontest"
+	"tandem/builtin/models"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+// model answers what it is asked from a list, and keeps what it was asked.
+type model struct {
+	answers []llm.Completion
+	asked   []llm.Request
+	profile string
+	// fails is what the call after the last answer comes to.
+	fails error
+}
+
+func (m *model) ask(_ context.Context, _ *node.Call, profile string, r llm.Request) (llm.Completion, error) {
+	r.Messages = slices.Clone(r.Messages)
+	m.asked, m.profile = append(m.asked, r), profile
+	if len(m.asked) > len(m.answers) {
+		return llm.Completion{}, m.fails
+	}
+	return m.answers[len(m.asked)-1], nil
+}
+
+// wants is an answer that calls operations, each with its arguments.
+func wants(calls ...string) llm.Completion {
+	c := llm.Completion{Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{InputTokens: 10, OutputTokens: 2}, Model: "m1", Finish: "tool_calls"}
+	for i := 0; i < len(calls); i += 2 {
+		c.Message.ToolCalls = append(c.Message.ToolCalls, llm.ToolCall{ID: fmt.Sprint(i), Name: calls[i], Arguments: calls[i+1]})
+	}
+	return c
+}
+
+func says(text string) llm.Completion {
+	return llm.Completion{Message: llm.Message{Role: llm.Assistant, Content: text}, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}, Finish: "stop"}
+}
+
+func (m *model) bench(t *testing.T) *actiontest.Bench {
+	v := vendor()
+	v.Kind = func(client *outbound.Client) node.Kind { return act(client, m.ask) }
+	return v.New(t)
+}
+
+// TestPlanned: without action_type the model of the profile does what the instruction says with the operations, and what it did and found is told.
+func TestPlanned(t *testing.T) {
+	t.Parallel()
+	m := &model{answers: []llm.Completion{
+		wants("search", `{"query":"Tasks","limit":2}`, "nothing", `{}`, "get_page", `{"page":"x"}`),
+		wants("create_database_item", `{"database_id":"other","properties":{"Name":"Buy milk"}}`),
+		says("Added the task."),
+	}}
+	b := m.bench(t)
+	const config = `{"llm_profile":"planner","database_id":"db1","operation_type":"both","instruction":"Add a task: buy milk","context":{"who":"Ann"}}`
+	out, err := b.Run(config, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls := b.Calls("POST /v1/pages"); len(calls) != 1 || gjson.GetBytes(calls[0].Body, "parent.database_id").Str != "db1" {
+		t.Errorf("what the author has fixed was changed: %+v", calls)
+	}
+	if calls := b.Calls("POST /v1/search"); len(calls) != 1 || gjson.GetBytes(calls[0].Body, "filter").Exists() || gjson.GetBytes(calls[0].Body, "query").Str != "Tasks" {
+		t.Errorf("searched by %+v", calls)
+	}
+	ran := out.Get("ai_execution")
+	if out.Get("action").Str != "plan" || out.Get("resource_id").Str != "new1" || ran.Get("summary").Str != "Added the task." || ran.Get("rounds").Int() != 3 || ran.Get("model").Str != "m1" ||
+		ran.Get("token_usage.input_tokens").Int() != 25 || ran.Get("steps.#").Int() != 4 || ran.Get("steps.0.success").Raw != "true" ||
+		!strings.Contains(ran.Get("steps.1.error_message").Str, "no operation") || !strings.Contains(ran.Get("steps.2.error_message").Str, `no argument "page"`) || ran.Get("steps.3.resource_id").Str != "new1" {
+		t.Errorf("told %s", out.Raw)
+	}
+	if found := out.Get("discovered_resources.#.id"); !strings.Contains(found.Raw, "item000") || !strings.Contains(found.Raw, "new1") {
+		t.Errorf("found %s", out.Get("discovered_resources").Raw)
+	}
+	first := m.asked[0]
+	if m.profile != "planner" || !strings.Contains(first.Messages[1].Content, "buy milk") || !strings.Contains(first.Messages[1].Content, `"who"`) {
+		t.Errorf("asked %q: %+v", m.profile, first.Messages)
+	}
+	var names []string
+	for _, tool := range first.Tools {
+		names = append(names, tool.Name)
+		if !json.Valid(tool.Parameters) || strings.Contains(string(tool.Parameters), "instruction") || strings.Contains(string(tool.Parameters), "action_type") {
+			t.Errorf("%s takes %s", tool.Name, tool.Parameters)
+		}
+	}
+	if len(names) != 11 || slices.Contains(names, "request") {
+		t.Errorf("offered %q", names)
+	}
+	last := m.asked[1].Messages
+	if reply := last[len(last)-1]; !reply.Failed || reply.ToolName != "get_page" {
+		t.Errorf("told the model %+v", reply)
+	}
+	m = &model{answers: []llm.Completion{says("nothing to do")}}
+	if out, err := m.bench(t).Run(`{"profile_id":"planner"}`, `{"instruction":"look"}`); err != nil || out.Get("ai_execution.instruction").Str != "look" {
+		t.Errorf("an instruction of the input: %s, %v", out.Raw, err)
+	}
+}
+
+// TestPlanned_Failures: what nobody knows the outcome of ends the run as that; when something was changed, nothing is tried again; a budget is waited for as long as nothing was.
+func TestPlanned_Failures(t *testing.T) {
+	t.Parallel()
+	const config = `{"llm_profile":"planner","instruction":"do it"}`
+	add := wants("create_page", `{"parent":"page1","properties":{"title":"t"}}`)
+	lost := &model{answers: []llm.Completion{add}}
+	b := lost.bench(t)
+	b.Loses("POST /v1/pages")
+	_, err := b.Run(config, `{}`)
+	if f, ok := errors.AsType[*node.Failure](err); !ok || !f.Unknown || fault.CodeOf(err) != fault.OutcomeUnknown {
+		t.Errorf("a lost answer: %v", err)
+	}
+	down := fault.New(fault.NetworkError, "no model")
+	m := &model{answers: []llm.Completion{add}, fails: down}
+	if _, err := m.bench(t).Run(config, `{}`); fault.From(err).Retryable || !strings.Contains(fmt.Sprint(err), "1 operations were done") {
+		t.Errorf("a model that is gone after a change: %v", err)
+	}
+	m = &model{answers: []llm.Completion{wants("search", `{}`)}, fails: down}
+	if _, err := m.bench(t).Run(config, `{}`); !fault.From(err).Retryable {
+		t.Errorf("a model that is gone before any: %v", err)
+	}
+	m = &model{fails: &models.Exhausted{Budget: "b1"}}
+	b = m.bench(t)
+	if out, err := b.Kind.Run(t.Context(), b.Call(config, `{}`)); err != nil || out.(node.Wait).Signal != models.BudgetSignal("b1") {
+		t.Errorf("no budget: %+v, %v", out, err)
+	}
+	m = &model{answers: slices.Repeat([]llm.Completion{wants("get_page", `{"page_id":"page1"}`)}, maxRounds)}
+	if out, err := m.bench(t).Run(config, `{}`); err != nil || out.Get("ai_execution.finish_reason").Str != "max_iterations" || out.Get("ai_execution.steps.#").Int() != maxRounds {
+		t.Errorf("a model without an end: %s, %v", out.Raw, err)
+	}
+	for _, config := range []string{`{"llm_profile":"planner"}`} {
+		if _, err := (&model{}).bench(t).Run(config, `{}`); fault.CodeOf(err) != fault.ParameterMissing {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
+	if _, err := vendor().New(t).Run(config, `{}`); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("without models: %v", err)
+	}
+}
