@@ -128,6 +128,7 @@ func floors() map[string]floor {
 
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
 		"store/sqlite/sqlitetest":     {level: 7, suite: true}, // above the store that it opens
+		"store/postgres/postgrestest": {level: 5, suite: true},
 
 		"trigger/triggertest": {level: 6, suite: true}, // a service in memory for tests of sources
 
@@ -186,8 +187,9 @@ func floors() map[string]floor {
 
 		"templates": {level: 6}, // embedded workflows, above the shapes of the API that lists them
 
-		"server": {level: 8},
-		"vault":  {level: 8}, // above the settings, whose routes people come back by
+		"server":  {level: 8},
+		"standby": {level: 7},
+		"vault":   {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},
 

@@ -1,82 +1,88 @@
 package app
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tandem/api"
+	"tandem/credential"
 	"tandem/engine"
-	"tandem/store"
+	"tandem/fault"
+	"tandem/store/postgres/postgrestest"
+	"tandem/store/sqlite/datadir"
 )
 
-// TestInstance_Database writes and reads a SQLite file through the whole engine: placeholders of SQL become values beside
-// it, and what is secret in the credential is told nowhere.
-func TestInstance_Database(t *testing.T) {
+// TestDatabase opens instances on a database of PostgreSQL, as the commands do.
+func TestDatabase(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	i, err := Open(t.Context(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
+	server := postgrestest.Start(t)
+	address := strings.Replace(server.Database(t), "tandem@", "tandem:hunter2@", 1)
+	dir := besideADirectory(t)
+	run := func(dir string) (api.Execution, error) {
+		_, e, err := RunFile(t.Context(), Run{File: "../examples/parcels.yaml", Dir: dir, Version: "test", Inputs: json.RawMessage(`{"parcels":[{"id":"p1","kg":2}]}`), Options: Options{Database: address}})
+		return e, err
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	ring, err := i.Keyring()
-	if err != nil {
-		t.Fatal(err)
+	at := Connect{Dir: dir, Version: "test", Options: Options{Database: address}}
+	if _, err := NewConnection(t.Context(), at); fault.CodeOf(err) != fault.NotFound || !strings.Contains(err.Error(), "--database") {
+		t.Errorf("a database without data: %v", err)
 	}
-	for id, data := range map[string]string{
-		"cred_shop": `{"driver": "sqlite", "dsn": "shop.db"}`,
-		"cred_far":  `{"driver": "postgres", "dsn": "postgres://u:c4nary-s3cret-value@127.0.0.1:5432/x"}`,
-	} {
-		sealed, err := sealedFor(t, ring, id, "sql", []byte(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := i.stores.Credentials.Create(t.Context(), user, store.Credential{ID: id, Name: id, Type: "sql", Sealed: sealed}); err != nil {
-			t.Fatal(err)
-		}
+	first, err := run(dir)
+	if err != nil || engine.Status(first.Status) != engine.StatusSuccess {
+		t.Fatalf("it is %s: %v", first.Status, err)
 	}
-	i.saveText(t, `
-metadata: {id: shop, name: shop, description: d}
-nodes:
-  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: make, description: d, type: ACTION, subtype: DATABASE_OPERATION, configurations: {credential_id: cred_shop, operation: execute,
-      statement: "create table if not exists item (name text primary key, n int)"}}
-  - {id: write, description: d, type: ACTION, subtype: DATABASE_OPERATION, configurations: {credential_id: cred_shop, operation: transaction,
-      statements: ["delete from item", {statement: "insert into item values ({{start.outputs.name}}, ?)", parameters: ["{{start.outputs.n}}"]}]}}
-  - {id: read, description: d, type: ACTION, subtype: DATABASE_QUERY, configurations: {credential_id: cred_shop,
-      query: "select name, n + {{start.outputs.n}} as twice from item where name = '{{start.outputs.name}}'"}}
-connections:
-  - {from_node: start, to_node: make}
-  - {from_node: make, to_node: write}
-  - {from_node: write, to_node: read}
-`)
-	execution := i.startText(t, "shop", `{"name": "x'; drop table item; --", "n": 21}`)
-	i.ends(t, execution, engine.StatusSuccess)
-	outputs, err := i.Outputs(t.Context(), user, execution)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := os.Stat(filepath.Join(dir, datadir.DatabaseFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a database in the data directory: %v", err)
 	}
-	if got, want := string(outputs["read"]), `{"rows":[{"name":"x'; drop table item; --","twice":42}]`; !strings.HasPrefix(got, want) {
-		t.Errorf("got %s, want %s", got, want)
+	s := startServer(t, ServeOptions{Dir: dir, Database: address})
+	if s.Database == "" || strings.Contains(s.Database, "hunter2") {
+		t.Errorf("the database is %q", s.Database)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "files", "default", "shop.db")); err != nil {
+	s.want(200, "GET", "/api/v1/executions/"+first.ExecutionID, "")
+	s.want(201, "POST", "/api/v1/credentials", `{"name":"c","type":"slack_bot","data":{"token":"x-secret"}}`)
+
+	// A command goes through the server where it can find it.
+	c, err := NewConnection(t.Context(), at)
+	if err != nil || c.Local() {
+		t.Fatalf("beside the server: %v", err)
+	}
+	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	i.saveText(t, `
-metadata: {id: far, name: far, description: d}
-nodes:
-  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: read, description: d, type: ACTION, subtype: DATABASE_QUERY, configurations: {credential_id: cred_far, query: "select 1"}}
-connections:
-  - {from_node: start, to_node: read}
-`)
-	e := i.ends(t, i.startText(t, "far", `{}`), engine.StatusError)
-	if !strings.Contains(e.Error, "--http-allow") || strings.Contains(e.Error, "c4nary") {
-		t.Errorf("got %s", e.Error)
+	elsewhere := at
+	elsewhere.Dir = t.TempDir()
+	if _, err := NewConnection(t.Context(), elsewhere); !isInUse(err) || !strings.Contains(err.Error(), "--server") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("from another directory: %v", err)
+	}
+	other := at
+	other.Make, other.Options.Database = true, server.Database(t)
+	if _, err := NewConnection(t.Context(), other); fault.CodeOf(err) != fault.Conflict || isInUse(err) || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("another database in the same directory: %v", err)
+	}
+	s.stopAndWait()
+
+	// Without the key that sealed the credentials nothing may start with a new one.
+	err = Serve(t.Context(), ServeOptions{Addr: "127.0.0.1:0", Dir: elsewhere.Dir, Database: address, Started: func(Serving) { t.Error("it started") }})
+	if fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(err.Error(), credential.KeyFile) {
+		t.Errorf("without the key: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(elsewhere.Dir, credential.KeyFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a new key was made: %v", err)
+	}
+	r, err := RotateKey(t.Context(), RotateOptions{Dir: dir, Database: address})
+	if err != nil || r.Resealed != 1 || !r.Dropped {
+		t.Errorf("rotated: %+v, %v", r, err)
+	}
+	if c, err = NewConnection(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.Credentials(t.Context()); err != nil || len(list.Credentials) != 1 {
+		t.Errorf("after the rotation: %+v, %v", list, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

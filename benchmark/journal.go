@@ -25,6 +25,8 @@ type Engine struct {
 	// Dir is a data directory, or where one would be. The measurement makes a directory of its own on the same disk and
 	// removes it.
 	Dir string
+	// Database is the address of a database of PostgreSQL: on its server databases are made, measured on and removed. Empty: SQLite is measured.
+	Database string
 	// Rounds is how often everything is measured; the medians are reported. 7 when zero, 3 when quick.
 	Rounds int
 	// Quick measures less work per round.
@@ -48,6 +50,16 @@ type Report struct {
 	RowBytes int     `json:"row_bytes"`
 	Chains   []Chain `json:"chains"`
 	FanOut   FanOut  `json:"fan_out"`
+	// Server is the server of the database that was measured; empty: it was SQLite.
+	Server string `json:"server,omitempty"`
+}
+
+// onServer says on which server was measured. The goals are for SQLite.
+func (r *Report) onServer(server string) {
+	r.Server, r.FanOut.Goal = server, 0
+	for i := range r.Chains {
+		r.Chains[i].Goal = 0
+	}
 }
 
 // Figures are the medians of one workload. A node is counted when it is on disk.
@@ -122,23 +134,31 @@ func Measure(ctx context.Context, b Engine) (report Report, err error) {
 			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
 		}
 	}()
-	i, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "tandem"), NoRunAhead: true})
+	bases, err := newBases(ctx, b.Database)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	i, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "tandem"), Database: bases.engine, NoRunAhead: true})
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	ahead, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "ahead")})
+	ahead, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "ahead"), Database: bases.ahead})
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, ahead.Close()) }()
-	bare, err := openBare(dir)
+	bare, err := bases.openBare(ctx, dir)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
 	m := &measurement{Engine: b, tandem: benchInstance{i}, ahead: benchInstance{ahead}, bare: bare}
-	return m.run(ctx)
+	if report, err = m.run(ctx); err == nil && b.Database != "" {
+		report.onServer(bases.server)
+	}
+	return report, err
 }
 
 // complete fills in what was left open and refuses nonsense.
@@ -194,7 +214,7 @@ type measurement struct {
 	Engine
 	tandem benchInstance
 	ahead  benchInstance // as tandem, running ahead
-	bare   *bareJournal
+	bare   bareRows
 	body   []byte // of a row of the bare journal
 	place  int64  // numbers its runs
 }

@@ -11,7 +11,11 @@ import (
 // Print writes the figures as a table and says how to read them.
 func (r Report) Print(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d bytes per row\n\n", r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.RowBytes)
+	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d bytes per row\n", r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.RowBytes)
+	if r.Server != "" {
+		fmt.Fprintf(&text, "on %s\n", r.Server)
+	}
+	fmt.Fprintln(&text)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "durable nodes per second\tTandem\tbare journal\tratio\tlow-high\tgoal\tµs/node\tbare\tCPU µs\tbare\trunning ahead\tratio\t")
 	line := func(name string, f Figures, goal string) {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,10 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"tandem/credential"
 	"tandem/identity"
 	"tandem/sandbox"
 	"tandem/store"
+	"tandem/store/postgres"
+	"tandem/store/postgres/postgrestest"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/datadir"
 )
@@ -219,4 +224,47 @@ func TestDoctor_OpenDirectory(t *testing.T) {
 		}
 		expectFinding(t, Doctor{Dir: dir, Addr: "127.0.0.1:1", Listen: listen}, "data directory", status, want)
 	}
+}
+
+// TestDoctor_Server looks at a database of PostgreSQL: one that is not there, one without data, one that is open, one of a newer program.
+func TestDoctor_Server(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	d := Doctor{Dir: filepath.Join(t.TempDir(), "none"), Addr: "127.0.0.1:0", Database: server.Database(t), Listen: listen}
+	away := d
+	away.Database = "postgres://tandem:hunter2@127.0.0.1:1/x"
+	expectFinding(t, away, "database", Failing, "cannot be reached")
+	for _, f := range away.Examine(t.Context()).Findings {
+		if strings.Contains(f.Message+f.Remedy, "hunter2") {
+			t.Errorf("%+v tells the password", f)
+		}
+	}
+	expectFinding(t, d, "database server", Healthy, "PostgreSQL")
+	expectFinding(t, d, "database", Healthy, "nothing in it yet")
+	expectFinding(t, d, "master key", Healthy, "nothing that it has sealed")
+	db, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: d.Database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectFinding(t, d, "lock", Healthy, "a process has the database open")
+	expectFinding(t, d, "database", Healthy, "it has version")
+	if err := db.Stores().Credentials.Create(t.Context(), identity.System("default"), store.Credential{ID: "c1", Name: "c1", Type: "slack_bot", Sealed: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	expectFinding(t, d, "master key", Failing, "has sealed 1 credentials")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.Examine(t.Context()).found(t, "lock"); f.Message != "no process has the database open" {
+		t.Errorf("after it was closed: %+v", f)
+	}
+	conn, err := pgx.Connect(t.Context(), d.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
+	if err := errors.Join(err, conn.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	expectFinding(t, d, "database", Failing, "it has version 99999")
 }

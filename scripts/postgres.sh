@@ -61,7 +61,7 @@ start)
 	[ -e "$dir/data/PG_VERSION" ] || as_owner "$bin/initdb" -D "$dir/data" -U tandem -A trust -E UTF8 --locale=C --no-sync >"$dir/initdb.log" 2>&1 ||
 		{ cat "$dir/initdb.log" >&2; exit 1; }
 	as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/data/server.log" -s -w -t 60 \
-		-o "-k '$dir' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=50 -c shared_buffers=32MB" start >&2 ||
+		-o "-k '$dir' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=50 -c shared_buffers=32MB -c max_wal_size=64MB -c min_wal_size=32MB" start >&2 ||
 		{ cat "$dir/data/server.log" >&2; exit 1; }
 	echo "postgres://tandem@/postgres?host=$dir"
 	;;

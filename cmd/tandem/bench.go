@@ -20,6 +20,8 @@ func newBench() *cobra.Command {
 	var (
 		b      benchmark.Engine
 		asJSON bool
+		// database is measured instead of SQLite.
+		database databaseFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -32,7 +34,10 @@ The ratio of the two says what the engine costs, whatever the disk. Everything i
 several rounds; medians are told, and the lowest and highest ratio. It is best run on a machine that
 does nothing else.
 
-The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
+The work is done in a scratch directory on the disk of the data directory, which is removed at the end.
+
+With --database it is done on the server of that database, in databases that are made for it and
+removed at the end; the user must be allowed to make some. The bare journal is there as well.`,
 		Example: "  tandem bench\n  tandem bench --quick\n  tandem bench --rounds 15 --json > figures.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,6 +46,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 			b.Measuring = func(round int, what string) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what)
 			}
+			b.Database = database.address()
 			report, err := benchmark.Measure(ctx, b)
 			if err != nil {
 				return console.Problem(err)
@@ -52,6 +58,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 	flags.BoolVar(&b.Quick, "quick", false, "measure less: some seconds, rougher figures")
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	flags.StringVar(&b.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	database.add(flags, "")
 	flags.IntVar(&b.Rounds, "rounds", 0, "how often everything is measured (default 7, quick 3)")
 	flags.IntVar(&b.Nodes, "nodes", 0, "the length of the chain (default 100)")
 	flags.IntVar(&b.FanOut, "fan-out", 0, "the width of the fan-out (default 1000)")

@@ -25,7 +25,7 @@ const (
 	// connectTimeout is how long a server may take to answer, unless the address says otherwise.
 	connectTimeout = 10 * time.Second
 	// leastConns is how many connections there may be at least, unless the address says otherwise: those who read do not wait for those who write.
-	leastConns = 16
+	leastConns = 12
 )
 
 // IsURL says whether a text is meant as the address of a database of PostgreSQL.
@@ -47,20 +47,48 @@ func addressOf(c *pgx.ConnConfig) address {
 // String implements [fmt.Stringer].
 func (a address) String() string { return fmt.Sprintf("%q on %s", a.name, a.host) }
 
-// configure reads the address of a database. Of one that cannot be read nothing is repeated that may be a password.
-func configure(text string) (*pgxpool.Config, error) {
-	wrong := func(why string) error {
-		return fault.Newf(fault.Invalid, "the address of the database (--database, TANDEM_DATABASE) %s; write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with %% and two digits for signs in the password that an address cannot have", why)
+// Beside is the address of another database on the same server, for the same user.
+func Beside(address, name string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", unreadable("is not an address")
 	}
+	u.Path = "/" + name
+	q := u.Query()
+	q.Del("dbname")
+	q.Del("database")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// Pool is how connections to a database are made.
+func Pool(address string) (*pgxpool.Config, error) { return configure(address) }
+
+// Where is a database, for people: without the password.
+func Where(address string) (string, error) {
+	config, err := configure(address)
+	if err != nil {
+		return "", err
+	}
+	return addressOf(config.ConnConfig).String(), nil
+}
+
+// unreadable is the refusal of an address. Nothing of it is repeated: it may have a password anywhere.
+func unreadable(why string) error {
+	return fault.Newf(fault.Invalid, "the address of the database (--database, TANDEM_DATABASE) %s; write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with %% and two digits for signs in the password that an address cannot have", why)
+}
+
+// configure reads the address of a database.
+func configure(text string) (*pgxpool.Config, error) {
 	if !IsURL(text) {
-		return nil, wrong("does not begin with postgres://")
+		return nil, unreadable("does not begin with postgres://")
 	}
 	if _, err := url.Parse(text); err != nil {
-		return nil, wrong("is not an address")
+		return nil, unreadable("is not an address")
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
-		return nil, wrong("has a part that cannot be read")
+		return nil, unreadable("has a part that cannot be read")
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = connectTimeout

@@ -37,14 +37,14 @@ func owned(t *testing.T, address string) *postgres.Owned {
 func TestOpen_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	as := func(user, name string) string {
-		u, err := url.Parse(server)
+		u, err := url.Parse(server.URL)
 		check(t, err)
 		u.User, u.Path = url.UserPassword(user, "hunter2"), "/"+name
 		return u.String()
 	}
-	admin(t, server, `CREATE ROLE weak LOGIN`)
-	admin(t, server, `CREATE DATABASE weak`)
-	admin(t, server, `CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0`)
+	admin(t, server.URL, `CREATE ROLE weak LOGIN`)
+	admin(t, server.URL, `CREATE DATABASE weak`)
+	admin(t, server.URL, `CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0`)
 	for name, c := range map[string]struct {
 		address string
 		code    fault.Code

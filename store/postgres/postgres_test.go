@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,44 +16,28 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/postgres"
+	"tandem/store/postgres/postgrestest"
 	"tandem/store/storetest"
 )
 
-// withoutServer says that the tests may do without PostgreSQL. It is for machines that cannot have it, and is loud.
-const withoutServer = "TANDEM_TEST_NO_POSTGRES"
-
-// server is the address of the server that TestMain has started; empty: there is none.
-var server string
+// server is the one that TestMain has started.
+var server *postgrestest.Server
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
-	if os.Getenv(withoutServer) != "" {
-		fmt.Printf("NOTICE: %s is set: the PostgreSQL driver is NOT TESTED in this run.\n", withoutServer)
+	if os.Getenv(postgrestest.Without) != "" {
+		fmt.Printf("NOTICE: %s is set: the PostgreSQL driver is NOT TESTED in this run.\n", postgrestest.Without)
 		return 0
 	}
-	script, err := filepath.Abs("../../scripts/postgres.sh")
-	if err != nil {
+	var err error
+	if server, err = postgrestest.Launch(); err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	dir, err := os.MkdirTemp("/tmp", "tandem-pg") // a short path: it holds a socket
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	start := exec.Command(script, "start", dir)
-	start.Stderr = os.Stderr
-	out, err := start.Output()
-	if err != nil {
-		fmt.Printf("no PostgreSQL for the tests: %v; install it, or set %s=1 to leave its driver untested\n", err, withoutServer)
-		return 1
-	}
-	server = strings.TrimSpace(string(out))
 	defer func() {
-		if out, err := exec.Command(script, "stop", dir).CombinedOutput(); err != nil {
-			fmt.Printf("stop PostgreSQL: %v: %s\n", err, out)
+		if err := server.Stop(); err != nil {
+			fmt.Println(err)
 			code = 1
 		}
 	}()
@@ -65,13 +47,7 @@ func run(m *testing.M) (code int) {
 // database makes a database of the test's own and returns its address.
 func database(t *testing.T) string {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()))
-	conn, err := pgx.Connect(t.Context(), server)
-	check(t, err)
-	_, err = conn.Exec(t.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	check(t, err)
-	check(t, conn.Close(t.Context()))
-	return strings.Replace(server, "/postgres?", "/"+name+"?", 1)
+	return server.Database(t)
 }
 
 func open(t *testing.T, url string) *postgres.DB {
