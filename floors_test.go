@@ -191,8 +191,9 @@ func floors() map[string]floor {
 
 		"templates": {level: 6}, // embedded workflows, above the shapes of the API that lists them
 
-		"server": {level: 8},
-		"vault":  {level: 8}, // above the settings, whose routes people come back by
+		"server":  {level: 8},
+		"standby": {level: 7},
+		"vault":   {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},
 

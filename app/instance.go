@@ -37,6 +37,7 @@ import (
 	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/store"
+	"tandem/store/postgres"
 	"tandem/trigger"
 	"tandem/vault"
 	"tandem/workflow"
@@ -139,6 +140,9 @@ type Options struct {
 	Removed func(what string, n int64)
 	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
+
+	// lock is the right to open the database, which was waited for; nil: it was not.
+	lock *postgres.Lock
 }
 
 // Keyring returns the keys that seal the credentials. The key file is made when there is none and nothing was sealed.
@@ -295,7 +299,7 @@ func (o *Options) store(ctx context.Context) (Store, error) {
 		}
 		return o.Store, nil
 	}
-	return openStore(ctx, o.Dir, o.Database, o.Existing)
+	return openStore(ctx, o.Dir, o.Database, o.Existing, o.lock)
 }
 
 func closing(err error, db Store) error {

@@ -61,7 +61,7 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); err != nil && o.Database == "" {
 		return r, fault.Newf(fault.NotFound, "%q is not a data directory of Tandem; name it with --data", o.Dir).WithCause(err)
 	}
-	db, err := openStore(ctx, o.Dir, o.Database, true)
+	db, err := openStore(ctx, o.Dir, o.Database, true, nil)
 	if err != nil {
 		return r, err
 	}

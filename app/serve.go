@@ -44,6 +44,8 @@ type ServeOptions struct {
 	// Dir is the data directory, and Database the address of the database if that is not in it, see [Options].
 	Dir      string
 	Database string
+	// PeerURL is where other servers of the same database reach this one, to forward requests; empty: where it listens.
+	PeerURL string
 	// Token is the token of the first user; empty: the first start makes one.
 	Token string
 	// MasterKey seals credentials; empty: the key in the data directory.
@@ -79,7 +81,7 @@ type ServeOptions struct {
 	// Extensions are what the program brings besides what is built in, see [Options].
 	Extensions []plug.Maker
 	Log        *slog.Logger
-	// Started is told once that the server takes requests. May be nil.
+	// Started is told that the server takes requests: once, and before that that it stands by, if it does. May be nil.
 	Started func(Serving)
 }
 
@@ -89,6 +91,8 @@ type Serving struct {
 	URL string
 	// Database is where its database is, without a password; empty: in the data directory.
 	Database string
+	// StandsBy says that another process owns the database, and requests are forwarded to it. It is told again when this one does.
+	StandsBy bool
 	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
 	Secret string
 	// Code is that of a login link for the first user, made with the secret.
@@ -149,17 +153,20 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	room := make([]byte, heapRoom)
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
-	i, err := Open(ctx, Options{
+	i, next, err := openOrStandBy(ctx, o, Options{
 		Dir: o.Dir, Database: o.Database, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: metrics.Removed, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)
 		},
-	})
-	if err != nil {
-		return errors.Join(err, tracer.Close(ctx))
+	}, listener)
+	if err != nil || i == nil {
+		return errors.Join(err, tracer.Close(context.WithoutCancel(ctx)))
 	}
-	err = i.serve(ctx, o, listener, metrics, tracer)
+	err = i.serve(ctx, o, next, metrics, tracer)
+	if cerr := next.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
+		err = errors.Join(err, cerr)
+	}
 	return errors.Join(err, i.Close(), tracer.Close(context.WithoutCancel(ctx)))
 }
 
@@ -198,6 +205,9 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	stopped := make(chan error, 1)
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown or Close, below
 	defer serveBeside(ctx, o.Dir, web.Handler, o.Log)()
+	if err := i.announce(ctx, cmp.Or(o.PeerURL, "http://"+reachable(listener.Addr()))); err != nil {
+		return errors.Join(err, web.Close())
+	}
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
 		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Database: whereIs(o.Database), Secret: secret, Code: code, Workflows: kept, Profiles: profiles})

@@ -15,6 +15,11 @@ func PrintServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
 	if s.Database != "" {
 		data += ", database " + s.Database
 	}
+	if s.StandsBy {
+		fmt.Fprintf(&b, "Tandem %s on %s stands by: another server owns the database %s, and is forwarded to\n", o.Version, s.URL, s.Database)
+		_, err := io.WriteString(out, b.String())
+		return err
+	}
 	fmt.Fprintf(&b, "Tandem %s on %s (data in %s)\n", o.Version, s.URL, data)
 	if len(s.Workflows) > 0 {
 		fmt.Fprintf(&b, "Workflows: %s\n", strings.Join(s.Workflows, ", "))

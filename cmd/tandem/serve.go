@@ -43,6 +43,9 @@ that it drains. Requests are still answered: what they start or answer is kept. 
 closed, and the next start goes on with what is left, as after a crash. A second signal ends the
 process at once.
 
+With --database a second server on the same database forwards requests to the first, and takes over
+when that is gone.
+
 Credentials are sealed with the key in DATA/master.key, which the first start makes, or with
 TANDEM_MASTER_KEY. Traces are sent when OTEL_EXPORTER_OTLP_ENDPOINT or TANDEM_OTLP_ENDPOINT is set.
 
@@ -90,6 +93,7 @@ called wrongly.`,
 	flags.StringVar(&o.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "the address to listen on (TANDEM_ADDR)")
 	flags.StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
 	database.add(flags, "")
+	flags.StringVar(&o.PeerURL, "peer-url", os.Getenv("TANDEM_PEER_URL"), "where other servers of the same database reach this one to forward requests, such as http://10.0.0.5:8080; by default where it listens (TANDEM_PEER_URL)")
 	// The default is not the variable's value: help would show it.
 	flags.StringVar(&o.Token, "token", "", "the token of the first user; better given as TANDEM_TOKEN, which other users of the machine cannot see")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")

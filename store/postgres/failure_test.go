@@ -324,7 +324,7 @@ func TestLostCommits(t *testing.T) {
 	admin(t, address, `DELETE FROM executions WHERE id = 'e2'`)
 	for range 2 {
 		if err := s.Journal.Append(t.Context(), ann(), follow("e1", 1)); !errors.Is(err, store.ErrBroken) {
-			t.Errorf("append: %v, want that the store has stopped", err)
+			t.Fatalf("append: %v, want that the store has stopped", err)
 		}
 	}
 	<-db.Broken()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"tandem/fault"
 	"tandem/store"
@@ -30,7 +31,15 @@ type Options struct {
 	URL string
 	// Existing refuses a database that has nothing of Tandem in it, instead of making its tables.
 	Existing bool
+	// Lock is what [Await] has waited for; nil: it is tried to get the database now. It is the database's from then on, or closed.
+	Lock *Lock
 }
+
+// Lock is the right to open a database. It must be given to [OpenOwned] or closed.
+type Lock struct{ conn *pgx.Conn }
+
+// Close lets go of it.
+func (l *Lock) Close() error { return l.conn.Close(context.Background()) }
 
 // Owned is a database that no other process opens with [OpenOwned].
 type Owned struct {
@@ -39,6 +48,8 @@ type Owned struct {
 	end    context.CancelFunc
 	ended  sync.WaitGroup
 	closed sync.Once
+	// unlocked is what became of the lock; after ended.
+	unlocked error
 }
 
 // OpenOwned opens a database that nobody else owns, brings it up to date and owns it until it is closed. While another process owns it
@@ -48,8 +59,11 @@ func OpenOwned(ctx context.Context, o Options) (_ *Owned, err error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, held, err := own(ctx, config.ConnConfig)
-	if err != nil {
+	var lock *pgx.Conn
+	held := o.Lock != nil
+	if held {
+		lock = o.Lock.conn
+	} else if lock, held, err = own(ctx, config.ConnConfig); err != nil {
 		return nil, explain(config.ConnConfig, err)
 	}
 	defer func() {
@@ -79,18 +93,77 @@ func OpenOwned(ctx context.Context, o Options) (_ *Owned, err error) {
 	return owned, nil
 }
 
-// own connects and tries to get the lock. A connection without it is closed.
-func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, err error) {
+// ownerConn makes a connection for the lock. A machine that is gone without a word loses it soon, not after hours; nothing else ends it.
+func ownerConn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	config = config.Copy()
 	config.RuntimeParams["application_name"] = fmt.Sprintf("tandem owner, process %d", os.Getpid())
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "idle_session_timeout": "0", "statement_timeout": "0", "lock_timeout": "0"} {
+		if _, err := conn.Exec(ctx, `SELECT set_config($1, $2, false)`, name, value); err != nil {
+			return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return conn, nil
+}
+
+// Await returns when nobody else owns the database any more, and keeps others from owning it.
+func Await(ctx context.Context, address string) (*Lock, error) {
+	config, err := configure(address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := ownerConn(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, explain(config.ConnConfig, err)
+	}
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, ownerLock); err != nil {
+		return nil, errors.Join(explain(config.ConnConfig, err), conn.Close(context.WithoutCancel(ctx)))
+	}
+	return &Lock{conn}, nil
+}
+
+// Announce says where others reach the process that owns the database.
+func (o *Owned) Announce(ctx context.Context, url string) error {
+	return o.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM owners`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO owners (epoch, url) VALUES ($1, $2)`, o.epoch, url)
+		return err
+	})
+}
+
+// Owners tells who owns a database. It must be closed.
+type Owners struct{ pool *pgxpool.Pool }
+
+// LookForOwners connects to a database that another process owns.
+func LookForOwners(ctx context.Context, address string) (*Owners, error) {
+	pool, err := connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return &Owners{pool}, nil
+}
+
+// URL is where the owner is reached that has opened the database last; empty: it has not said where.
+func (o *Owners) URL(ctx context.Context) (url string, err error) {
+	err = o.pool.QueryRow(ctx, `SELECT coalesce((SELECT url FROM owners WHERE epoch = (SELECT max(epoch) FROM epochs)), '')`).Scan(&url)
+	return url, err
+}
+
+// Close ends the connections.
+func (o *Owners) Close() { o.pool.Close() }
+
+// own connects and tries to get the lock. A connection without it is closed.
+func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, err error) {
+	conn, err := ownerConn(ctx, config)
+	if err != nil {
 		return nil, false, err
 	}
-	// A machine that is gone without a word loses the lock soon, not after hours. A socket of the machine itself needs none of this.
-	if _, err = conn.Exec(ctx, `SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false), set_config('idle_session_timeout', '0', false)`); err == nil {
-		err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
-	}
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
 	if err != nil || !held {
 		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
@@ -102,10 +175,11 @@ func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, e
 func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	for {
 		_, err := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
-		closing := lock.Close(context.WithoutCancel(ctx))
 		if ctx.Err() != nil {
+			o.unlock(lock)
 			return
 		}
+		closing := lock.Close(ctx)
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			var held bool
 			if lock, held, err = own(ctx, o.config); held {
@@ -126,6 +200,14 @@ func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 			return
 		}
 	}
+}
+
+// unlock lets go of the lock, and returns when others can have it: closing the connection alone tells the server, and does not wait for it.
+func (o *Owned) unlock(lock *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	_, err := lock.Exec(ctx, `SELECT pg_advisory_unlock($1)`, ownerLock)
+	o.unlocked = errors.Join(err, lock.Close(ctx))
 }
 
 // still looks whether nobody has owned the database meanwhile.
@@ -153,5 +235,8 @@ func (o *Owned) Close() error {
 		o.end()
 		o.ended.Wait()
 	})
+	if o.unlocked != nil {
+		return fmt.Errorf("let go of the database: %w", o.unlocked)
+	}
 	return nil
 }

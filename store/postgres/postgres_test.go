@@ -45,7 +45,7 @@ func run(m *testing.M) (code int) {
 }
 
 // database makes a database of the test's own and returns its address.
-func database(t *testing.T) string {
+func database(t testing.TB) string {
 	t.Helper()
 	return server.Database(t)
 }

@@ -56,6 +56,12 @@ CREATE TABLE memory_marks (
 CREATE INDEX memory_marks_time ON memory_marks (time);
 CREATE INDEX memory_marks_mark ON memory_marks (mark);
 
+-- Where the process that owns the database is reached by those that wait to own it.
+CREATE TABLE owners (
+    epoch bigint PRIMARY KEY,
+    url   text COLLATE "C" NOT NULL
+);
+
 -- Large values, by what they hold. A small one is in its row; one that is larger is in pieces, which are there before the row is.
 CREATE TABLE blobs (
     workspace_id text COLLATE "C" NOT NULL,

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/api"
+	"tandem/client"
+	"tandem/store/postgres/postgrestest"
+)
+
+// waiting is a workflow that waits for somebody.
+const waiting = `
+metadata: {id: kid, name: kid, description: d}
+nodes:
+  - {id: w, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 1000}}
+`
+
+// Two servers have one database: one owns it, the other forwards. The owner is killed, and the other goes on with everything; who reads an
+// execution by it sees every event once.
+func TestServe_TwoOnOneDatabase(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Start(t).Database(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kid.yaml"), []byte(waiting), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"TANDEM_DATABASE=" + address, "TANDEM_TOKEN=a-configured-token"}
+	command := func() *exec.Cmd {
+		return exec.CommandContext(t.Context(), "tandem", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--workflows", dir)
+	}
+	owner, _ := serving(t, command(), env...)
+	second := command()
+	second.Env = append(second.Environ(), env...)
+	out, err := second.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	said := func(part string) string {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), part) {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("the second server ended without saying %q", part)
+		return ""
+	}
+	url := printed(t, said("stands by"), `http://127\.0\.0\.1:[0-9]+`)
+	if status := get(t, url+"/healthz", ""); status != http.StatusOK {
+		t.Errorf("/healthz answers %d", status)
+	}
+	if status := get(t, url+"/api/v1/workflows", "a-wrong-token-of-nobody"); status != http.StatusUnauthorized {
+		t.Errorf("a wrong token answers %d", status)
+	}
+	c, err := client.New(client.Options{URL: url, Token: "a-configured-token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Execute(t.Context(), "kid", api.ExecuteRequest{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, ended := make(chan struct{}), make(chan error, 1)
+	var events []api.Event
+	go func() { // it ends with the execution
+		ended <- c.Watch(t.Context(), e.ExecutionID, "", client.VocabularyExecution, func(e api.Event) error {
+			events = append(events, e)
+			if e.EventType == "node_started" {
+				close(waits)
+			}
+			return nil
+		})
+	}()
+	<-waits
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // it was killed
+	said("Every operation: ")
+	if _, err := c.Input(t.Context(), e.ExecutionID, api.InputRequest{NodeID: "w", InputData: json.RawMessage(`{"by":"ann"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, e := range events {
+		seen[e.EventType]++
+	}
+	if seen["node_started"] != 1 || seen["node_completed"] != 1 || seen["execution_completed"] != 1 {
+		t.Errorf("events %v", seen)
+	}
+	done, err := c.Execution(t.Context(), e.ExecutionID)
+	if err != nil || done.Status != "SUCCESS" {
+		t.Errorf("it is %s: %v", done.Status, err)
+	}
+}

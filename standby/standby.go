@@ -1,0 +1,185 @@
+// Package standby is a server while another process owns the database: it forwards every request to that process, streams too, and waits to
+// own the database itself. It runs nothing, sends nothing to people and starts nothing. The wiring of a server imports it.
+package standby
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"tandem/payload"
+	"tandem/store/postgres"
+)
+
+// Options say what a server stands by for.
+type Options struct {
+	// Database is the address of the database.
+	Database string
+	Version  string
+	Log      *slog.Logger
+	// Ready is told that requests are answered. May be nil.
+	Ready func()
+}
+
+// forwarded marks a request that a server has forwarded, so that two of them never hand it to each other.
+const forwarded = "X-Tandem-Forwarded"
+
+// Bounds of connections. Those of requests and streams are the owner's.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	// endTimeout is how long requests may take to end when the server is to own the database, or to stop. Streams are broken off: whoever
+	// reads them comes back.
+	endTimeout = 2 * time.Second
+	// believed is how long the address of the owner is not asked for again.
+	believed = time.Second
+)
+
+// Serve answers requests that come in by a listener, which stays open, until this process may own the database. Then it returns the lock. It
+// returns an error when the context ends, or the database cannot be waited for.
+func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Lock, error) {
+	owners, err := postgres.LookForOwners(ctx, o.Database)
+	if err != nil {
+		return nil, err
+	}
+	defer owners.Close()
+	f := &forwarder{o: o, owners: owners}
+	web := &http.Server{
+		Handler: f, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	f.proxy = &httputil.ReverseProxy{Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
+	stopped := make(chan error, 1)
+	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown, below
+	if o.Ready != nil {
+		o.Ready()
+	}
+	lock, err := postgres.Await(ctx, o.Database)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if serr := web.Shutdown(end); serr != nil {
+		o.Log.Info("what was forwarded is broken off", "error", errors.Join(serr, web.Close()))
+	}
+	if serr := <-stopped; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	if err != nil && lock != nil {
+		err = errors.Join(err, lock.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lock, nil
+}
+
+// forwarder hands requests to the owner of the database.
+type forwarder struct {
+	o      Options
+	owners *postgres.Owners
+	proxy  *httputil.ReverseProxy
+
+	mu    sync.Mutex
+	owner *url.URL
+	until time.Time
+}
+
+// target is the context's key of where a request is forwarded to.
+type target struct{}
+
+// ServeHTTP implements [http.Handler]. That the process lives it says itself.
+func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" {
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, http.StatusOK, map[string]any{"status": "standby", "version": f.o.Version})
+		return
+	}
+	if r.Header.Get(forwarded) != "" {
+		f.refuse(w, "this server does not own the database, and neither does the one that asks it; look at --peer-url of both")
+		return
+	}
+	owner, err := f.find(r.Context())
+	if err != nil {
+		f.o.Log.Warn("the owner of the database cannot be found", "error", err)
+	}
+	if owner == nil {
+		f.refuse(w, "nobody owns the database at the moment; try again")
+		return
+	}
+	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), target{}, owner)))
+}
+
+// find is where the owner is; nil: it is not known.
+func (f *forwarder) find(ctx context.Context) (*url.URL, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().Before(f.until) {
+		return f.owner, nil
+	}
+	text, err := f.owners.URL(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.owner, f.until = nil, time.Now().Add(believed)
+	if text != "" {
+		f.owner, err = url.Parse(text)
+	}
+	return f.owner, err
+}
+
+// forget lets the owner be asked for again.
+func (f *forwarder) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.until = time.Time{}
+}
+
+// rewrite makes a request of the owner of one that came here: with the name that it was asked under, and where it came from.
+func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
+	owner, ok := p.In.Context().Value(target{}).(*url.URL)
+	if !ok {
+		return // which cannot be: nothing is forwarded without
+	}
+	p.SetURL(owner)
+	p.Out.Host = p.In.Host
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
+		if values, ok := p.In.Header[name]; ok {
+			p.Out.Header[name] = values
+		}
+	}
+	if from, _, err := net.SplitHostPort(p.In.RemoteAddr); err == nil {
+		p.Out.Header.Add("X-Forwarded-For", from)
+	}
+	p.Out.Header.Set(forwarded, "1")
+}
+
+// away answers for an owner that does not. The request is not tried again: nobody knows what has become of it.
+func (f *forwarder) away(w http.ResponseWriter, r *http.Request, err error) {
+	f.forget()
+	if r.Context().Err() == nil {
+		f.o.Log.Warn("the owner of the database does not answer", "error", err)
+	}
+	f.refuse(w, "the server that owns the database does not answer; try again")
+}
+
+// refuse answers that it cannot be done now.
+func (f *forwarder) refuse(w http.ResponseWriter, why string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", "1")
+	answer(w, http.StatusServiceUnavailable, map[string]any{"title": "Service Unavailable", "status": http.StatusServiceUnavailable, "code": "not_ready", "detail": why})
+}
+
+func answer(w http.ResponseWriter, status int, body map[string]any) {
+	text, err := payload.Marshal(body)
+	if err != nil {
+		text = nil // texts and numbers are always JSON
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // who asked has gone
+}
