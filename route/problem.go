@@ -25,7 +25,7 @@ const ProblemType = "application/problem+json"
 // StatusOf is the one place where an error becomes an HTTP status. Most follow from the class of its code.
 func StatusOf(err error, code fault.Code) int {
 	switch {
-	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrBroken):
+	case store.Waits(err), errors.Is(err, store.ErrBroken):
 		return http.StatusServiceUnavailable
 	case code == fault.TooLarge:
 		return http.StatusRequestEntityTooLarge

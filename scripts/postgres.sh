@@ -1,15 +1,15 @@
 #!/bin/sh
 # A throw-away PostgreSQL for tests, listening on a unix socket only.
 #
-#   scripts/postgres.sh start DIR   make a cluster in DIR (made if missing) and print its URL
-#   scripts/postgres.sh stop DIR    stop it; DIR is the caller's to remove
+#   scripts/postgres.sh start DIR         make a cluster in DIR (made if missing), or start the one that is there, and print its URL
+#   scripts/postgres.sh stop DIR [MODE]   stop it, at once or as pg_ctl's MODE says; DIR is the caller's to remove
 #
 # PostgreSQL refuses to run as root, so root runs it as the user "postgres". When it is not installed and root runs this
 # on Debian, it is installed. Nothing is durable: the cluster is for tests.
 set -eu
 
-usage() { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-[ $# -eq 2 ] || usage
+usage() { echo "usage: $0 start DIR | stop DIR [MODE]" >&2; exit 2; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || usage
 command=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
@@ -58,7 +58,7 @@ start)
 		echo "the path $dir is too long for a unix socket; use a shorter one" >&2
 		exit 1
 	fi
-	as_owner "$bin/initdb" -D "$dir/data" -U tandem -A trust -E UTF8 --locale=C --no-sync >"$dir/initdb.log" 2>&1 ||
+	[ -e "$dir/data/PG_VERSION" ] || as_owner "$bin/initdb" -D "$dir/data" -U tandem -A trust -E UTF8 --locale=C --no-sync >"$dir/initdb.log" 2>&1 ||
 		{ cat "$dir/initdb.log" >&2; exit 1; }
 	as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/data/server.log" -s -w -t 60 \
 		-o "-k '$dir' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=50 -c shared_buffers=32MB -c max_wal_size=64MB -c min_wal_size=32MB" start >&2 ||
@@ -66,7 +66,7 @@ start)
 	echo "postgres://tandem@/postgres?host=$dir"
 	;;
 stop)
-	as_owner "$bin/pg_ctl" -D "$dir/data" -s -m immediate -w stop >&2
+	as_owner "$bin/pg_ctl" -D "$dir/data" -s -m "${3:-immediate}" -w stop >&2
 	;;
 *) usage ;;
 esac

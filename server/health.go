@@ -35,7 +35,7 @@ func (s *Server) health() {
 
 // notReady says why in words that hold nothing secret.
 func notReady(err error) string {
-	if f, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, store.ErrBroken) {
+	if f, ok := errors.AsType[*fault.Error](err); ok && (errors.Is(err, store.ErrBroken) || errors.Is(err, store.ErrUnavailable)) {
 		return "the instance cannot work now: " + f.Message
 	}
 	return "the instance cannot work now; the operator's log has the reason"

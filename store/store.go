@@ -33,6 +33,9 @@ func NotFound(what, id string) error {
 var (
 	// ErrFull: there is no room. Nothing was written and nothing is lost: the same call succeeds once there is.
 	ErrFull = errors.New("the disk is full")
+	// ErrUnavailable: the database cannot be reached, or does not take anything now. Nothing was written and nothing is lost: the same call succeeds once it
+	// can be used.
+	ErrUnavailable = errors.New("the database cannot be used now")
 	// ErrBroken: the disk did not take what it had been given, or is not ours any more. What the process believes and what is on disk may
 	// differ, so the store answers nothing any more; a restart recovers from what is there.
 	ErrBroken = errors.New("the store has stopped")
@@ -42,6 +45,9 @@ var (
 
 // InUse is the name of the fact that marks the refusal of a database which another process has open.
 const InUse = "in_use"
+
+// Waits says that an error is a condition of the database that passes: whoever has to write something keeps it and tries again.
+func Waits(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrUnavailable) }
 
 // Stores is all there is of one database. A driver that has only a part leaves the rest nil.
 type Stores struct {

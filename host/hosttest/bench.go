@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -338,7 +337,7 @@ func (b *bench) survive(do func(again bool) error) error {
 			again = true
 			continue
 		}
-		if !errors.Is(err, store.ErrFull) {
+		if !store.Waits(err) {
 			return err
 		}
 		again = true

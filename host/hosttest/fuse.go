@@ -103,7 +103,7 @@ func (f *Fuse) write(do func() error) error {
 	f.mu.Unlock()
 	switch {
 	case f.blow.How == Full && f.blow.Write > 0 && n >= f.blow.Write && n < f.blow.Write+f.blow.Writes:
-		return fmt.Errorf("write %d: %w", n, store.ErrFull)
+		return fmt.Errorf("write %d: %w", n, []error{store.ErrFull, store.ErrUnavailable}[n%2])
 	case n != f.blow.Write:
 		return do()
 	case f.blow.How == Before:

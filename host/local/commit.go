@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,15 +222,15 @@ func (o *owner) deliverToParent(a *store.Append, row *host.Row, commands []engin
 // maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.
 const maxRowDepth = maxWrapped + 100
 
-// untilRoom does a write. A start that finds the disk full, or no file to be opened, is refused; what comes of work that is under
+// untilRoom does a write. A start that finds the disk full, the database away or no file to be opened, is refused; what comes of work that is under
 // way is kept and tried again until there is room.
 func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
 	for {
 		err := write()
-		if start || !errors.Is(err, store.ErrFull) && !shortage.Is(err) {
+		if start || !store.Waits(err) && !shortage.Is(err) {
 			return err
 		}
-		o.host.opts.Log.Error("there is no room to write; an outcome waits for it", "execution", o.ref.Execution, "error", err)
+		o.host.opts.Log.Error("nothing can be written now; an outcome waits", "execution", o.ref.Execution, "error", err)
 		select {
 		case <-time.After(fullDiskPause):
 		case <-ctx.Done():

@@ -141,7 +141,7 @@ func (o *owner) tryErrorWorkflow(view *host.View, start host.Start) bool {
 	switch {
 	case o.host.ctx.Err() != nil:
 		return false // the timer is on disk
-	case errors.Is(err, store.ErrFull) || shortage.Is(err):
+	case store.Waits(err) || shortage.Is(err):
 		o.host.timers.setTimer(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	case err != nil:

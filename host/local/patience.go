@@ -11,17 +11,20 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/shortage"
+	"tandem/store"
 )
 
 // A read that does not work may work a moment later: the process has run out of file descriptors, a disk over the network
 // is away. An execution is not given up for that at once, since nobody would take it up again before the next start. What
-// was decided (there is no such thing, it cannot be understood, the store has stopped) is not asked again.
+// was decided (there is no such thing, it cannot be understood, the store has stopped) is not asked again. A database that is away is
+// waited for as long as it takes.
 
-// How often a read is tried and how long the pauses are: about two minutes in all.
+// How often a read is tried and how long the pauses are: about two minutes in all. While the database is away they are short.
 const (
 	readTries      = 12
 	firstReadPause = 100 * time.Millisecond
 	lastReadPause  = 30 * time.Second
+	awayPause      = time.Second
 )
 
 // patiently reads, and tries again as long as that may help.
@@ -29,7 +32,11 @@ func (h *Host) patiently(ctx context.Context, read func() error) error {
 	pause := firstReadPause
 	for try := 1; ; try++ {
 		err := read()
-		if try == readTries || !h.mayPass(ctx, err) || !h.rest(ctx, pause, err) {
+		away := errors.Is(err, store.ErrUnavailable)
+		if away {
+			pause = min(pause, awayPause)
+		}
+		if try >= readTries && !away || !h.mayPass(ctx, err) || !h.rest(ctx, pause, err) {
 			return err
 		}
 		pause = min(2*pause, lastReadPause)
@@ -39,7 +46,7 @@ func (h *Host) patiently(ctx context.Context, read func() error) error {
 // mayPass says that an error is not a decision.
 func (h *Host) mayPass(ctx context.Context, err error) bool {
 	_, decided := errors.AsType[*fault.Error](err)
-	return err != nil && (!decided || shortage.Is(err)) && ctx.Err() == nil && h.ctx.Err() == nil
+	return err != nil && (!decided || shortage.Is(err) || errors.Is(err, store.ErrUnavailable)) && ctx.Err() == nil && h.ctx.Err() == nil
 }
 
 // rest waits before the next try. It fails when there is to be none.

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"tandem/fault"
 	"tandem/host/hosttest"
 	"tandem/identity"
 	"tandem/store"
@@ -20,6 +22,9 @@ type faulty struct {
 	mu     sync.Mutex
 	chance *rand.Rand
 	failed int
+	// away is how long none of them works from the first one on, as when the database is away; zero: some do not work by chance.
+	away  time.Duration
+	began time.Time
 }
 
 var errFaulty = errors.New("too many open files") // read-only
@@ -27,6 +32,16 @@ var errFaulty = errors.New("too many open files") // read-only
 func (f *faulty) read(p identity.Principal) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.away > 0 && p.IsSystem() {
+		if f.began.IsZero() {
+			f.began = time.Now()
+		}
+		if time.Since(f.began) > f.away {
+			return nil
+		}
+		f.failed++
+		return fault.New(fault.NotReady, "the database is away").WithCause(store.ErrUnavailable)
+	}
 	if !p.IsSystem() || f.chance.IntN(3) > 0 {
 		return nil
 	}
@@ -105,15 +120,26 @@ func (f faultyBlobs) Get(ctx context.Context, p identity.Principal, hash string)
 // TestSimulation_ReadsThatDoNotWork lets every third read fail for the moment: everything ends as it does otherwise.
 func TestSimulation_ReadsThatDoNotWork(t *testing.T) {
 	t.Parallel()
+	playFaulty(t, 0)
+}
+
+// TestSimulation_DatabaseAway lets the database be away for longer than other reads are tried: nothing is given up, and everything ends as it does otherwise.
+func TestSimulation_DatabaseAway(t *testing.T) {
+	t.Parallel()
+	playFaulty(t, 4*time.Minute)
+}
+
+func playFaulty(t *testing.T, away time.Duration) {
+	t.Helper()
 	for _, c := range hosttest.Cases() {
-		if !c.Crashes {
+		if !c.Crashes || away > 0 && c.Name == "Flow/IdempotentStart" { // which starts meanwhile, and is refused
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			calm := play(t, c, hosttest.Fate{})
 			fate := hosttest.Fate{Blows: []hosttest.Blow{{Write: 1 + calm.Writes/2, How: hosttest.After}}}
-			f := &faulty{chance: rand.New(rand.NewPCG(uint64(calm.Writes), 7))}
+			f := &faulty{chance: rand.New(rand.NewPCG(uint64(calm.Writes), 7)), away: away}
 			var got hosttest.Report
 			synctest.Test(t, func(t *testing.T) {
 				rig := rigOn(hosttest.NewDisk())

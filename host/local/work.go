@@ -290,7 +290,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 	if o.host.ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, store.ErrFull) || shortage.Is(err) {
+	if store.Waits(err) || shortage.Is(err) {
 		o.host.timers.setTimer(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tandem/store"
 	"tandem/store/relational/spending"
 )
 
 // epochLock is the advisory lock that transactions share and that who takes an epoch has alone: so all of an earlier epoch
-// have ended when a later one begins. No row is locked for it, which would be a write.
+// have ended when a later one begins.
 const epochLock = 0x74616e64656d // "tandem"
 
 // keptEpochs is how many epochs are remembered, for those who look.
@@ -32,7 +33,11 @@ func (db *DB) takeEpoch(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs); err != nil {
 			return err
 		}
-		if err := spending.Forfeit(&transaction{db: db, ctx: ctx, tx: tx}); err != nil {
+		t := &transaction{db: db, ctx: ctx, conn: tx.Conn()}
+		if err := spending.Forfeit(t); err != nil {
+			return err
+		}
+		if _, err := t.flush(); err != nil {
 			return err
 		}
 		return discardAbandoned(ctx, tx)
@@ -44,7 +49,7 @@ func (db *DB) takeEpoch(ctx context.Context) error {
 	return nil
 }
 
-// write runs a transaction of this process. It refuses when a later process has taken an epoch, and then nothing is written.
+// write runs a transaction of this process beside the committer's. It refuses when a later process has taken an epoch, and then nothing is written.
 // Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
 func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error) error {
 	if ctx.Err() != nil {
@@ -62,6 +67,12 @@ func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error
 	})
 	if errors.Is(err, store.ErrSuperseded) {
 		db.stop(err)
+	}
+	switch {
+	case codeOf(err) == diskFull:
+		return full(err)
+	case isAway(err) || pgconn.SafeToRetry(err):
+		return unavailable(err)
 	}
 	return err
 }

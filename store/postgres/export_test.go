@@ -1,5 +1,7 @@
 package postgres
 
+import "context"
+
 // BlobUpkeep is the large values as whoever removes them sees them.
 func (db *DB) BlobUpkeep() blobUpkeep { return blobUpkeep{blobs{db}} }
 
@@ -8,3 +10,33 @@ const OwnerLock = ownerLock
 
 // Suits says whether a server can be used, by what it tells of itself.
 var Suits = suits // read-only
+
+// Commits returns how many transactions the committer has made, and how many calls they held.
+func (db *DB) Commits() (transactions, calls uint64) {
+	return db.committer.commits.Load(), db.committer.works.Load()
+}
+
+// Queued returns how many calls wait for the committer.
+func (db *DB) Queued() int {
+	db.committer.mu.Lock()
+	defer db.committer.mu.Unlock()
+	return len(db.committer.queue)
+}
+
+// Hold stops the committer inside a transaction until release is closed. It returns when it stands.
+func (db *DB) Hold(ctx context.Context, release <-chan struct{}) <-chan error {
+	held, result := make(chan struct{}), make(chan error, 1)
+	go func() { // it ends with the transaction
+		first := true
+		result <- db.committer.submit(ctx, &work{run: func(*transaction) error {
+			if first { // a transaction may be run again
+				first = false
+				close(held)
+				<-release
+			}
+			return nil
+		}})
+	}()
+	<-held
+	return result
+}

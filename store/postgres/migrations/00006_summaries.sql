@@ -58,3 +58,20 @@ CREATE TABLE removed_starts (
 ALTER TABLE epochs
     ADD COLUMN commits bigint NOT NULL DEFAULT 0,
     ADD COLUMN session bigint NOT NULL DEFAULT 0;
+ALTER TABLE epochs SET (fillfactor = 50);
+
+-- Begins what a process commits: it waits for whoever takes an epoch, refuses those that another has taken the place of, and counts. The code of the second
+-- refusal says that the database is not as the process has left it.
+-- +goose StatementBegin
+CREATE FUNCTION begin_commit(of_lock bigint, of_epoch bigint, of_session bigint, before bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(of_lock);
+    IF (SELECT max(epoch) FROM epochs) <> of_epoch THEN
+        RAISE EXCEPTION 'epoch % is over', of_epoch USING ERRCODE = 'TD001';
+    END IF;
+    UPDATE epochs SET commits = before + 1 WHERE epoch = of_epoch AND session = of_session AND commits = before;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'epoch % is not at commit % of session %', of_epoch, before, of_session USING ERRCODE = 'TD002';
+    END IF;
+END $$;
+-- +goose StatementEnd

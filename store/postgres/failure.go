@@ -1,0 +1,234 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"tandem/fault"
+	"tandem/store"
+)
+
+// Codes of errors. Those that begin with TD are ours (begin_commit).
+const (
+	superseded      = "TD001"
+	changedElsewise = "TD002"
+	uniqueViolation = "23505" // a row is there already
+	serialization   = "40001"
+	deadlock        = "40P01"
+	diskFull        = "53100"
+)
+
+// Classes of errors that say that a record itself was refused: what it holds, that it contradicts another, or that it is larger than
+// an index takes.
+const (
+	classData      = "22"
+	classIntegrity = "23"
+	classLimit     = "54"
+)
+
+// Beginnings of the codes of errors that say that the server cannot be used now: no connection, no resources, an operator's intervention, a
+// server that only answers questions.
+const awayCodes = "08 53 57P 25006"
+
+// maxRepeats is how many times a transaction is tried that is not kept for the sake of another, or because its connection is lost.
+const maxRepeats = 10
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// forAnothersSake says that PostgreSQL has ended a transaction for the sake of another.
+func forAnothersSake(err error) bool {
+	code := codeOf(err)
+	return code == serialization || code == deadlock
+}
+
+// lostConnection says that an error is one of the connection, or that the server has closed it.
+func lostConnection(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.EqualFold(e.Severity, "FATAL") || strings.EqualFold(e.Severity, "PANIC")
+	}
+	server := (*serverError)(nil)
+	return errors.As(err, &server) && !errors.Is(err, errNothingChanged)
+}
+
+// isAway says that an error comes of a server that cannot be used now.
+func isAway(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		for _, begin := range strings.Fields(awayCodes) {
+			if strings.HasPrefix(e.Code, begin) {
+				return true
+			}
+		}
+		return lostConnection(err)
+	}
+	_, refused := errors.AsType[*pgconn.ConnectError](err)
+	return refused || lostConnection(err)
+}
+
+// unavailable is the answer while the database cannot be used.
+func unavailable(err error) error {
+	return fault.New(fault.NotReady, "the database cannot be reached now; nothing was changed, and the same works once it can").WithCause(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
+}
+
+// full is the answer while the disk of the server is full.
+func full(err error) error {
+	return fault.New(fault.Internal, "the disk of the database's server is full; make room, nothing is lost").WithCause(fmt.Errorf("%w: %w", store.ErrFull, err))
+}
+
+// broken is the end of a process that does not know any more what the database has.
+func broken(err error) error {
+	return fault.New(fault.Internal, "the store has stopped: the database is not as this process has left it; see what has happened to its server, then restart").
+		WithCause(fmt.Errorf("%w: %w", store.ErrBroken, err))
+}
+
+// spoils says that an error is about one part of a transaction, so that the others may be kept without it.
+func spoils(err error) bool {
+	one := (*spoiled)(nil)
+	if errors.As(err, &one) || errors.Is(err, errNothingChanged) {
+		return true
+	}
+	code := codeOf(err)
+	return code != "" && code != superseded && code != changedElsewise && code != diskFull && !isAway(err)
+}
+
+// inWords puts what kept a part of a transaction from being written into words.
+func (db *DB) inWords(w *work, err error) error {
+	if one := (*spoiled)(nil); errors.As(err, &one) {
+		return one.err
+	}
+	switch code := codeOf(err); {
+	case code == superseded:
+		err = lost(err)
+		db.stop(err)
+	case code == changedElsewise:
+		err = broken(err)
+		db.stop(err)
+	case code == diskFull:
+		return full(err)
+	case errors.Is(err, errNothingChanged) && len(w.rows) > 0:
+		return movedOn(w)
+	case code == uniqueViolation && len(w.rows) > 0:
+		return db.taken(w, err)
+	case errors.Is(err, store.ErrUnavailable):
+	case isAway(err):
+		return unavailable(err)
+	}
+	return refusal(err)
+}
+
+// taken says why a row could not be written because another is there.
+func (db *DB) taken(w *work, err error) error {
+	e, _ := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case e.TableName == "journal" || e.TableName == "executions":
+		return movedOn(w)
+	case e.TableName == "idempotency_keys" && w.rows[0].Key != nil:
+		return db.keyUsed(w)
+	}
+	return refusal(err)
+}
+
+func movedOn(w *work) error {
+	return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it", w.key.ID, w.rows[0].After+1)
+}
+
+// keyUsed says what a key was used for.
+func (db *DB) keyUsed(w *work) error {
+	k, user := w.rows[0].Key, w.rows[0].Create.User
+	used := &store.KeyUsedError{IdempotencyKey: store.IdempotencyKey{Key: k.Key}}
+	err := db.pool.QueryRow(context.Background(), `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = $1 AND user_id = $2 AND key = $3`, w.key.Workspace, user, k.Key).
+		Scan(&used.RequestHash, &used.Execution, &used.Created)
+	if err != nil {
+		return fmt.Errorf("read idempotency key %q: %w", k.Key, err)
+	}
+	used.Same = used.RequestHash == k.RequestHash
+	return used
+}
+
+// refusal puts an error about what a record holds into words.
+func refusal(err error) error {
+	if code := codeOf(err); len(code) == 5 && (code[:2] == classData || code[:2] == classIntegrity || code[:2] == classLimit) {
+		return fault.New(fault.Invalid, "the database does not take this record; it may be too large").WithCause(err)
+	}
+	return err
+}
+
+// doubtful is the loss of a connection in the midst of a transaction.
+type doubtful struct {
+	err error
+	pid uint32 // of the server's process that had it
+	// ending says that its end may have been sent, so that it is not known whether it was committed.
+	ending bool
+}
+
+func (e *doubtful) Error() string { return e.err.Error() }
+func (e *doubtful) Unwrap() error { return e.err }
+
+// Pauses between tries to find out what became of a transaction, and how long one try may take.
+const (
+	firstLook   = 20 * time.Millisecond
+	lastLook    = time.Second
+	lookTimeout = 15 * time.Second
+)
+
+// resolve finds out whether a transaction was committed whose connection was lost. It begins a new session, after which what is left of the old one cannot be
+// committed any more. As long as it is not known nothing is accepted, and it is looked for until the database is closed; otherwise one look is enough to
+// know whether there is a connection again.
+func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
+	if lost.ending {
+		c.turnAway(unavailable(lost.err))
+		defer c.turnAway(nil)
+	}
+	c.heads.Empty() // what was known of them may be wrong
+	c.numbers = nil
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		c.db.pool.Reset() // the other connections are likely to be lost as well
+		session, number, err := c.newSession(lost.pid)
+		if err == nil {
+			c.session = session
+			switch number {
+			case c.number + 1:
+				return true, nil
+			case c.number:
+				return false, nil
+			}
+			err = broken(fmt.Errorf("it has %d commits of this process, which knows of %d", number, c.number))
+			c.db.stop(err)
+			return false, err
+		}
+		if !lost.ending {
+			return false, unavailable(errors.Join(lost.err, err))
+		}
+		select {
+		case <-time.After(pause):
+		case <-c.closing:
+			return false, fault.New(fault.Internal, "the connection to the database was lost during a commit, and it is not known whether it was made").WithCause(err)
+		}
+	}
+}
+
+// newSession ends what is left of a connection, and begins a session of this process. It returns how many commits there are.
+func (c *committer) newSession(pid uint32) (session, number int64, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	conn, err := c.db.pool.Acquire(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Release()
+	// It may go on without knowing that nobody listens. Another process may have its number by now, which has another name.
+	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = current_setting('application_name')`, int64(pid)); err != nil {
+		return 0, 0, err
+	}
+	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&session, &number)
+	return session, number, err
+}
