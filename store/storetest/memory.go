@@ -307,16 +307,16 @@ func testMemorySearch(t *testing.T, s store.Stores) {
 
 	// A text of many words.
 	var long strings.Builder
-	for i := range 60_000 {
+	for i := range 120_000 {
 		fmt.Fprintf(&long, "w%dz ", i)
 	}
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("long", "", long.String(), "fruit")}})
-	check("words of a long text", store.MemorySearch{Words: []string{"w0z", "w9999z", "w59999z"}, Content: true}, "long")
-	found = search(store.MemorySearch{Words: []string{"w0z", "w59999z", "fruit"}})
-	equal(t, "of a long text", fmt.Sprint(3, map[string]int{"w0z": 1, "w59999z": 1, "fruit": 3}), fmt.Sprint(found.Total, found.Frequency))
+	check("words of a long text", store.MemorySearch{Words: []string{"w0z", "w9999z", "w119999z"}, Content: true}, "long")
+	found = search(store.MemorySearch{Words: []string{"w0z", "w119999z", "fruit"}})
+	equal(t, "of a long text", fmt.Sprint(3, map[string]int{"w0z": 1, "w119999z": 1, "fruit": 3}), fmt.Sprint(found.Total, found.Frequency))
 	equal(t, "with more of the rare words", "long", found.Records[0].ID)
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Delete: []store.MemoryKey{{Sort: "document", ID: "long"}}})
-	check("of a long text that is gone", store.MemorySearch{Words: []string{"w0z", "w59999z"}})
+	check("of a long text that is gone", store.MemorySearch{Words: []string{"w0z", "w119999z"}})
 
 	// What is replaced or removed is no longer found.
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("apple", "", "plum", "")}, Delete: []store.MemoryKey{{Sort: "document", ID: "pear"}}})
