@@ -13,7 +13,7 @@ BENCHTIME ?= 1s
 TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: import-report help build run test fmt lint staticcheck race race-app simulate deliveries year measures fuzz bench bench-peers python web web-test
+.PHONY: image deploy-test import-report help build run test fmt lint staticcheck race race-app simulate deliveries year measures fuzz bench bench-peers python web web-test
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
@@ -47,10 +47,20 @@ web/dist/index.html: web/node_modules/.package-lock.json web/src/api/schema.d.ts
 web-test: web ## Check the types of the web UI, run its unit tests, and use it in a real browser (E2E=inbox for those of one file)
 	cd web && npm run --silent check && npm run --silent test && npm run --silent e2e -- $(E2E)
 
+# The image has the program for Linux, whatever this machine runs. deploy is a module of its own: what it needs is no part of the product.
+ARCH ?= $(shell $(GO) env GOARCH)
+image: python web ## Build an OCI image without a container engine: bin/tandem-image.tar (ARCH=arm64 for another architecture)
+	@mkdir -p bin
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem-linux-$(ARCH) ./cmd/tandem
+	@cd deploy && $(GO) run ./image -binary ../bin/tandem-linux-$(ARCH) -arch $(ARCH) -version $(VERSION) -out ../bin/tandem-image.tar -root ../bin/tandem-root.tar
+
+deploy-test: build ## Read the image, the Dockerfile, the compose file and the Kubernetes manifests as those do who use them, and run the program of the image
+	cd deploy && TANDEM_BINARY=../../bin/tandem $(GO) test -vet=all ./...
+
 run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 DATA=data to choose)
 	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
 
-test: fmt staticcheck web-test race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
+test: fmt staticcheck web-test deploy-test race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
 
 import-report: python ## Try the importers on a directory of files of other systems (DIR=…): imported, valid, run to their end, what became of nodes
 	@$(GO) run ./cmd/import-report $(DIR)

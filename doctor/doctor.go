@@ -86,6 +86,20 @@ func (d Doctor) Examine(ctx context.Context) Diagnosis {
 	return out
 }
 
+// Ready asks the server alone whether it takes requests, which is quick; it looks at nothing else.
+func (d Doctor) Ready(ctx context.Context) Diagnosis {
+	const name = "server"
+	version, ready, err := askServer(ctx, d.Addr)
+	found := Finding{name, Healthy, fmt.Sprintf("tandem %s on %s is ready", version, d.Addr), ""}
+	switch {
+	case err != nil:
+		found = Finding{name, Failing, fmt.Sprintf("no server answers on %s: %s", d.Addr, plain(err)), "start it, or name its address with --addr (TANDEM_ADDR)"}
+	case !ready:
+		found = Finding{name, Failing, fmt.Sprintf("tandem %s on %s is not ready", version, d.Addr), "wait until it has started; if it drains, start it again; else read its log"}
+	}
+	return Diagnosis{OK: found.Status == Healthy, Findings: []Finding{found}}
+}
+
 // walls says what stands between code of workflows and the machine.
 func walls(ctx context.Context) Finding {
 	const name = "sandbox"

@@ -146,7 +146,7 @@ func TestOpen_RefusesANewerDatabase(t *testing.T) {
 	before, err := os.ReadFile(file)
 	check(t, err)
 	_, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
-	if fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "99999") || !strings.Contains(err.Error(), "newer") {
+	if fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "99999") || !strings.Contains(err.Error(), "written by a newer one; run that, or restore a copy from before the upgrade") {
 		t.Errorf("open: %v, want a refusal that names version 99999", err)
 	}
 	after, err := os.ReadFile(file)
