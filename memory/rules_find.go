@@ -151,12 +151,12 @@ func (f *entityFinder) addEntity(name, kind string, confidence float64) {
 func (f *entityFinder) relations() {
 	relate := func(matches [][]string, kind, source, target string) {
 		for _, m := range matches {
-			f.addEntity(m[2], target, 0.85)
-			for _, name := range chineseAnd.Split(m[1], -1) { // 张三和李四
-				if slices.Contains(notSubjects, strings.ToLower(name)) {
-					continue
-				}
+			names := slices.DeleteFunc(chineseAnd.Split(m[1], -1), func(name string) bool { return slices.Contains(notSubjects, strings.ToLower(name)) }) // 张三和李四
+			for _, name := range names {
 				f.addEntity(name, source, 0.85)
+			}
+			f.addEntity(m[2], target, 0.85)
+			for _, name := range names {
 				f.out.Relationships = append(f.out.Relationships, foundRelation{plainChinese(name), plainChinese(m[2]), kind, 0.85})
 			}
 		}
