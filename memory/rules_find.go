@@ -53,15 +53,21 @@ var (
 	chineseOrganization = regexp.MustCompile(`[\p{Han}A-Za-z0-9]{2,12}?(?:有限公司|公司|集团|大学|学院|银行|医院|研究院|研究所|委员会|协会)`)
 	chineseLocation     = regexp.MustCompile(`[\p{Han}]{2,6}?(?:省|市|县|区|路|街|国|州市?)`)
 	// What leads to the name of a place and is not part of it.
-	chinesePlaceBefore = regexp.MustCompile(`^\p{Han}*(?:位于|住在|来自|前往|搬到|设在)(\p{Han}{2,})$`)
+	chinesePlaceBefore = regexp.MustCompile(`^\p{Han}*(?:位于|住在|来自|前往|搬到|设在|负责|加入|代表|访问|联系|通知)([\p{Han}A-Za-z0-9]{2,})$`)
+	// What points at something and names nothing: 我们国, 这个市.
+	chinesePointing = regexp.MustCompile(`^(?:我们|你们|他们|她们|这个|那个|这家|那家|一个|一家|该|本|我|你|他|她|是)+`)
 	// A surname and one or two characters, with what shows that it is a name.
 	chinesePerson = regexp.MustCompile(`(?:[我他她]叫|名叫|姓名是|我是|联系人)([\p{Han}]{2,4}?)(?:[，。！？、,.\s]|$|在|的|和|是)|([王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕][\p{Han}]{0,2})(?:先生|女士|老师|经理|总|博士|教授|医生)`)
 	quotedProduct = regexp.MustCompile(`[《「“"]([^《》「」“”"\n]{2,40})[》」”"]`)
 	worksAt       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) (?:works|worked) (?:at|for) ([\p{Lu}][\p{L}\d&'’-]*(?:\s+[\p{Lu}][\p{L}\d&'’-]*)*)`)
 	livesIn       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) lives? in ([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*)`)
+	chineseAnd    = regexp.MustCompile(`[和与、]`)
 	chineseWorks  = regexp.MustCompile(`([\p{Han}]{2,6}?)在([\p{Han}A-Za-z0-9]{2,16}?)(?:工作|上班|任职|就职)`)
 	personTitle   = regexp.MustCompile(`^(?:Mr|Mrs|Ms|Dr|Prof)\b`)
-	organization  = regexp.MustCompile(`(?i)\b(?:inc|corp|corporation|ltd|llc|gmbh|company|university|institute|bank|group|association|labs?|foundation)\b`)
+	organization  = regexp.MustCompile(`(?i)\b(?:inc|corp|corporation|ltd|llc|gmbh|company|university|institute|bank|group|association|labs?|foundation|union|nations|council|ministry|agency|committee|department|commission|federation|museum|hospital)\b`)
+	// A title that ends before the name, and an office that a name follows.
+	titleBefore   = regexp.MustCompile(`\b(?:Mr|Mrs|Ms|Dr|Prof)\.?\s+$`)
+	officeOf      = regexp.MustCompile(`^(?:CEO|CTO|CFO|COO|President|Director|Head|Manager|Chairman|Founder|Chief)\s+of\s+(?:the\s+)?`)
 	locationAfter = regexp.MustCompile(`(?i)\b(?:in|at|from|to|near)\s+$`)
 	// What stands after a name and tells what it is the name of.
 	locationNext = regexp.MustCompile(`^\s+(?:office|city|branch|headquarters|airport|region|warehouse|store|site|area)\b`)
@@ -93,8 +99,11 @@ var notNames = []string{
 	"when", "where", "who", "why", "how", "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "please", "thanks",
 	"hello", "hi", "yes", "no", "ok", "and", "but", "or", "if", "in", "on", "at", "to", "for", "from", "with", "as", "by", "not", "there", "here", "then",
 	"also", "yesterday", "today", "tomorrow", "now", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "user", "assistant", "system", "let", "so", "may", "must", "i'm", "i’m", "it's", "it’s",
-	"thank", "ask", "tell", "call", "contact",
+	"thank", "ask", "tell", "call", "contact", "dear", "best", "kind", "regards", "sincerely", "since", "until", "during",
 }
+
+// notSubjects stand for somebody whose name is elsewhere. read-only
+var notSubjects = []string{"he", "she", "it", "they", "we", "i", "you", "who", "this", "that", "everybody", "nobody", "somebody", "他", "她", "它", "我", "你", "他们", "她们", "我们", "你们", "大家"}
 
 // months are written like names of places ("in March"). read-only
 var months = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
@@ -142,9 +151,14 @@ func (f *entityFinder) addEntity(name, kind string, confidence float64) {
 func (f *entityFinder) relations() {
 	relate := func(matches [][]string, kind, source, target string) {
 		for _, m := range matches {
-			f.addEntity(m[1], source, 0.85)
+			names := slices.DeleteFunc(chineseAnd.Split(m[1], -1), func(name string) bool { return slices.Contains(notSubjects, strings.ToLower(name)) }) // 张三和李四
+			for _, name := range names {
+				f.addEntity(name, source, 0.85)
+			}
 			f.addEntity(m[2], target, 0.85)
-			f.out.Relationships = append(f.out.Relationships, foundRelation{plainChinese(m[1]), plainChinese(m[2]), kind, 0.85})
+			for _, name := range names {
+				f.out.Relationships = append(f.out.Relationships, foundRelation{plainChinese(name), plainChinese(m[2]), kind, 0.85})
+			}
 		}
 	}
 	relate(worksAt.FindAllStringSubmatch(f.content, 100), "works_at", "person", "organization")
@@ -176,13 +190,15 @@ func (f *entityFinder) projects() {
 // chinese finds names that Chinese writes in ways of its own, and products in quotation marks.
 func (f *entityFinder) chinese() {
 	for _, m := range chinesePerson.FindAllStringSubmatch(f.content, 200) {
-		f.addEntity(m[1]+m[2], "person", 0.8)
+		if name := m[1] + m[2]; !strings.HasSuffix(name, "人") { // 中国人
+			f.addEntity(name, "person", 0.8)
+		}
 	}
 	for _, m := range chineseOrganization.FindAllString(f.content, 200) {
-		f.addEntity(m, "organization", 0.8)
+		f.addEntity(chinesePointing.ReplaceAllString(m, ""), "organization", 0.8)
 	}
 	for _, m := range chineseLocation.FindAllString(f.content, 200) {
-		f.addEntity(m, "location", 0.7)
+		f.addEntity(chinesePointing.ReplaceAllString(m, ""), "location", 0.7)
 	}
 	for _, m := range quotedProduct.FindAllStringSubmatch(f.content, 200) {
 		f.addEntity(m[1], "product", 0.7)
@@ -194,15 +210,23 @@ func (f *entityFinder) english(from, to int) {
 	name := f.content[from:to]
 	starts := from == 0 || strings.ContainsAny(f.content[max(0, from-2):from], ".!?\n:。")
 	words := strings.Fields(name)
-	for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
+	for dated := false; len(words) > 0 && (slices.Contains(notNames, strings.ToLower(words[0])) || dated && slices.Contains(months, words[0])); {
+		dated = slices.Contains([]string{"in", "since", "until", "during", "by"}, strings.ToLower(words[0])) // In March Tesla, and not: ask April Jones
 		words, starts = words[1:], false
 	}
-	if len(words) == 0 || len(words) == 1 && slices.Contains(months, words[0]) || len(words) > 1 && words[0] == "Project" { // projectNamed has taken that
+	if len(words) == 0 || len(words) == 1 && personTitle.MatchString(words[0]) && !strings.ContainsAny(words[0], "-'’") && len(words[0]) < 5 || len(words) == 1 && slices.Contains(months, words[0]) || len(words) > 1 && words[0] == "Project" { // projectNamed has taken that
 		return
 	}
 	name = strings.Join(words, " ")
-	if slices.ContainsFunc(f.out.Entities, func(e foundEntity) bool { return strings.HasPrefix(strings.ToLower(e.Name), strings.ToLower(name)+" ") }) {
-		return // the beginning of a longer name
+	if office := officeOf.FindString(name); office != "" && office != name+" " {
+		f.addEntity(name[len(office):], "organization", 0.8)
+		return
+	}
+	if slices.ContainsFunc(f.out.Entities, func(e foundEntity) bool {
+		known, part := strings.ToLower(e.Name), strings.ToLower(name)
+		return strings.HasPrefix(known, part+" ") || strings.HasSuffix(known, " "+part)
+	}) {
+		return // the beginning or the end of a longer name
 	}
 	before, after := f.content[max(0, from-12):from], f.content[to:min(len(f.content), to+24)]
 	if version := versionNext.FindString(after); version != "" {
@@ -217,7 +241,7 @@ func (f *entityFinder) english(from, to int) {
 func kindOfName(name string, words []string, before, after string, starts bool) (kind string, confidence float64) {
 	titled := len(words) > 1 && len(words) < 4 && !slices.ContainsFunc(words, func(w string) bool { return !titleWord.MatchString(w) })
 	switch {
-	case personTitle.MatchString(name):
+	case personTitle.MatchString(name), titleBefore.MatchString(before):
 		return "person", 0.85
 	case organization.MatchString(name):
 		return "organization", RuleConfidence

@@ -49,6 +49,46 @@ func TestExtract_StaysWithinItsLimit(t *testing.T) {
 	}
 }
 
+// TestRuleEntities_Mistakes: what stands for a name is no name, an office is not part of one, and neither is the month before it.
+func TestRuleEntities_Mistakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text      string
+		want, not []string
+	}{
+		{"Marie works at Acme Corp. She lives in Zurich. The CEO of Globex is Jane Doe.", []string{"Marie/person", "Zurich/location", "Globex/organization", "Jane Doe/person"}, []string{"She", "CEO of Globex"}},
+		{"The European Union and the United Nations met in Geneva.", []string{"European Union/organization", "United Nations/organization", "Geneva/location"}, nil},
+		{"Dear Mr. Brown, Thank you for your order.", []string{"Brown/person"}, []string{"Dear Mr", "Mr"}},
+		{"Please ask April Jones about it.", []string{"April Jones/person"}, nil},
+		{"In March Tesla opened a factory in Texas.", []string{"Texas/location"}, []string{"March Tesla"}},
+		{"He read \"Hello World\" twice.", []string{"Hello World/product"}, []string{"World"}},
+		{"我是中国人，住在北京市朝阳区。", []string{"北京市/location", "朝阳区/location"}, []string{"中国人", "我是中国"}},
+		{"张三和李四在阿里巴巴工作。", []string{"张三/person", "李四/person", "阿里巴巴/organization"}, []string{"张三和李四"}},
+		{"这个市场很大，我们国家的经济很好。", nil, []string{"这个市", "我们国", "市", "国"}},
+		{"高经理负责华为公司的项目", []string{"华为公司/organization"}, []string{"高经理负责华为公司"}},
+	} {
+		var got, names []string
+		for _, e := range ruleEntities(c.text).Entities {
+			if e.Confidence >= 0.7 {
+				got, names = append(got, e.Name+"/"+e.Type), append(names, e.Name)
+			}
+		}
+		for _, want := range c.want {
+			if !slices.Contains(got, want) {
+				t.Errorf("%q: %q is not among %q", c.text, want, got)
+			}
+		}
+		for _, not := range c.not {
+			if slices.Contains(names, not) {
+				t.Errorf("%q: %q is among %q", c.text, not, got)
+			}
+		}
+	}
+	if r := ruleEntities("张三和李四在阿里巴巴工作。 She works at Acme Corp.").Relationships; len(r) != 2 || r[0].Source != "张三" || r[1].Source != "李四" {
+		t.Errorf("relations %+v", r)
+	}
+}
+
 func TestRuleEntities(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

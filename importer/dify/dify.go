@@ -210,6 +210,14 @@ func (f *flow) reads(n *node) (last string) {
 // session is whose variables they are.
 func (f *flow) session() string { return "{{trigger.conversation_id}}" }
 
+// end is what follows a node by a handle is connected to: the last of the nodes that were made of it, and its output key.
+func (n *node) end(handle string) (id, key string) {
+	if n.last != "" && (n.typ == "start" || n.typ == "tool") && handle != "fail-branch" {
+		return n.last, ""
+	}
+	return n.id, n.keys[handle]
+}
+
 // wire connects what was written.
 func (f *flow) wire() {
 	leaves := map[*node]bool{}
@@ -222,14 +230,12 @@ func (f *flow) wire() {
 		if to.main == nil {
 			continue
 		}
-		source, key := from.id, from.keys[e.handle]
+		source, key := from.end(e.handle)
 		switch {
 		case from.begins && from.parent != nil:
 			source, key = from.parent.id, "iteration"
 		case from.main == nil:
 			continue
-		case from.last != "" && (from.typ == "start" || from.typ == "tool"):
-			source, key = from.last, ""
 		case e.handle == "fail-branch":
 			key = "error"
 		case key == "" && (from.typ == "iteration" || from.typ == "loop"):
@@ -244,10 +250,7 @@ func (f *flow) wire() {
 	}
 	for _, n := range f.nodes {
 		if leaves[n] && n.parent.last != "" && n.main != nil {
-			source, key := n.id, n.keys["source"]
-			if n.typ == "tool" && n.last != "" {
-				source, key = n.last, ""
-			}
+			source, key := n.end("source")
 			f.Connect(source, key, n.parent.last, "{}")
 		}
 	}
