@@ -84,16 +84,10 @@ func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	return nil
 }
 
-// How long a fact and something that is told are, mostly.
-const (
-	usualFact = 96
-	usualTold = 48
-)
-
 // Encode returns the stored form of the row's body; sequence number and time stand beside it. It is written by hand:
 // every step of every execution comes through here.
 func (r *Row) Encode() ([]byte, error) {
-	size := 256 + usualFact*len(r.Facts) + usualTold*len(r.Told) // of what stands around the values, mostly
+	size := 256 + 96*len(r.Facts) + 48*len(r.Told) // of what stands around the values, mostly
 	for i, value := range r.Values {
 		if _, large := r.Large[i]; !large {
 			size += len(value)

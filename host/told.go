@@ -60,17 +60,12 @@ func (t Told) First() bool {
 	return t.What == ToldNode && t.Node == engine.NodeRunning && t.Attempt <= 1
 }
 
-// append writes what is told as JSON. That an activation begins, which nearly every row tells, that the execution has another
-// status and when a run really began are written by hand.
+// append writes what is told as JSON. That an activation begins, which nearly every row tells, and that the execution has another
+// status are written by hand.
 func (t *Told) append(out []byte) ([]byte, error) {
 	if t.What == ToldExecution && t.Status != "" && t.Activation == "" && t.Generation == 0 && t.Attempt == 0 && t.Node == "" && t.Error == nil && t.Time == 0 && t.Ask == "" && t.Purpose == "" && t.Ref == "" && t.Detail == nil {
 		out = append(out, `{"w":"execution","s":`...)
 		return append(engine.AppendText(out, string(t.Status)), '}'), nil
-	}
-	if t.What == ToldRan && t.Activation != "" && t.Time != 0 && t.Generation == 0 && t.Attempt == 0 && t.Node == "" && t.Error == nil && t.Ask == "" && t.Detail == nil && t.Ref == "" && t.Status == "" && t.Purpose == "" {
-		out = append(out, `{"w":"ran","a":`...)
-		out = append(engine.AppendText(out, string(t.Activation)), `,"u":`...)
-		return append(strconv.AppendInt(out, t.Time, 10), '}'), nil
 	}
 	if t.What != ToldNode || t.Node != engine.NodeRunning || t.Error != nil || t.Time != 0 || t.Ask != "" || t.Detail != nil || t.Ref != "" || t.Status != "" || t.Purpose != "" {
 		raw, err := json.Marshal(t)
