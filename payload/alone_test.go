@@ -19,9 +19,6 @@ func streams(file string) bool {
 	if strings.Contains(file, "bench") { // measurements, a line each, and requests as small as they can be
 		return true
 	}
-	if file == "story/encode.go" { // as fast as it goes; a fuzz test holds it against encoding/json
-		return true
-	}
 	return slices.Contains([]string{
 		"doctor.go", "authorize.go", // small answers, bounded, of which one field is read
 		"fingerprint.go",                            // written into a hash, whose bytes must never change

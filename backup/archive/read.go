@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -19,6 +18,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Taker takes what a backup holds, in the order in which it stands there.
@@ -92,7 +92,11 @@ func (r *reader) entry(h *tar.Header) error {
 	content := &entryReader{in: io.TeeReader(r.in, r.sum)}
 	switch {
 	case h.Name == headName:
-		if err := json.NewDecoder(io.LimitReader(content, maxHead)).Decode(&r.have.Head); err != nil {
+		text, err := io.ReadAll(io.LimitReader(content, maxHead))
+		if err != nil {
+			return content.instead(err)
+		}
+		if err := payload.Read(text, &r.have.Head); err != nil {
 			return damaged("what it says of itself cannot be read", err)
 		}
 		if r.have.Format > Format {
@@ -229,7 +233,7 @@ func (r *reader) end() (Contents, error) {
 		return r.have, damaged("its end cannot be read", err)
 	}
 	var said Contents
-	if err := json.Unmarshal(text, &said); err != nil {
+	if err := payload.Read(text, &said); err != nil {
 		return r.have, damaged("its end cannot be read", err)
 	}
 	maps.DeleteFunc(said.Tables, func(table string, rows int64) bool { _, has := r.have.Tables[table]; return rows == 0 && !has })

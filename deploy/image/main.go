@@ -7,7 +7,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -216,11 +215,11 @@ func (l *imageLayout) blob(mediaType string, content []byte) descriptor {
 }
 
 func (l *imageLayout) encode(v any) []byte {
-	var out bytes.Buffer
-	if err := json.NewEncoder(&out).Encode(v); err != nil && l.err == nil {
+	out, err := json.Marshal(v)
+	if err != nil && l.err == nil {
 		l.err = err
 	}
-	return bytes.TrimSpace(out.Bytes())
+	return out
 }
 
 func (l *imageLayout) document(mediaType string, v any) descriptor {
