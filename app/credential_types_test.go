@@ -175,7 +175,7 @@ func TestCredentialTypes_ValidateReportsEverything(t *testing.T) {
 		{"http_auth", `{"scheme":"bearer","password":"canary"}`, []credential.Problem{{Field: "scheme", Message: `scheme "bearer" needs "token"`}}},
 		{"http_auth", `{"token":"canary"}`, []credential.Problem{{Field: "scheme", Message: `"scheme" is missing`}}},
 		{"service", `{"openapi":"canary","auth":{"scheme":"header","name":"X","valu":"canary","base_url":"x"}}`, []credential.Problem{
-			{Field: "openapi", Message: `"openapi" must be a JSON object, or one as text`},
+			{Field: "openapi", Message: `"openapi" must be a JSON object, or one as text in JSON or YAML`},
 			{Field: "auth.base_url", Message: `"auth.base_url" is not a field of "http_auth"`},
 			{Field: "auth.valu", Message: `"auth.valu" is not a field of "http_auth"; did you mean "value"?`},
 			{Field: "auth.value", Message: `"auth.value" is missing`},
