@@ -180,17 +180,17 @@ func TestPool_TimeLimits(t *testing.T) {
 	})
 	t.Run("ProgressExtends", func(t *testing.T) {
 		var seen []Progress
-		out, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "steps", Arguments: json.RawMessage(`{"n":8}`), Silence: 400 * time.Millisecond,
+		out, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "steps", Arguments: json.RawMessage(`{"n":30}`), Silence: 2 * time.Second, // which is less than all steps take
 			Progress: func(p Progress) { seen = append(seen, p) }})
 		if err != nil || out.Text != "done" {
 			t.Fatalf("got %+v, %v", out, err)
 		}
 		for i, p := range seen {
-			if p.Done != float64(i+1) || p.Total != 8 || p.Message != "step" {
+			if p.Done != float64(i+1) || p.Total != 30 || p.Message != "step" {
 				t.Errorf("progress %d is %+v", i, p)
 			}
 		}
-		if len(seen) < 7 { // the last may come after the answer
+		if len(seen) < 29 { // the last may come after the answer
 			t.Errorf("saw %v", seen)
 		}
 	})
