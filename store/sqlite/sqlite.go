@@ -335,8 +335,6 @@ func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (
 	return relational.Query(ctx, tables{db}, text, scan, args...)
 }
 
-func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
-
 // queryOne is [relational.QueryOne] of this database.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
 	return relational.QueryOne(ctx, tables{db}, missing, text, scan, args...)
