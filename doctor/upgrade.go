@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/identity"
+	"tandem/revisions"
+	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/migrations"
 	"tandem/workflow"
@@ -93,7 +97,7 @@ func ReportUpgrade(ctx context.Context, dir string, runs func(kind string) bool)
 			}
 		}
 		for i := range u.Groups {
-			if err := u.Groups[i].judge(ctx, tx, version, runs); err != nil {
+			if err := u.Groups[i].judge(ctx, tx, dir, version, runs); err != nil {
 				return err
 			}
 		}
@@ -156,7 +160,7 @@ func rulesOf(first []byte) int {
 }
 
 // judge says what becomes of the executions of a group.
-func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, runs func(kind string) bool) error {
+func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, dir string, version int64, runs func(kind string) bool) error {
 	switch {
 	case g.Rules == 0:
 		g.Problems = append(g.Problems, "the beginning of their journals cannot be read")
@@ -179,6 +183,10 @@ func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, run
 	if err != nil {
 		return err
 	}
+	if _, err := g.templates(dir); err != nil {
+		g.Problems = append(g.Problems, "the node templates that they were started with cannot be read: "+plain(err))
+		return nil
+	}
 	switch {
 	case g.Revision == 0:
 		g.Stays = append(g.Stays, "they go on with the definition they were started with")
@@ -193,11 +201,30 @@ func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, run
 
 // definition reads what the executions are pinned to.
 func (g *UpgradeGroup) definition(ctx context.Context, tx *sql.Tx, version int64) (definition []byte, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+	hash, _ := revisions.SplitHash(g.Hash)
+	err = tx.QueryRowContext(ctx, "SELECT definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, hash).Scan(&definition)
 	if errors.Is(err, sql.ErrNoRows) && version >= draftsSince {
-		err = tx.QueryRowContext(ctx, "SELECT definition FROM drafts WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+		err = tx.QueryRowContext(ctx, "SELECT definition FROM drafts WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, hash).Scan(&definition)
 	}
 	return definition, err
+}
+
+// templates reads the node templates that the executions were started with; none when their revision names none.
+func (g *UpgradeGroup) templates(dir string) (set revisions.TemplateSet, err error) {
+	_, name := revisions.SplitHash(g.Hash)
+	if name == "" {
+		return nil, nil
+	}
+	blobs, err := blobdir.OpenToRead(filepath.Join(dir, datadir.BlobDir))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, blobs.Close()) }()
+	content, _, err := blobs.Get(identity.System(g.Workspace), name)
+	if err != nil {
+		return nil, err
+	}
+	return revisions.ReadTemplates(name, content)
 }
 
 // unknownKinds says which nodes of a definition this program cannot run.

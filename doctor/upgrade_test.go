@@ -1,8 +1,10 @@
 package doctor_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,6 +112,41 @@ func TestReportUpgrade(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("groups:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Executions of a revision that names node templates are pinned to both: the revision is found, and the templates have to be there as well.
+func TestReportUpgrade_Templates(t *testing.T) {
+	t.Parallel()
+	const templates = `{"t":{"id":"t","kind":"FLOW.IF"}}`
+	set := fmt.Sprintf("%x", sha256.Sum256([]byte(templates)))
+	row := func(n int) string {
+		return oldRow("journal", n, "execution_created", fmt.Sprintf(`{"semantics":1,"execution":"e%d"}`, n))
+	}
+	dir := oldDatabase(t, 25,
+		oldWorkflow("w", 1), oldRevision("w", 1, "h1", "FLOW.IF"),
+		oldExecution(1, "w", 1, "h1+"+set, "RUNNING"), row(1),
+		oldExecution(2, "w", 1, "h1+"+strings.Repeat("0", 64), "RUNNING"), row(2),
+		oldExecution(3, "w", 1, "h1+set", "RUNNING"), row(3),
+		oldExecution(4, "draft", 0, "d1+"+set, "RUNNING"), row(4),
+		`INSERT INTO drafts (workspace_id, execution_id, workflow_id, hash, definition, created_by, token_made_by, created) VALUES ('ws', 'e4', 'draft', 'd1', CAST('{"nodes":[]}' AS BLOB), '', '', 1)`,
+	)
+	file := filepath.Join(dir, datadir.BlobDir, "ws", set[:2], set[2:4], set)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(templates), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	u, err := doctor.ReportUpgrade(t.Context(), dir, func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range u.Groups {
+		good := g.One == "e1" || g.One == "e4"
+		if good && len(g.Problems) > 0 || !good && (len(g.Problems) != 1 || !strings.Contains(g.Problems[0], "node templates that they were started with cannot be read")) {
+			t.Errorf("of %s it says %q", g.Hash, g.Problems)
+		}
+	}
+	if len(u.Groups) != 4 || u.OK {
+		t.Errorf("it says %+v", u)
 	}
 }
 
