@@ -381,6 +381,47 @@ func TestMake_DamagedValue(t *testing.T) {
 	}
 }
 
+// A database among the files that cannot be copied as of one moment is not taken for whole: it is named, and its log is in the backup. What only begins
+// as a database does is a file as others are.
+func TestMake_DatabaseAsFound(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	name := filepath.Join(i.dir, "files", "ws", "torn.db")
+	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=journal_mode(WAL)")
+	check(t, err)
+	defer func() { check(t, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(t.Context(), "PRAGMA page_size = 4096; CREATE TABLE a (n INTEGER); CREATE TABLE b (n INTEGER); INSERT INTO a VALUES (1); PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO b VALUES (1)")
+	check(t, err)
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	check(t, err)
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, 4096), 4096) // the page of the first table
+	check(t, errors.Join(err, f.Close()))
+	i.write(t, "text.db", "SQLite format 3\x00 is how such files begin")
+	i.write(t, "text.db-wal", "a file of its own")
+	r := saved(t, i.dir)
+	if want := []string{"ws/torn.db"}; !slices.Equal(r.AsFound, want) {
+		t.Errorf("it names %q", r.AsFound)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	r, err = backup.Restore(t.Context(), backup.RestoreOptions{File: r.File, Dir: dir})
+	check(t, err)
+	if len(r.AsFound) != 1 {
+		t.Errorf("the restore names %q", r.AsFound)
+	}
+	for _, name := range []string{"torn.db", "torn.db-wal", "text.db", "text.db-wal"} {
+		was, err := os.ReadFile(filepath.Join(i.dir, "files", "ws", name))
+		check(t, err)
+		is, err := os.ReadFile(filepath.Join(dir, "files", "ws", name))
+		if err != nil || !bytes.Equal(was, is) {
+			t.Errorf("%s has %d bytes and had %d: %v", name, len(is), len(was), err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "files", "ws", "shop.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the log of a database that was copied whole is there: %v", err)
+	}
+}
+
 // While executions are started and values put, a backup is of one moment: every execution that it has is whole, with the value that its row names, and
 // all are there that were acknowledged before it began.
 func TestMake_WhileWriting(t *testing.T) {

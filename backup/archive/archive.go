@@ -68,6 +68,9 @@ type Contents struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Damaged are large values that did not hold what their name says when they were read.
 	Damaged []string `json:"damaged,omitempty"`
+	// AsFound are databases among the files of workspaces that could not be copied as they are at one moment. Their files were copied one after the other, with
+	// those of their logs, and may not fit each other.
+	AsFound []string `json:"as_found,omitempty"`
 	// Keys are the ids of the master keys that the credentials are sealed with.
 	Keys []string `json:"keys,omitempty"`
 	// Entries is how many entries there are before the end, Sum the SHA-256 of their names, sizes and contents.
@@ -156,6 +159,9 @@ func (w *Writer) File(name string, size int64, r io.Reader) error {
 	w.have.Files, w.have.FileBytes = w.have.Files+1, w.have.FileBytes+size
 	return nil
 }
+
+// NoteAsFound notes that the files of a database were copied one after the other.
+func (w *Writer) NoteAsFound(name string) { w.have.AsFound = append(w.have.AsFound, name) }
 
 // copy writes an entry.
 func (w *Writer) copy(name string, size int64, r io.Reader) error {

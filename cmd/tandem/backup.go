@@ -29,7 +29,7 @@ The file has its name only when it is whole and on disk. "tandem restore" makes 
 and "tandem restore --check" reads it through.
 
 Exit status: 0 when the backup was made, 1 when it was not, or holds large values that were damaged
-before.`,
+before, or a database among the files that could not be copied as of one moment.`,
 		Example: "  tandem backup tandem-monday.backup --data /var/lib/tandem",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ before.`,
 			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) }); err != nil {
 				return failed(cmd, err)
 			}
-			if len(r.Damaged) > 0 {
+			if len(r.Damaged)+len(r.AsFound) > 0 {
 				return console.ErrReported
 			}
 			return nil
