@@ -28,6 +28,9 @@ file; keep the value of the variable.
 The file has its name only when it is whole and on disk. "tandem restore" makes a data directory of it,
 and "tandem restore --check" reads it through.
 
+It is for data directories with a database of SQLite. With TANDEM_DATABASE it refuses: the records are in
+PostgreSQL then, and pg_dump saves them.
+
 Exit status: 0 when the backup was made, 1 when it was not, or holds large values that were damaged
 before, or a database among the files that could not be copied as of one moment.`,
 		Example: "  tandem backup tandem-monday.backup --data /var/lib/tandem",
@@ -35,6 +38,9 @@ before, or a database among the files that could not be copied as of one moment.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
+			if err := onlySQLite(); err != nil {
+				return failed(cmd, err)
+			}
 			o.File, o.MasterKey, o.Program = args[0], os.Getenv("TANDEM_MASTER_KEY"), version
 			r, err := backup.Make(ctx, o)
 			if err != nil {
@@ -71,6 +77,8 @@ key file is written.
 Executions go on from where they were when the backup was made, as soon as a server opens the directory:
 what they did after that they may do again. See to it that the server the backup is of runs no more.
 
+With TANDEM_DATABASE it refuses, but for --check: a server would not use the database that is made.
+
 Exit status: 0 when everything was restored, or with --check when the file is whole; 1 otherwise.`,
 		Example: "  tandem restore tandem-monday.backup --data /var/lib/tandem\n  tandem restore --check tandem-monday.backup",
 		Args:    cobra.ExactArgs(1),
@@ -82,7 +90,7 @@ Exit status: 0 when everything was restored, or with --check when the file is wh
 			var err error
 			if check {
 				r, err = backup.Check(ctx, o.File)
-			} else {
+			} else if err = onlySQLite(); err == nil {
 				r, err = backup.Restore(ctx, o)
 			}
 			if err != nil {

@@ -43,6 +43,23 @@ func asked(t *testing.T, method, url, token, body string, into any) int {
 	return res.StatusCode
 }
 
+// Where the records are in PostgreSQL, a command on the database in the data directory says so and does nothing.
+func TestBackup_PostgreSQL(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"backup", filepath.Join(dir, "b")}, {"restore", filepath.Join(dir, "b")}, {"upgrade-report"}} {
+		cmd := exec.CommandContext(t.Context(), "tandem", append(args, "--data", dir)...)
+		cmd.Env = append(cmd.Environ(), "TANDEM_DATABASE=postgres://ann:opensesame@127.0.0.1:1/none")
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "pg_dump") || strings.Contains(string(out), "opensesame") {
+			t.Errorf("%s: %v\n%s", args[0], err, out)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("they leave %q: %v", left, err)
+	}
+}
+
 // A backup is made while a server runs under load, and is whole: a server on what is restored has everything that was acknowledged before it
 // began, goes on with what had not ended, and has the questions that were open. The first server notices nothing.
 func TestBackup_Serving(t *testing.T) {

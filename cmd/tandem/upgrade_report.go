@@ -23,12 +23,17 @@ database has and what a start of the new program would change in it, and lists t
 not ended by the revision of their workflow and the rules of the engine they follow: what stays as it
 is for them, and what keeps them from going on. It changes nothing; the old server may run meanwhile.
 
+It is for data directories with a database of SQLite, and refuses when TANDEM_DATABASE is set.
+
 Exit status: 0 when every execution can go on, 1 when one cannot, or the database cannot be read.`,
 		Example: "  ./tandem-new upgrade-report --data /var/lib/tandem",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
+			if err := onlySQLite(); err != nil {
+				return failed(cmd, err)
+			}
 			u, err := doctor.ReportUpgrade(ctx, dir, func(kind string) bool {
 				_, runs := app.Kinds().Get(kind)
 				return runs
