@@ -14,6 +14,8 @@ import (
 
 	"tandem/doctor"
 	"tandem/fault"
+	"tandem/revisions"
+	"tandem/store"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -61,6 +63,14 @@ func oldWorkflow(id string, revision int) string {
 		VALUES ('ws', '%s', '', '', '', '', '', '', '', %d, '', '', '', '', '', 1, 1, 0, '', 0, 0, 0, 0, 0, 0)`, id, revision)
 }
 
+// onlyIf is a program that has one kind of node.
+func onlyIf(r store.Revision, _ revisions.TemplateSet, _ string) error {
+	if strings.Contains(string(r.Definition), `"subtype"`) && !strings.Contains(string(r.Definition), `"IF"`) {
+		return fault.Newf(fault.Unsupported, "revision %d is refused", r.Number)
+	}
+	return nil
+}
+
 // Before an upgrade it is said of every execution that has not ended what it follows, and what keeps it from going on. The database is as before.
 func TestReportUpgrade(t *testing.T) {
 	t.Parallel()
@@ -82,7 +92,7 @@ func TestReportUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := doctor.ReportUpgrade(t.Context(), dir, func(kind string) bool { return kind == "FLOW.IF" })
+	u, err := doctor.ReportUpgrade(t.Context(), dir, onlyIf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +113,8 @@ func TestReportUpgrade(t *testing.T) {
 	}
 	want := []string{
 		`drafted 0 of 0, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do, they go on with the definition they were started with; `,
-		`gone 1 of 1, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 1, which is the newest; ` +
-			`node "a" is of the kind ACTION.DROPPED, which this program does not have: it fails when its turn comes`,
+		`gone 1 of 1, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do; ` +
+			`this program cannot run what they are pinned to: revision 1 is refused`,
 		`good 1 of 3, rules 1, {"PAUSED":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 1; the newest is 3; `,
 		`good 2 of 3, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do; the revision that they are pinned to is not there`,
 		`good 3 of 3, rules 1, {"RUNNING":1,"WAITING_FOR_HUMAN":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 3, which is the newest; `,
@@ -135,7 +145,11 @@ func TestReportUpgrade_Templates(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(templates), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	u, err := doctor.ReportUpgrade(t.Context(), dir, func(string) bool { return true })
+	prepared := map[string]int{}
+	u, err := doctor.ReportUpgrade(t.Context(), dir, func(_ store.Revision, set revisions.TemplateSet, pinned string) error {
+		prepared[pinned] = len(set)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +159,8 @@ func TestReportUpgrade_Templates(t *testing.T) {
 			t.Errorf("of %s it says %q", g.Hash, g.Problems)
 		}
 	}
-	if len(u.Groups) != 4 || u.OK {
-		t.Errorf("it says %+v", u)
+	if len(u.Groups) != 4 || u.OK || len(prepared) != 2 || prepared["h1+"+set] != 1 || prepared["d1+"+set] != 1 {
+		t.Errorf("it says %+v of %v", u, prepared)
 	}
 }
 
