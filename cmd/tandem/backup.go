@@ -46,18 +46,23 @@ before, or a database among the files that could not be copied as of one moment.
 			if err != nil {
 				return failed(cmd, err)
 			}
-			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) }); err != nil {
-				return failed(cmd, err)
-			}
-			if len(r.Damaged)+len(r.AsFound) > 0 {
-				return console.ErrReported
-			}
-			return nil
+			return showBackup(cmd, &show, r)
 		},
 	}
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
 	return cmd
+}
+
+// showBackup says what a backup holds. It is not all well with one that has something that was damaged before.
+func showBackup(cmd *cobra.Command, show *listing, r backup.Result) error {
+	if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) }); err != nil {
+		return failed(cmd, err)
+	}
+	if len(r.Damaged)+len(r.AsFound) > 0 {
+		return console.ErrReported
+	}
+	return nil
 }
 
 func newRestore() *cobra.Command {
@@ -79,7 +84,8 @@ what they did after that they may do again. See to it that the server the backup
 
 With TANDEM_DATABASE it refuses, but for --check: a server would not use the database that is made.
 
-Exit status: 0 when everything was restored, or with --check when the file is whole; 1 otherwise.`,
+Exit status: 0 when everything was restored, or with --check when the file is whole; 1 otherwise, and
+also when it was restored and holds what was damaged before the backup was made, which is named.`,
 		Example: "  tandem restore tandem-monday.backup --data /var/lib/tandem\n  tandem restore --check tandem-monday.backup",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,7 +102,7 @@ Exit status: 0 when everything was restored, or with --check when the file is wh
 			if err != nil {
 				return failed(cmd, err)
 			}
-			return show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) })
+			return showBackup(cmd, &show, r)
 		},
 	}
 	show.add(cmd, false)
