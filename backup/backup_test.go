@@ -361,6 +361,36 @@ func TestMake_Refused(t *testing.T) {
 	}
 }
 
+// A backup writes to nothing that is there, whatever it is called, and takes no name that somebody else has taken meanwhile.
+func TestMake_Names(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	dir := t.TempDir()
+	file, precious := filepath.Join(dir, "b"), filepath.Join(t.TempDir(), "precious")
+	check(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	check(t, os.Symlink(precious, file+".part"))
+	_, err := backup.MakeMeanwhile(t, backup.Options{Dir: i.dir, File: file}, func() { check(t, os.WriteFile(file, []byte("another's"), 0o600)) })
+	if fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("over a file that came meanwhile: %v", err)
+	}
+	for name, want := range map[string]string{precious: "precious", file: "another's"} {
+		if b, err := os.ReadFile(name); err != nil || string(b) != want {
+			t.Errorf("%s says %q: %v", name, b, err)
+		}
+	}
+	check(t, os.Remove(file))
+	check(t, os.Remove(file+backup.KeySuffix))
+	_, err = backup.Make(t.Context(), backup.Options{Dir: i.dir, File: file})
+	check(t, err)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", info, err)
+	}
+	if names := entries(t, dir); !slices.Equal(names, []string{"b", "b.key", "b.part"}) {
+		t.Errorf("there are %q", names)
+	}
+}
+
 // A value that is damaged on disk does not keep the rest from being saved, and is named.
 func TestMake_DamagedValue(t *testing.T) {
 	t.Parallel()
