@@ -69,10 +69,12 @@ func Make(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, unwritable(err)
 	}
-	part := f.Name()
+	part, made := f.Name(), []string{f.Name()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, removeAny(part))
+			for _, name := range made {
+				err = errors.Join(err, removeAny(name))
+			}
 		}
 	}()
 	if r.Contents, err = write(ctx, o, f); err != nil {
@@ -88,6 +90,9 @@ func Make(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
+	if r.Key != "" {
+		made = append(made, r.Key)
+	}
 	r.MissingKeys = missing(r.Keys, ring)
 	if o.reached != nil {
 		o.reached("all written")
@@ -95,6 +100,7 @@ func Make(ctx context.Context, o Options) (r Result, err error) {
 	if err := nameNew(part, o.File); err != nil {
 		return r, err
 	}
+	made = append(made, o.File)
 	return r, datadir.SyncPath(filepath.Dir(o.File))
 }
 
@@ -160,8 +166,11 @@ func saveKey(o Options, r *Result) (*credential.Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writeNew(o.File+KeySuffix, text); err != nil {
+		return nil, err
+	}
 	r.Key = o.File + KeySuffix
-	return ring, writeNew(r.Key, text)
+	return ring, nil
 }
 
 // readKey reads a file of master keys.
@@ -176,14 +185,17 @@ func readKey(name string) (text []byte, ring *credential.Keyring, err error) {
 	return text, ring, nil
 }
 
-// writeNew writes a file that is not there yet, for this user alone, and waits for the disk.
+// writeNew writes a file that is not there yet, for this user alone, and waits for the disk. It leaves none that is not whole.
 func writeNew(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
 }
 
 // missing are the keys that a ring does not have.

@@ -375,11 +375,13 @@ func TestMake_Names(t *testing.T) {
 	}
 	for name, want := range map[string]string{precious: "precious", file: "another's"} {
 		if b, err := os.ReadFile(name); err != nil || string(b) != want {
-			t.Errorf("%s says %q: %v", name, b, err)
+			t.Errorf("%s says %.40q: %v", name, b, err)
 		}
 	}
+	if names := entries(t, dir); !slices.Equal(names, []string{"b", "b.part"}) {
+		t.Errorf("a backup that failed leaves something, such as keys: %q", names)
+	}
 	check(t, os.Remove(file))
-	check(t, os.Remove(file+backup.KeySuffix))
 	_, err = backup.Make(t.Context(), backup.Options{Dir: i.dir, File: file})
 	check(t, err)
 	info, err := os.Stat(file)
