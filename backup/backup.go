@@ -36,6 +36,9 @@ type Options struct {
 	MasterKey string
 	// Program is the version of this program.
 	Program string
+
+	// reached is told, in tests, that everything is written and has no name yet.
+	reached func(point string)
 }
 
 // Result is a backup that was made, checked or restored.
@@ -58,17 +61,20 @@ func Make(ctx context.Context, o Options) (r Result, err error) {
 	r.File = o.File
 	for _, name := range []string{o.File, o.File + KeySuffix} {
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return r, fault.Newf(fault.Conflict, "%q is there already; name a file that is not", name).WithCause(err)
+			return r, taken(name, err)
 		}
 	}
-	part := o.File + ".part"
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	// A name that nobody can foresee: nothing that is there is written over or followed.
+	f, err := os.CreateTemp(filepath.Dir(o.File), filepath.Base(o.File)+".*.part")
 	if err != nil {
 		return r, unwritable(err)
 	}
+	part, made := f.Name(), []string{f.Name()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(part))
+			for _, name := range made {
+				err = errors.Join(err, removeAny(name))
+			}
 		}
 	}()
 	if r.Contents, err = write(ctx, o, f); err != nil {
@@ -84,11 +90,48 @@ func Make(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
+	if r.Key != "" {
+		made = append(made, r.Key)
+	}
 	r.MissingKeys = missing(r.Keys, ring)
-	if err := os.Rename(part, o.File); err != nil {
+	if o.reached != nil {
+		o.reached("all written")
+	}
+	if err := nameNew(part, o.File); err != nil {
 		return r, err
 	}
+	made = append(made, o.File)
 	return r, datadir.SyncPath(filepath.Dir(o.File))
+}
+
+func taken(name string, cause error) error {
+	return fault.Newf(fault.Conflict, "%q is there already; name a file that is not", name).WithCause(cause)
+}
+
+// removeAny removes a file, if it is there.
+func removeAny(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// nameNew gives a file its name, which nothing may have yet.
+func nameNew(from, name string) error {
+	switch err := os.Link(from, name); {
+	case err == nil:
+		if err := os.Remove(from); err != nil {
+			return errors.Join(err, os.Remove(name))
+		}
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return taken(name, err)
+	}
+	// The file system has no links.
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return taken(name, err)
+	}
+	return os.Rename(from, name)
 }
 
 func unwritable(err error) error {
@@ -123,8 +166,11 @@ func saveKey(o Options, r *Result) (*credential.Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writeNew(o.File+KeySuffix, text); err != nil {
+		return nil, err
+	}
 	r.Key = o.File + KeySuffix
-	return ring, writeNew(r.Key, text)
+	return ring, nil
 }
 
 // readKey reads a file of master keys.
@@ -139,14 +185,17 @@ func readKey(name string) (text []byte, ring *credential.Keyring, err error) {
 	return text, ring, nil
 }
 
-// writeNew writes a file that is not there yet, for this user alone, and waits for the disk.
+// writeNew writes a file that is not there yet, for this user alone, and waits for the disk. It leaves none that is not whole.
 func writeNew(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
 }
 
 // missing are the keys that a ring does not have.

@@ -361,6 +361,38 @@ func TestMake_Refused(t *testing.T) {
 	}
 }
 
+// A backup writes to nothing that is there, whatever it is called, and takes no name that somebody else has taken meanwhile.
+func TestMake_Names(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	dir := t.TempDir()
+	file, precious := filepath.Join(dir, "b"), filepath.Join(t.TempDir(), "precious")
+	check(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	check(t, os.Symlink(precious, file+".part"))
+	_, err := backup.MakeMeanwhile(t, backup.Options{Dir: i.dir, File: file}, func() { check(t, os.WriteFile(file, []byte("another's"), 0o600)) })
+	if fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("over a file that came meanwhile: %v", err)
+	}
+	for name, want := range map[string]string{precious: "precious", file: "another's"} {
+		if b, err := os.ReadFile(name); err != nil || string(b) != want {
+			t.Errorf("%s says %.40q: %v", name, b, err)
+		}
+	}
+	if names := entries(t, dir); !slices.Equal(names, []string{"b", "b.part"}) {
+		t.Errorf("a backup that failed leaves something, such as keys: %q", names)
+	}
+	check(t, os.Remove(file))
+	_, err = backup.Make(t.Context(), backup.Options{Dir: i.dir, File: file})
+	check(t, err)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", info, err)
+	}
+	if names := entries(t, dir); !slices.Equal(names, []string{"b", "b.key", "b.part"}) {
+		t.Errorf("there are %q", names)
+	}
+}
+
 // A value that is damaged on disk does not keep the rest from being saved, and is named.
 func TestMake_DamagedValue(t *testing.T) {
 	t.Parallel()
@@ -378,6 +410,47 @@ func TestMake_DamagedValue(t *testing.T) {
 	}
 	if _, err := backup.Restore(t.Context(), backup.RestoreOptions{File: r.File, Dir: filepath.Join(t.TempDir(), "new")}); err != nil {
 		t.Errorf("it is not restored: %v", err)
+	}
+}
+
+// A database among the files that cannot be copied as of one moment is not taken for whole: it is named, and its log is in the backup. What only begins
+// as a database does is a file as others are.
+func TestMake_DatabaseAsFound(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	name := filepath.Join(i.dir, "files", "ws", "torn.db")
+	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=journal_mode(WAL)")
+	check(t, err)
+	defer func() { check(t, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(t.Context(), "PRAGMA page_size = 4096; CREATE TABLE a (n INTEGER); CREATE TABLE b (n INTEGER); INSERT INTO a VALUES (1); PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO b VALUES (1)")
+	check(t, err)
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	check(t, err)
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, 4096), 4096) // the page of the first table
+	check(t, errors.Join(err, f.Close()))
+	i.write(t, "text.db", "SQLite format 3\x00 is how such files begin")
+	i.write(t, "text.db-wal", "a file of its own")
+	r := saved(t, i.dir)
+	if want := []string{"ws/torn.db"}; !slices.Equal(r.AsFound, want) {
+		t.Errorf("it names %q", r.AsFound)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	r, err = backup.Restore(t.Context(), backup.RestoreOptions{File: r.File, Dir: dir})
+	check(t, err)
+	if len(r.AsFound) != 1 {
+		t.Errorf("the restore names %q", r.AsFound)
+	}
+	for _, name := range []string{"torn.db", "torn.db-wal", "text.db", "text.db-wal"} {
+		was, err := os.ReadFile(filepath.Join(i.dir, "files", "ws", name))
+		check(t, err)
+		is, err := os.ReadFile(filepath.Join(dir, "files", "ws", name))
+		if err != nil || !bytes.Equal(was, is) {
+			t.Errorf("%s has %d bytes and had %d: %v", name, len(is), len(was), err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "files", "ws", "shop.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the log of a database that was copied whole is there: %v", err)
 	}
 }
 

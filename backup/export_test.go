@@ -14,6 +14,13 @@ func Points(t *testing.T, o RestoreOptions) (points []string) {
 	return points
 }
 
+// MakeMeanwhile makes a backup, and does something when all of it is written and has no name yet.
+func MakeMeanwhile(t *testing.T, o Options, meanwhile func()) (Result, error) {
+	t.Helper()
+	o.reached = func(string) { meanwhile() }
+	return Make(t.Context(), o)
+}
+
 // DieAt lets a restore get no further than a point.
 func DieAt(t *testing.T, o RestoreOptions, point string) {
 	t.Helper()

@@ -18,13 +18,14 @@ import (
 	"tandem/files"
 	"tandem/identity"
 	"tandem/store/sqlite/dump"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // filesDir is the directory of the files of workspaces in a data directory.
 const filesDir = "files"
 
 // saveFiles writes the files of all workspaces. Each is as it was when it was read: what replaces a file replaces all of it. Databases that workflows keep
-// there are written in place, so a copy of one moment is made of each.
+// there are written in place, so a copy of one moment is made of each; one of which none can be made is copied with its logs, and noted.
 func saveFiles(ctx context.Context, dir, temporary string, to *archive.Writer) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,6 +35,7 @@ func saveFiles(ctx context.Context, dir, temporary string, to *archive.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	s := &filesSaver{root: root, dir: dir, temporary: temporary, to: to, whole: map[string]bool{}}
 	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		_, below, _ := strings.Cut(name, "/")
 		switch {
@@ -50,15 +52,24 @@ func saveFiles(ctx context.Context, dir, temporary string, to *archive.Writer) (
 		case !d.Type().IsRegular():
 			return nil
 		}
-		return saveFile(ctx, root, dir, name, temporary, to)
+		return s.save(ctx, name)
 	})
 }
 
-func saveFile(ctx context.Context, root *os.Root, dir, name, temporary string, to *archive.Writer) (err error) {
-	if database, ok := companion(name); ok && isDatabase(root, database) {
+// filesSaver writes files of workspaces.
+type filesSaver struct {
+	root           *os.Root
+	dir, temporary string
+	to             *archive.Writer
+	// whole are the databases that were copied as they are at one moment, with what is in their logs. A database comes before its logs.
+	whole map[string]bool
+}
+
+func (s *filesSaver) save(ctx context.Context, name string) (err error) {
+	if database, ok := companion(name); ok && s.whole[database] {
 		return nil // it is in the copy of its database
 	}
-	f, err := root.Open(name)
+	f, err := s.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -66,12 +77,22 @@ func saveFile(ctx context.Context, root *os.Root, dir, name, temporary string, t
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if isDatabase(root, name) {
-		if moment, err := copyDatabase(ctx, filepath.Join(dir, filepath.FromSlash(name)), temporary); err == nil {
-			return errors.Join(addFile(moment, name, to), moment.Close(), os.Remove(moment.Name()))
-		} // else it only looks like one, and is copied as it is
+	if isDatabase(s.root, name) {
+		moment, err := copyDatabase(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), s.temporary)
+		switch code := sqlconn.Code(err); {
+		case err == nil:
+			s.whole[name] = true
+			return errors.Join(addFile(moment, name, s.to), moment.Close(), os.Remove(moment.Name()))
+		case code == sqlconn.CodeNotADB: // it only looks like one
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case code == 0 || code == sqlconn.CodeFull:
+			return fault.Newf(fault.Invalid, "a copy of the database %q among the files cannot be written to %q; make room there, or name a backup in another directory", name, s.temporary).WithCause(err)
+		default: // it is damaged, locked, or needs what this program does not have
+			s.to.NoteAsFound(name)
+		}
 	}
-	return addFile(f, name, to)
+	return addFile(f, name, s.to)
 }
 
 func addFile(f *os.File, name string, to *archive.Writer) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/backup"
+	"tandem/console/table"
 )
 
 // PrintBackup says what a backup holds and, where it was restored, where to.
@@ -30,6 +31,9 @@ func PrintBackup(w *tabwriter.Writer, r backup.Result) {
 	}
 	if len(r.MissingKeys) > 0 {
 		fmt.Fprintf(w, "MISSING KEYS\t%s: credentials that are sealed with them do not open\n", strings.Join(r.MissingKeys, ", "))
+	}
+	for _, name := range r.AsFound {
+		fmt.Fprintf(w, "AS FOUND\tthe database %s among the files could not be copied as of one moment, since it is damaged, locked or of another kind: its files were copied one after the other and may not fit each other; check it, and make another backup when nothing writes to it\n", table.OneLine(name))
 	}
 	for _, name := range r.Damaged {
 		fmt.Fprintf(w, "DAMAGED\tthe large value %s was damaged before the backup was made\n", name)

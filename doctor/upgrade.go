@@ -4,19 +4,21 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"tandem/agent"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/identity"
+	"tandem/revisions"
+	"tandem/store"
+	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/migrations"
-	"tandem/workflow"
 )
 
 // Upgrade is what this program will do with a data directory, and what becomes of the executions in it that have not ended.
@@ -69,9 +71,12 @@ const (
 	draftsSince    = 24
 )
 
+// Prepare makes a revision ready to be run with the templates that executions were started with, which are pinned to both by a hash, and says why it cannot.
+type Prepare func(r store.Revision, templates revisions.TemplateSet, pinned string) error
+
 // ReportUpgrade says what this program would do with a data directory, without changing anything in it: its database stays in the version that it has. A server, also
-// one of an earlier version, may have it open. Runs says whether this program has a kind of node.
-func ReportUpgrade(ctx context.Context, dir string, runs func(kind string) bool) (u Upgrade, err error) {
+// one of an earlier version, may have it open. Prepare makes a revision ready to be run, as a start of this program would.
+func ReportUpgrade(ctx context.Context, dir string, prepare Prepare) (u Upgrade, err error) {
 	if u.Known, err = migrations.Newest(); err != nil {
 		return u, err
 	}
@@ -93,7 +98,7 @@ func ReportUpgrade(ctx context.Context, dir string, runs func(kind string) bool)
 			}
 		}
 		for i := range u.Groups {
-			if err := u.Groups[i].judge(ctx, tx, version, runs); err != nil {
+			if err := u.Groups[i].judge(ctx, tx, dir, version, prepare); err != nil {
 				return err
 			}
 		}
@@ -156,7 +161,7 @@ func rulesOf(first []byte) int {
 }
 
 // judge says what becomes of the executions of a group.
-func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, runs func(kind string) bool) error {
+func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, dir string, version int64, prepare Prepare) error {
 	switch {
 	case g.Rules == 0:
 		g.Problems = append(g.Problems, "the beginning of their journals cannot be read")
@@ -171,13 +176,22 @@ func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, run
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	definition, err := g.definition(ctx, tx, version)
+	revision, err := g.definition(ctx, tx, version)
 	if errors.Is(err, sql.ErrNoRows) {
 		g.Problems = append(g.Problems, "the revision that they are pinned to is not there")
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	templates, err := g.templates(dir)
+	if err != nil {
+		g.Problems = append(g.Problems, "the node templates that they were started with cannot be read: "+plain(err))
+		return nil
+	}
+	if err := prepare(revision, templates, g.Hash); err != nil {
+		g.Problems = append(g.Problems, "this program cannot run what they are pinned to: "+plain(err))
+		return nil
 	}
 	switch {
 	case g.Revision == 0:
@@ -187,30 +201,34 @@ func (g *UpgradeGroup) judge(ctx context.Context, tx *sql.Tx, version int64, run
 	default:
 		g.Stays = append(g.Stays, fmt.Sprintf("they go on with revision %d, which is the newest", g.Revision))
 	}
-	g.Problems = append(g.Problems, unknownKinds(definition, runs)...)
 	return nil
 }
 
 // definition reads what the executions are pinned to.
-func (g *UpgradeGroup) definition(ctx context.Context, tx *sql.Tx, version int64) (definition []byte, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+func (g *UpgradeGroup) definition(ctx context.Context, tx *sql.Tx, version int64) (r store.Revision, err error) {
+	r.WorkflowID = g.Workflow
+	r.Hash, _ = revisions.SplitHash(g.Hash)
+	err = tx.QueryRowContext(ctx, "SELECT number, definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND hash = ? ORDER BY number DESC LIMIT 1", g.Workspace, g.Workflow, r.Hash).Scan(&r.Number, &r.Definition)
 	if errors.Is(err, sql.ErrNoRows) && version >= draftsSince {
-		err = tx.QueryRowContext(ctx, "SELECT definition FROM drafts WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, g.Hash).Scan(&definition)
+		err = tx.QueryRowContext(ctx, "SELECT definition FROM drafts WHERE workspace_id = ? AND workflow_id = ? AND hash = ? LIMIT 1", g.Workspace, g.Workflow, r.Hash).Scan(&r.Definition)
 	}
-	return definition, err
+	return r, err
 }
 
-// unknownKinds says which nodes of a definition this program cannot run.
-func unknownKinds(definition []byte, runs func(kind string) bool) (problems []string) {
-	var d workflow.Definition
-	if err := json.Unmarshal(definition, &d); err != nil {
-		return []string{"the definition that they are pinned to cannot be read: " + plain(err)}
+// templates reads the node templates that the executions were started with; none when their revision names none.
+func (g *UpgradeGroup) templates(dir string) (set revisions.TemplateSet, err error) {
+	_, name := revisions.SplitHash(g.Hash)
+	if name == "" {
+		return nil, nil
 	}
-	for i := range d.Nodes {
-		n := &d.Nodes[i]
-		if kind := n.Kind(); !runs(kind) && kind != agent.TaskKind {
-			problems = append(problems, fmt.Sprintf("node %q is of the kind %s, which this program does not have: it fails when its turn comes", n.ID, n.Kind()))
-		}
+	blobs, err := blobdir.OpenToRead(filepath.Join(dir, datadir.BlobDir))
+	if err != nil {
+		return nil, err
 	}
-	return problems
+	defer func() { err = errors.Join(err, blobs.Close()) }()
+	content, _, err := blobs.Get(identity.System(g.Workspace), name)
+	if err != nil {
+		return nil, err
+	}
+	return revisions.ReadTemplates(name, content)
 }

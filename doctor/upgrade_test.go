@@ -1,8 +1,10 @@
 package doctor_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 
 	"tandem/doctor"
 	"tandem/fault"
+	"tandem/revisions"
+	"tandem/store"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -59,6 +63,14 @@ func oldWorkflow(id string, revision int) string {
 		VALUES ('ws', '%s', '', '', '', '', '', '', '', %d, '', '', '', '', '', 1, 1, 0, '', 0, 0, 0, 0, 0, 0)`, id, revision)
 }
 
+// onlyIf is a program that has one kind of node.
+func onlyIf(r store.Revision, _ revisions.TemplateSet, _ string) error {
+	if strings.Contains(string(r.Definition), `"subtype"`) && !strings.Contains(string(r.Definition), `"IF"`) {
+		return fault.Newf(fault.Unsupported, "revision %d is refused", r.Number)
+	}
+	return nil
+}
+
 // Before an upgrade it is said of every execution that has not ended what it follows, and what keeps it from going on. The database is as before.
 func TestReportUpgrade(t *testing.T) {
 	t.Parallel()
@@ -80,7 +92,7 @@ func TestReportUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := doctor.ReportUpgrade(t.Context(), dir, func(kind string) bool { return kind == "FLOW.IF" })
+	u, err := doctor.ReportUpgrade(t.Context(), dir, onlyIf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +113,8 @@ func TestReportUpgrade(t *testing.T) {
 	}
 	want := []string{
 		`drafted 0 of 0, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do, they go on with the definition they were started with; `,
-		`gone 1 of 1, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 1, which is the newest; ` +
-			`node "a" is of the kind ACTION.DROPPED, which this program does not have: it fails when its turn comes`,
+		`gone 1 of 1, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do; ` +
+			`this program cannot run what they are pinned to: revision 1 is refused`,
 		`good 1 of 3, rules 1, {"PAUSED":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 1; the newest is 3; `,
 		`good 2 of 3, rules 1, {"RUNNING":1}: they go on by rules 1 of the engine, as new ones do; the revision that they are pinned to is not there`,
 		`good 3 of 3, rules 1, {"RUNNING":1,"WAITING_FOR_HUMAN":1}: they go on by rules 1 of the engine, as new ones do, they go on with revision 3, which is the newest; `,
@@ -110,6 +122,45 @@ func TestReportUpgrade(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("groups:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Executions of a revision that names node templates are pinned to both: the revision is found, and the templates have to be there as well.
+func TestReportUpgrade_Templates(t *testing.T) {
+	t.Parallel()
+	const templates = `{"t":{"id":"t","kind":"FLOW.IF"}}`
+	set := fmt.Sprintf("%x", sha256.Sum256([]byte(templates)))
+	row := func(n int) string {
+		return oldRow("journal", n, "execution_created", fmt.Sprintf(`{"semantics":1,"execution":"e%d"}`, n))
+	}
+	dir := oldDatabase(t, 25,
+		oldWorkflow("w", 1), oldRevision("w", 1, "h1", "FLOW.IF"),
+		oldExecution(1, "w", 1, "h1+"+set, "RUNNING"), row(1),
+		oldExecution(2, "w", 1, "h1+"+strings.Repeat("0", 64), "RUNNING"), row(2),
+		oldExecution(3, "w", 1, "h1+set", "RUNNING"), row(3),
+		oldExecution(4, "draft", 0, "d1+"+set, "RUNNING"), row(4),
+		`INSERT INTO drafts (workspace_id, execution_id, workflow_id, hash, definition, created_by, token_made_by, created) VALUES ('ws', 'e4', 'draft', 'd1', CAST('{"nodes":[]}' AS BLOB), '', '', 1)`,
+	)
+	file := filepath.Join(dir, datadir.BlobDir, "ws", set[:2], set[2:4], set)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(templates), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	prepared := map[string]int{}
+	u, err := doctor.ReportUpgrade(t.Context(), dir, func(_ store.Revision, set revisions.TemplateSet, pinned string) error {
+		prepared[pinned] = len(set)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range u.Groups {
+		good := g.One == "e1" || g.One == "e4"
+		if good && len(g.Problems) > 0 || !good && (len(g.Problems) != 1 || !strings.Contains(g.Problems[0], "node templates that they were started with cannot be read")) {
+			t.Errorf("of %s it says %q", g.Hash, g.Problems)
+		}
+	}
+	if len(u.Groups) != 4 || u.OK || len(prepared) != 2 || prepared["h1+"+set] != 1 || prepared["d1+"+set] != 1 {
+		t.Errorf("it says %+v of %v", u, prepared)
 	}
 }
 

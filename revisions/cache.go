@@ -153,30 +153,37 @@ func (c *Cache) known(k key) *Ready {
 	return c.ready[k]
 }
 
-// prepare makes a stored revision ready and keeps it under its name.
-func (c *Cache) prepare(p identity.Principal, stored store.Revision, templates TemplateSet, name string) (*Ready, error) {
-	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: c.o.Kinds, Pinned: true})
+// Compile makes of a stored revision, with the templates that it was pinned with, what can be run, and returns its definition as its author wrote it as
+// well. Name is the hash by which executions are pinned to it. What cannot be run by these kinds is refused.
+func Compile(stored store.Revision, templates TemplateSet, name string, kinds workflow.Kinds, registry *node.Registry) (*node.Revision, *workflow.Definition, error) {
+	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: kinds, Pinned: true})
 	if source == nil {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, stored.WorkflowID, problems)
+		return nil, nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, stored.WorkflowID, problems)
 	}
 	base, _ := SplitHash(name)
 	if got := workflow.Hash(source.Definition); got != base {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, stored.WorkflowID, got, base)
+		return nil, nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, stored.WorkflowID, got, base)
 	}
 	def, err := templates.Apply(source.Definition)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	graph, problems := workflow.Compile(def, c.o.Kinds)
+	graph, problems := workflow.Compile(def, kinds)
 	if graph == nil {
-		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, stored.WorkflowID, problems[0].Message)
+		return nil, nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, stored.WorkflowID, problems[0].Message)
 	}
 	graph.Hash = name // with its templates: an execution finds by it what it was started with
-	prepared, err := node.Prepare(def, graph, c.o.Registry, templates.Overrides())
+	prepared, err := node.Prepare(def, graph, registry, templates.Overrides())
+	return prepared, source.Definition, err
+}
+
+// prepare makes a stored revision ready and keeps it under its name.
+func (c *Cache) prepare(p identity.Principal, stored store.Revision, templates TemplateSet, name string) (*Ready, error) {
+	prepared, source, err := Compile(stored, templates, name, c.o.Kinds, c.o.Registry)
 	if err != nil {
 		return nil, err
 	}
-	ready := newReady(prepared, source.Definition, c.o.Kinds, c.o.Registry, c.o.ForFolds(prepared))
+	ready := newReady(prepared, source, c.o.Kinds, c.o.Registry, c.o.ForFolds(prepared))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.ready) >= maxReady {

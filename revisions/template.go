@@ -87,7 +87,7 @@ func (c *Cache) template(ctx context.Context, p identity.Principal, nodeID, id s
 }
 
 // PinnedTemplates reads the templates that an execution was started with; none for an empty name.
-func (c *Cache) PinnedTemplates(ctx context.Context, p identity.Principal, name string) (set TemplateSet, err error) {
+func (c *Cache) PinnedTemplates(ctx context.Context, p identity.Principal, name string) (TemplateSet, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -95,6 +95,11 @@ func (c *Cache) PinnedTemplates(ctx context.Context, p identity.Principal, name 
 	if err != nil {
 		return nil, err
 	}
+	return ReadTemplates(name, content)
+}
+
+// ReadTemplates reads the templates of a name from what is kept under it, and closes that.
+func ReadTemplates(name string, content io.ReadCloser) (set TemplateSet, err error) {
 	data, err := io.ReadAll(content)
 	if cerr := content.Close(); err == nil {
 		err = cerr

@@ -24,6 +24,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +69,11 @@ type Contents struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Damaged are large values that did not hold what their name says when they were read.
 	Damaged []string `json:"damaged,omitempty"`
+	// Gone are large values that were removed while they were read: the first entries with their names hold no values. They are counted all the same.
+	Gone []string `json:"gone,omitempty"`
+	// AsFound are databases among the files of workspaces that could not be copied as they are at one moment. Their files were copied one after the other, with
+	// those of their logs, and may not fit each other.
+	AsFound []string `json:"as_found,omitempty"`
 	// Keys are the ids of the master keys that the credentials are sealed with.
 	Keys []string `json:"keys,omitempty"`
 	// Entries is how many entries there are before the end, Sum the SHA-256 of their names, sizes and contents.
@@ -137,15 +143,24 @@ func (w *Writer) entry(name string, content []byte) error {
 
 // Blob writes a large value of so many bytes. A value that does not hold what its name says is kept as it is, and noted.
 func (w *Writer) Blob(name string, size int64, r io.Reader) error {
-	own := sha256.New()
+	own := NewNamed(name)
 	if err := w.copy(blobsDir+name, size, io.TeeReader(r, own)); err != nil {
 		return err
 	}
 	w.have.Blobs, w.have.BlobBytes = w.have.Blobs+1, w.have.BlobBytes+size
-	if !holdsItsName(name, own) {
+	if !own.Holds() {
 		w.have.Damaged = append(w.have.Damaged, name)
 	}
 	return nil
+}
+
+// Damaged lists the values that did not hold what their name says.
+func (w *Writer) Damaged() []string { return slices.Clone(w.have.Damaged) }
+
+// NoteGone notes that a value did not hold what its name says because it was being removed: it is not one that is damaged.
+func (w *Writer) NoteGone(name string) {
+	w.have.Damaged = slices.DeleteFunc(w.have.Damaged, func(n string) bool { return n == name })
+	w.have.Gone = append(w.have.Gone, name)
 }
 
 // File writes a file of a workspace of so many bytes, named WORKSPACE/PATH; a name that ends with a slash is a directory's.
@@ -156,6 +171,9 @@ func (w *Writer) File(name string, size int64, r io.Reader) error {
 	w.have.Files, w.have.FileBytes = w.have.Files+1, w.have.FileBytes+size
 	return nil
 }
+
+// NoteAsFound notes that the files of a database were copied one after the other.
+func (w *Writer) NoteAsFound(name string) { w.have.AsFound = append(w.have.AsFound, name) }
 
 // copy writes an entry.
 func (w *Writer) copy(name string, size int64, r io.Reader) error {
@@ -172,10 +190,31 @@ func (w *Writer) copy(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// holdsItsName says whether a value has the content that its name is made of. A list of parts has the name of what the parts make.
-func holdsItsName(name string, content hash.Hash) bool {
-	base := name[strings.LastIndexByte(name, '/')+1:]
-	return strings.Contains(base, ".") || base == hex.EncodeToString(content.Sum(nil))
+// Named compares what is written to it with the name of a value.
+type Named struct {
+	base string
+	sum  hash.Hash
+	zero bool
+}
+
+// NewNamed begins to compare. The name may have a directory in front.
+func NewNamed(name string) *Named {
+	return &Named{base: name[strings.LastIndexByte(name, '/')+1:], sum: sha256.New()}
+}
+
+// Write implements [io.Writer].
+func (n *Named) Write(b []byte) (int, error) {
+	n.zero = n.zero || bytes.IndexByte(b, 0) >= 0
+	return n.sum.Write(b)
+}
+
+// Holds says whether a value has the content that its name is made of. A list of parts has the name of what the parts make; it is text, so that one with
+// zeros was overwritten.
+func (n *Named) Holds() bool {
+	if strings.Contains(n.base, ".") {
+		return !n.zero
+	}
+	return n.base == hex.EncodeToString(n.sum.Sum(nil))
 }
 
 // Table begins a table. What is between two calls are its rows.

@@ -28,30 +28,41 @@ file; keep the value of the variable.
 The file has its name only when it is whole and on disk. "tandem restore" makes a data directory of it,
 and "tandem restore --check" reads it through.
 
+It is for data directories with a database of SQLite. With TANDEM_DATABASE it refuses: the records are in
+PostgreSQL then, and pg_dump saves them.
+
 Exit status: 0 when the backup was made, 1 when it was not, or holds large values that were damaged
-before.`,
+before, or a database among the files that could not be copied as of one moment.`,
 		Example: "  tandem backup tandem-monday.backup --data /var/lib/tandem",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
+			if err := onlySQLite(); err != nil {
+				return failed(cmd, err)
+			}
 			o.File, o.MasterKey, o.Program = args[0], os.Getenv("TANDEM_MASTER_KEY"), version
 			r, err := backup.Make(ctx, o)
 			if err != nil {
 				return failed(cmd, err)
 			}
-			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) }); err != nil {
-				return failed(cmd, err)
-			}
-			if len(r.Damaged) > 0 {
-				return console.ErrReported
-			}
-			return nil
+			return showBackup(cmd, &show, r)
 		},
 	}
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
 	return cmd
+}
+
+// showBackup says what a backup holds. It is not all well with one that has something that was damaged before.
+func showBackup(cmd *cobra.Command, show *listing, r backup.Result) error {
+	if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) }); err != nil {
+		return failed(cmd, err)
+	}
+	if len(r.Damaged)+len(r.AsFound) > 0 {
+		return console.ErrReported
+	}
+	return nil
 }
 
 func newRestore() *cobra.Command {
@@ -71,7 +82,10 @@ key file is written.
 Executions go on from where they were when the backup was made, as soon as a server opens the directory:
 what they did after that they may do again. See to it that the server the backup is of runs no more.
 
-Exit status: 0 when everything was restored, or with --check when the file is whole; 1 otherwise.`,
+With TANDEM_DATABASE it refuses, but for --check: a server would not use the database that is made.
+
+Exit status: 0 when everything was restored, or with --check when the file is whole; 1 otherwise, and
+also when it was restored and holds what was damaged before the backup was made, which is named.`,
 		Example: "  tandem restore tandem-monday.backup --data /var/lib/tandem\n  tandem restore --check tandem-monday.backup",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,13 +96,13 @@ Exit status: 0 when everything was restored, or with --check when the file is wh
 			var err error
 			if check {
 				r, err = backup.Check(ctx, o.File)
-			} else {
+			} else if err = onlySQLite(); err == nil {
 				r, err = backup.Restore(ctx, o)
 			}
 			if err != nil {
 				return failed(cmd, err)
 			}
-			return show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintBackup(w, r) })
+			return showBackup(cmd, &show, r)
 		},
 	}
 	show.add(cmd, false)

@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tandem/identity"
+	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // asked calls the API and reads its answer; it returns the status as well.
@@ -41,6 +47,52 @@ func asked(t *testing.T, method, url, token, body string, into any) int {
 		}
 	}
 	return res.StatusCode
+}
+
+// Where the records are in PostgreSQL, a command on the database in the data directory says so and does nothing.
+func TestBackup_PostgreSQL(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"backup", filepath.Join(dir, "b")}, {"restore", filepath.Join(dir, "b")}, {"upgrade-report"}} {
+		cmd := exec.CommandContext(t.Context(), "tandem", append(args, "--data", dir)...)
+		cmd.Env = append(cmd.Environ(), "TANDEM_DATABASE=postgres://ann:opensesame@127.0.0.1:1/none")
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "pg_dump") || strings.Contains(string(out), "opensesame") {
+			t.Errorf("%s: %v\n%s", args[0], err, out)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("they leave %q: %v", left, err)
+	}
+}
+
+// What was damaged before a backup was made is in what is restored, and the status of every command says so.
+func TestRestore_Damaged(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := db.Stores().Blobs.Put(t.Context(), identity.System("ws"), strings.NewReader("value"))
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join("blobs", "ws", value.Hash[:2], value.Hash[2:4], value.Hash)
+	if err := os.WriteFile(filepath.Join(dir, at), []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, copied := filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "new")
+	for _, args := range [][]string{{"backup", file, "--data", dir}, {"restore", "--check", file}, {"restore", file, "--data", copied}} {
+		cmd := exec.CommandContext(t.Context(), "tandem", args...)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "DAMAGED") || !strings.Contains(string(out), value.Hash) {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(copied, at)); err != nil || string(b) != "other" {
+		t.Errorf("the value is %q: %v", b, err)
+	}
 }
 
 // A backup is made while a server runs under load, and is whole: a server on what is restored has everything that was acknowledged before it

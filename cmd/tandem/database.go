@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"tandem/fault"
 )
 
 // databaseFlag says which database is used, if not the one in the data directory.
@@ -22,6 +24,14 @@ func (d *databaseFlag) add(flags *pflag.FlagSet, when string) {
 
 // address is that of the database; empty: it is in the data directory.
 func (d *databaseFlag) address() string { return cmp.Or(d.given, os.Getenv("TANDEM_DATABASE")) }
+
+// onlySQLite refuses what works on the database in a data directory when the environment says that the records are elsewhere.
+func onlySQLite() error {
+	if os.Getenv("TANDEM_DATABASE") == "" {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "TANDEM_DATABASE is set, so the records are in PostgreSQL, and this command works on the database of SQLite in a data directory only; save and restore the records with pg_dump and pg_restore, and master.key and files in the data directory apart from them (docs/postgresql.md); unset TANDEM_DATABASE if the data directory is what you mean")
+}
 
 // repeatable is the address as it was given, to be shown; empty when it has a password, which is not.
 func (d *databaseFlag) repeatable() string {

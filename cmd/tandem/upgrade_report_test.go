@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"tandem/app"
 	"tandem/store/sqlite/datadir"
+	"tandem/workflow"
 )
 
 // previous makes the database of a directory one of an earlier version, as the program of then would have left it.
@@ -92,6 +94,34 @@ func copyRows(t *testing.T, tx *sql.Tx, from *sql.DB, table, columns string) err
 	return errors.Join(rows.Err(), rows.Close())
 }
 
+// spoil makes every revision one whose kinds are known and that cannot be compiled: a node is connected with one that is not there.
+func spoil(t *testing.T, dir string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, datadir.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	err = db.QueryRowContext(t.Context(), "SELECT r.definition FROM revisions r JOIN executions e ON e.workflow_id = r.workflow_id AND e.revision = r.number WHERE e.final = 0").Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, problems := workflow.Parse(text, workflow.Options{Kinds: app.Kinds(), Pinned: true})
+	if source == nil {
+		t.Fatal(problems)
+	}
+	d := source.Definition
+	d.Connections[0].ToNode = "nowhere"
+	hash := workflow.Hash(d)
+	_, err = db.ExecContext(t.Context(), "UPDATE revisions SET definition = ?1, hash = ?2", workflow.Encode(d), hash)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "UPDATE executions SET revision_hash = ?", hash)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // An execution waits for a person in a database of the previous version. The report says before the upgrade what becomes of it, and changes
 // nothing; the upgrade keeps a copy, and the execution goes on.
 func TestUpgradeReport_Parked(t *testing.T) {
@@ -126,6 +156,17 @@ func TestUpgradeReport_Parked(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(dir, datadir.DatabaseFile))
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the report has changed the database: %v", err)
+	}
+
+	refused := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(refused, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, refused)
+	cmd := exec.CommandContext(t.Context(), "tandem", "upgrade-report", "--data", refused)
+	out, err = cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "this program cannot run what they are pinned to") {
+		t.Errorf("of a revision that is refused it says %v\n%s", err, out)
 	}
 
 	second, said := serve(t, dir, "TANDEM_TOKEN="+token)

@@ -55,6 +55,15 @@ func Open(path string, flush func(*os.File) error) (*Dir, error) {
 	return b, nil
 }
 
+// OpenToRead uses a directory that another process may have open. It removes nothing, and nothing may be put.
+func OpenToRead(path string) (*Dir, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root}, nil
+}
+
 // Close lets go of the directory.
 func (b *Dir) Close() error { return b.root.Close() }
 

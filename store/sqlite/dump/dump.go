@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -77,7 +78,10 @@ func Save(ctx context.Context, dir string, to *archive.Writer) (m Moment, err er
 		if m.Keys, err = sealingKeys(ctx, tx); err != nil {
 			return err
 		}
-		return saveTables(ctx, tx, to)
+		if err := saveTables(ctx, tx, to); err != nil {
+			return err
+		}
+		return values.settle(to)
 	})
 	return m, err
 }
@@ -108,10 +112,41 @@ func (v *values) close() error {
 	return v.root.Close()
 }
 
-// copyNew copies the values that are not copied yet. Files never change once they have their name.
+// settle looks again at values that did not hold what their name says when they were copied. What nothing names is overwritten and then removed: a
+// value that is gone by now, or was put again, was not damaged, and is copied if it is there.
+func (v *values) settle(to *archive.Writer) error {
+	for _, name := range to.Damaged() {
+		workspace, base := path.Split(name)
+		whole, err := v.holds(path.Join(workspace, base[:2], base[2:4], base), name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && whole:
+			to.NoteGone(name)
+			delete(v.copied, name)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// holds says whether the file of a value holds what its name says.
+func (v *values) holds(at, name string) (bool, error) {
+	f, err := v.root.Open(at)
+	if err != nil {
+		return false, err
+	}
+	content := archive.NewNamed(name)
+	_, err = io.Copy(content, f)
+	return content.Holds(), errors.Join(err, f.Close())
+}
+
+// copyNew copies the values that are not copied yet. Files never change once they have their name, until they are removed.
 func (v *values) copyNew(ctx context.Context, to *archive.Writer) error {
 	if v.root == nil {
 		return nil
+	}
+	if err := v.settle(to); err != nil {
+		return err
 	}
 	return fs.WalkDir(v.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
 		switch {

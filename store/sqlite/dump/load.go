@@ -2,9 +2,7 @@ package dump
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +38,7 @@ func Load(ctx context.Context, dir string, holds archive.Contents, from io.Reade
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	err = datadir.Fill(ctx, filepath.Join(dir, datadir.DatabaseFile), holds.Version, func(tx *sql.Tx) error {
-		l := &loader{ctx: ctx, tx: tx, blobs: root, damaged: holds.Damaged, file: file}
+		l := &loader{ctx: ctx, tx: tx, blobs: root, damaged: holds.Damaged, gone: slices.Clone(holds.Gone), file: file}
 		if err := l.empty(); err != nil {
 			return err
 		}
@@ -70,8 +68,8 @@ type loader struct {
 	ctx   context.Context
 	tx    *sql.Tx
 	blobs *os.Root
-	// damaged are values that were damaged before the backup.
-	damaged []string
+	// damaged are values that were damaged before the backup, gone those that were removed while it was made: what comes first under their names is no value.
+	damaged, gone []string
 	// file takes a file of a workspace.
 	file func(name string, r io.Reader) error
 
@@ -155,12 +153,16 @@ func (l *loader) Blob(name string, size int64, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), r)
+	content := archive.NewNamed(name)
+	n, err := io.Copy(io.MultiWriter(f, content), r)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if whole := strings.Contains(base, ".") || hex.EncodeToString(sum.Sum(nil)) == base || slices.Contains(l.damaged, name); n != size || !whole {
+	if i := slices.Index(l.gone, name); i >= 0 && !content.Holds() {
+		l.gone = slices.Delete(l.gone, i, i+1)
+		return l.blobs.Remove(path.Join(dir, base))
+	}
+	if whole := strings.Contains(base, ".") || content.Holds() || slices.Contains(l.damaged, name); n != size || !whole {
 		return fault.Newf(fault.Invalid, "the large value %s is not what its name says", name)
 	}
 	return nil
