@@ -42,14 +42,14 @@ func planTurn(p *node.Planning, c turn.Common) {
 		})
 	}
 	planBlock(p, "generation_config")
-	planStop(p, "generation_config")
+	p.Saving(func() { planStop(p, "generation_config") })
 	planBlock(p, "output_processing")
 	if p.Has("profile_id") && p.Has("credential_id") {
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing beside profile_id: the profile names its credential; remove one of them")
 	}
 	if p.Kind() == anyModel {
 		planBlock(p, "parameters")
-		planStop(p, "parameters")
+		p.Saving(func() { planStop(p, "parameters") })
 		planTools(p)
 		early.Read(p, "messages", func(raw json.RawMessage) error {
 			_, err := givenMessages(raw)
@@ -125,7 +125,7 @@ func planListed(p *node.Planning) {
 		}
 		name := one.Get("name")
 		if item.IsObject() {
-			planFunction(p, at, item)
+			p.Saving(func() { planFunction(p, at, item) })
 		}
 		switch server, tool, _ := strings.Cut(item.Str, "/"); {
 		case node.Dynamic(item) || node.Dynamic(name):
