@@ -2,9 +2,13 @@ package app
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
+	"tandem/api"
+	"tandem/identity"
+	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -22,7 +26,9 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 		{"FLOW.MERGE", "merge_key", `{"merge_strategy": "by_key", "merge_key": ""}`, ``},
 		{"FLOW.IF", "condition_expression", `{"condition_expression": ""}`, `{"condition_expression": false}`},
 		{"FLOW.SUB_WORKFLOW", "workflow_id", `{"workflow_id": ""}`, `{"workflow_id": "{{x}}"}`},
-		{"FLOW.FOR_EACH", "iteration_variable", `{"iteration_variable": ""}`, `{"iteration_variable": "order"}`},
+		{"FLOW.FOR_EACH", "iteration_variable", `{"iteration_variable": 1}`, `{"iteration_variable": ""}`},
+		{"FLOW.LOOP", "iteration_variable", `{"iteration_variable": 1}`, `{"iteration_variable": ""}`},
+		{"FLOW.WHILE", "iteration_variable", `{"condition_expression": "x", "iteration_variable": 1}`, `{"condition_expression": "x", "iteration_variable": ""}`},
 		{"ACTION.DATABASE_QUERY", "", `{"credential_id": "d", "query": " "}`, `{"credential_id": "d", "query": "SELECT 1"}`},
 		{"ACTION.HTTP_REQUEST", "idempotency_header", `{"url": "https://a.example", "method": "POST", "idempotency_header": ""}`, `{"url": "https://a.example", "idempotency_header": "{{h}}"}`},
 		{"ACTION.HTTP_REQUEST", "url", `{"url": ""}`, ``},
@@ -67,7 +73,7 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 		{"AI_AGENT.OPENAI_CHATGPT", "generation_config.stop_sequences[0]", `{` + base + `"generation_config": {"stop_sequences": [{}]}}`, `{` + base + `"generation_config": {"stop": "a"}}`},
 		{"AI_AGENT.LLM", "tools[0].paramters", `{` + base + `"tools": [{"name": "f", "paramters": {}}]}`, `{` + base + `"tools": [{"name": "f", "description": "d", "parameters": {"type": "object"}}]}`},
 		{"AI_AGENT.LLM", "tools[0].function.desc", `{` + base + `"tools": [{"type": "function", "function": {"name": "f", "desc": "d"}}]}`, `{` + base + `"tools": [{"type": "function", "function": {"name": "f", "strict": true}}]}`},
-		{"AI_AGENT.LLM", "tools[0].description", `{` + base + `"tools": [{"type": "function", "description": "d", "function": {"name": "f"}}]}`, ``},
+		{"AI_AGENT.LLM", "tools[0].description", `{` + base + `"tools": [{"type": "function", "description": "d", "function": {"name": "f"}}]}`, `{` + base + `"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": true}]}`},
 		{"AI_AGENT.LLM", "tools", `{` + base + `"tools": [{"name": "f", "parameters": {"type": "objekt"}}]}`, ``},
 		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": [{"role": "boss", "content": "x"}]}`, `{"profile_id": "p", "messages": [{"role": "user", "content": "{{x}}"}]}`},
 		{"AI_AGENT.LLM", "messages", `{"profile_id": "p", "messages": ["hi"]}`, ``},
@@ -95,6 +101,65 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 		}
 		if got := errors(c.right); len(got) > 0 {
 			t.Errorf("%s %s: errors at %q", c.kind, c.right, got)
+		}
+	}
+}
+
+// storedBefore is a workflow with values on a branch that is never taken, which older programs have let pass and a run of their nodes would refuse.
+const storedBefore = `
+metadata: {id: before, name: before, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: if, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "x == 1"}}
+  - {id: done, description: d, type: CALL, subtype: EMPTY}
+  - {id: a, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: ""}}
+  - {id: b, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: ""}}
+  - {id: c, description: d, type: FLOW, subtype: MERGE, configurations: {merge_strategy: by_key, merge_key: " "}}
+  - {id: d, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "a["}}
+  - {id: e, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: p, user_prompt: q, parameters: {stop: [1]}, tools: [{name: f, paramters: {}}]}}
+  - {id: f, description: d, type: ACTION, subtype: DATA_VALIDATION, configurations: {rules: [{field: a, rule: pattern, value: "("}]}}
+  - {id: g, description: d, type: ACTION, subtype: DATABASE_QUERY, configurations: {credential_id: c, query: "delete from t"}}
+connections:
+  - {from_node: start, to_node: if}
+  - {from_node: if, output_key: "false", to_node: done}
+  - {from_node: if, output_key: "true", to_node: a}
+  - {from_node: a, to_node: b}
+  - {from_node: b, output_key: sorted, to_node: c}
+  - {from_node: c, to_node: d}
+  - {from_node: d, output_key: sorted, to_node: e}
+  - {from_node: e, to_node: f}
+  - {from_node: f, output_key: valid, to_node: g}
+`
+
+// TestPlan_RunsWhatIsStored: a revision that an older program has stored is started and ends although a check that came later refuses to save or deploy it.
+func TestPlan_RunsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	source, problems := workflow.Parse([]byte(storedBefore), workflow.Options{Kinds: Kinds()})
+	if source == nil || workflow.HasErrors(problems) {
+		t.Fatal(problems)
+	}
+	def := source.Definition
+	if _, _, err := x.stores.Workflows.Save(t.Context(), identity.System("default"), store.SaveWorkflow{
+		ID: def.Metadata.ID, Name: def.Metadata.Name, Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: 1, Expect: -1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	execution := x.execute(t, "before", api.ExecuteRequest{Inputs: json.RawMessage(`{"x": 2}`), WaitSeconds: 30})
+	if e := x.read(t, execution); e.Status != "SUCCESS" || e.NodeExecutions["done"].Status == "" {
+		t.Errorf("status %s, %+v", e.Status, e.Error)
+	}
+	for path, body := range map[string]any{"PUT /workflows/before": storedBefore, "POST /workflows/before/deploy": nil} {
+		method, path, _ := strings.Cut(path, " ")
+		told := refused(t, x.call(t, "editor", method, path, body), http.StatusUnprocessableEntity, "invalid")
+		for _, node := range []string{"nodes[3].", "nodes[4].", "nodes[5].", "nodes[6].", "nodes[7].configurations.parameters", "nodes[7].configurations.tools", "nodes[8].", "nodes[9]."} {
+			found := false
+			for _, one := range told.Errors {
+				found = found || strings.HasPrefix(one.Path, node)
+			}
+			if !found {
+				t.Errorf("%s does not refuse %s: %+v", method, node, told.Errors)
+			}
 		}
 	}
 }

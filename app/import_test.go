@@ -297,6 +297,29 @@ func TestImport_DifyAssigned(t *testing.T) {
 	}
 }
 
+// What puts a value together with a variable reads the variable then: after an iteration and an assignment before it. What follows an assigner runs when all is set,
+// and branches that may do so at the same time are told of.
+func TestImport_DifyCombined(t *testing.T) {
+	t.Parallel()
+	w := imported(t, "dify/testdata/combined.yml", "")
+	for name, want := range map[string]string{"Keep": "kept", "Twice": "kept", "Left": "approximated", "Right": "approximated"} {
+		if n := fidelity(t, w, name); n.Fidelity != want {
+			t.Errorf("%s is %+v, want %s", name, n, want)
+		}
+	}
+	for _, c := range w.Definition.Connections {
+		if c.ToNode == "so_far" && !slices.ContainsFunc(w.Definition.Nodes, func(n workflow.Node) bool {
+			return n.ID == c.FromNode && n.Kind() == "MEMORY.KEY_VALUE_STORE" && strings.Contains(string(n.Configurations), `"set"`)
+		}) {
+			t.Errorf("what follows an assigner is connected to %q", c.FromNode)
+		}
+	}
+	outputs, _ := runImported(t, w, `{"message": "tea", "conversation_id": "c"}`, engine.StatusSuccess)
+	if got := string(outputs["so_far"]); got != `{"text":"a b c d e"}` {
+		t.Errorf("appended is %s of %s", got, outputs)
+	}
+}
+
 // What a tool of Dify returns is read as a text: that of a search, and that of a workflow.
 func TestImport_DifyToolText(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,7 @@ type Planning struct {
 	node     *workflow.Node
 	shape    *shape.Shape
 	problems []workflow.Problem
+	saving   bool                    // see Saving
 	values   map[string]gjson.Result // by name, older spellings resolved; null counts as absent
 	paths    map[string]string       // where each value stands
 	// otherwise is what fields without a default are when they are not written.
@@ -303,9 +304,24 @@ func (p *Planning) number(name string) (float64, bool) {
 
 // Require reports a field that another field's value makes necessary. Because is a format: "when %s is %q".
 func (p *Planning) Require(name, because string, args ...any) {
-	if (!p.Has(name) || shape.Empty(p.values[name])) && !p.Templated() {
-		p.Invalid(Under("configurations", name), "is required %s", text.Formatted(because, args...))
+	if p.Templated() {
+		return
 	}
+	missing := func() { p.Invalid(Under("configurations", name), "is required %s", text.Formatted(because, args...)) }
+	if !p.Has(name) {
+		missing()
+	} else if shape.Empty(p.values[name]) {
+		p.Saving(missing)
+	}
+}
+
+// Saving lets check report errors that only stand in the way of saving and deploying. A check that comes to a kind which is in use belongs here: revisions that
+// are stored already have passed without it and are still run, and a run refuses what it cannot use.
+func (p *Planning) Saving(check func()) {
+	before := p.saving
+	p.saving = true
+	check()
+	p.saving = before
 }
 
 // Invalid reports a value that cannot be used; the message begins with the name of what is wrong.
@@ -325,7 +341,7 @@ func (p *Planning) Warn(code, path, format string, args ...any) {
 
 func (p *Planning) report(severity workflow.Severity, code, path string, words text.Text) {
 	if !p.Full() {
-		p.problems = append(p.problems, workflow.Problem{Severity: severity, Code: code, Path: path}.Saying(words))
+		p.problems = append(p.problems, workflow.Problem{Severity: severity, Code: code, Path: path, Saving: p.saving}.Saying(words))
 	}
 }
 

@@ -36,7 +36,7 @@ func (p *Planning) readObject(path string, object gjson.Result, s *shape.Shape) 
 		}
 		values[f.Name], paths[f.Name] = value, at
 		if f.Lacks(value) {
-			p.lacks(at, f)
+			p.Saving(func() { p.lacks(at, f) })
 			return true
 		}
 		p.checkField(at, f, value)
@@ -59,8 +59,14 @@ func (p *Planning) readObject(path string, object gjson.Result, s *shape.Shape) 
 		}
 	}
 	for _, names := range s.Needs {
-		if !slices.ContainsFunc(names, func(n string) bool { v, ok := values[n]; return ok && !shape.Empty(v) }) {
+		missing := func() {
 			p.Refuse(workflow.ProblemConfig, path, "one of %s is required", strings.Join(shape.QuoteAll(names), ", "))
+		}
+		written := slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := values[n]; return !ok })
+		if len(written) == 0 {
+			missing()
+		} else if !slices.ContainsFunc(written, func(n string) bool { return !shape.Empty(values[n]) }) {
+			p.Saving(missing)
 		}
 	}
 	return values, paths

@@ -8,7 +8,8 @@ import (
 )
 
 // Compile makes the graph of a definition. With any error among the problems there is no graph. It reports what stands
-// in the way of execution only; [Validate] reports the rest as well.
+// in the way of execution only; [Validate] reports the rest as well, and an error of it that is only about saving is a
+// warning here.
 func Compile(def *Definition, kinds Kinds) (*Graph, []Problem) {
 	l := linkUp(def, kinds)
 	b, shape := checkShape(l)
@@ -16,6 +17,11 @@ func Compile(def *Definition, kinds Kinds) (*Graph, []Problem) {
 		l.report(p)
 	}
 	problems := l.ordered()
+	for i := range problems {
+		if problems[i].Saving {
+			problems[i].Severity = SeverityWarning
+		}
+	}
 	if HasErrors(problems) {
 		return nil, problems
 	}

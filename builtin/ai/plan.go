@@ -42,14 +42,14 @@ func planTurn(p *node.Planning, c turn.Common) {
 		})
 	}
 	planBlock(p, "generation_config")
-	planStop(p, "generation_config")
+	p.Saving(func() { planStop(p, "generation_config") })
 	planBlock(p, "output_processing")
 	if p.Has("profile_id") && p.Has("credential_id") {
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing beside profile_id: the profile names its credential; remove one of them")
 	}
 	if p.Kind() == anyModel {
 		planBlock(p, "parameters")
-		planStop(p, "parameters")
+		p.Saving(func() { planStop(p, "parameters") })
 		planTools(p)
 		early.Read(p, "messages", func(raw json.RawMessage) error {
 			_, err := givenMessages(raw)
@@ -93,24 +93,24 @@ func planTools(p *node.Planning) {
 	}
 }
 
-// planFunction refuses what a description of a function has and nothing reads.
+// planFunction refuses what a description of a function has and nothing reads. It stands in the item, or in its field "function".
 func planFunction(p *node.Planning, at string, item gjson.Result) {
-	known, f := []string{"type", "name", "description", "parameters"}, item.Get("function")
-	if f.IsObject() {
-		known = []string{"type", "function"}
+	described := []string{"name", "description", "parameters"}
+	if f := item.Get("function"); f.IsObject() {
+		planMembers(p, at, item, []string{"type", "function"})
+		planMembers(p, at+".function", f, described)
+		return
 	}
-	item.ForEach(func(key, _ gjson.Result) bool {
-		if !slices.Contains(known, key.Str) {
-			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at, key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, known))
-		}
-		return true
-	})
-	f.ForEach(func(key, _ gjson.Result) bool {
+	planMembers(p, at, item, append([]string{"type"}, described...))
+}
+
+func planMembers(p *node.Planning, at string, object gjson.Result, known []string) {
+	object.ForEach(func(key, _ gjson.Result) bool {
 		switch {
 		case key.Str == "strict": // of OpenAI's interface; arguments are always checked
-			p.Warn(node.ProblemDropped, at+".function.strict", "%q is not known here and is ignored; remove it%s", key.Str, "")
-		case !slices.Contains([]string{"name", "description", "parameters"}, key.Str):
-			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at+".function", key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, []string{"name", "description", "parameters"}))
+			p.Warn(node.ProblemDropped, at+".strict", "%q is not known here and is ignored; remove it%s", key.Str, "")
+		case !slices.Contains(known, key.Str):
+			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at, key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, known))
 		}
 		return true
 	})
@@ -125,7 +125,7 @@ func planListed(p *node.Planning) {
 		}
 		name := one.Get("name")
 		if item.IsObject() {
-			planFunction(p, at, item)
+			p.Saving(func() { planFunction(p, at, item) })
 		}
 		switch server, tool, _ := strings.Cut(item.Str, "/"); {
 		case node.Dynamic(item) || node.Dynamic(name):

@@ -141,7 +141,7 @@ func planDatabaseQuery(p *node.Planning, _ *databaseQueryConfig) {
 	}
 	if v := p.Value("query"); v.Type == gjson.String {
 		if err := database.CheckReading(v.Str); err != nil {
-			p.Invalid(p.At("query"), "%s", fault.From(err).Message)
+			p.Saving(func() { p.Invalid(p.At("query"), "%s", fault.From(err).Message) })
 		}
 	}
 }

@@ -46,7 +46,7 @@ func databaseTool(pools *database.Pools) node.Kind {
 		}, func(p *node.Planning, _ *databaseToolConfig) {
 			if v := p.Value("query"); v.Type == gjson.String {
 				if err := database.CheckReading(v.Str); err != nil {
-					p.Invalid(p.At("query"), "%s", fault.From(err).Message)
+					p.Saving(func() { p.Invalid(p.At("query"), "%s", fault.From(err).Message) })
 				}
 			}
 		})

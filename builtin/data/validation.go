@@ -476,7 +476,7 @@ func planValidation(p *node.Planning, c *validationConfig) {
 		if i < len(c.Rules) && !strings.Contains(item.Raw, "{{") && !strings.Contains(item.Raw, "${") {
 			rule := ruleCheck{validationRule: c.Rules[i]}
 			if err := rule.prepare(fmt.Sprintf("rules[%d]", i)); err != nil {
-				p.Invalid(fmt.Sprintf("%s[%d].value", p.At("rules"), i), "%s", fault.From(err).Message)
+				p.Saving(func() { p.Invalid(fmt.Sprintf("%s[%d].value", p.At("rules"), i), "%s", fault.From(err).Message) })
 			}
 		}
 		if value := item.Get("value"); strings.EqualFold(item.Get("rule").Str, "expression") && value.Type == gjson.String {

@@ -1,4 +1,5 @@
 // Package early lets kinds find out when a workflow is saved what their runs would refuse: a value that is written out is read as a run reads it.
+// Revisions that are stored already are run nevertheless, and their runs refuse it.
 package early
 
 import (
@@ -70,7 +71,7 @@ func try(p *node.Planning, at string, v gjson.Result, read func(json.RawMessage)
 		return
 	}
 	if err := read(json.RawMessage(v.Raw)); err != nil {
-		p.Refuse(workflow.ProblemConfig, at, "%s", said(fault.From(err)))
+		p.Saving(func() { p.Refuse(workflow.ProblemConfig, at, "%s", said(fault.From(err))) })
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 type forEachConfig struct {
 	ItemsPath     string `json:"items_path" older:"array_path" doc:"Where the list is in the input; without it the list is looked for." zh:"列表在输入中的路径；省略时自动查找。"`
-	Variable      string `json:"iteration_variable" doc:"The name under which the body finds the current element." zh:"循环体中当前元素的名称。"`
+	Variable      string `json:"iteration_variable" blank:"true" doc:"The name under which the body finds the current element." zh:"循环体中当前元素的名称。"`
 	Concurrency   int64  `json:"max_concurrency" range:"1..100" doc:"How many iterations run at once." zh:"同时运行的迭代数。"`
 	BatchSize     int64  `json:"batch_size" range:"1.." doc:"How many elements one iteration gets." zh:"每次迭代取几个元素。"`
 	MaxIterations int64  `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run; a longer list fails the node." zh:"最多迭代次数；列表更长时节点失败。"`

@@ -21,7 +21,7 @@ type loopConfig struct {
 	Step          float64   `json:"step" whole:"true" with:"loop_type=for_range" doc:"How much each number differs from the one before." zh:"相邻两数之差。"`
 	ArrayPath     string    `json:"array_path" older:"items_path" with:"loop_type=for_each" doc:"Where the list is in the input, for for_each." zh:"列表的路径：for_each 时列表在输入中的路径。"`
 	Condition     node.Expr `json:"loop_condition" with:"loop_type=while" doc:"The condition that is tested before each iteration, for while." zh:"循环条件：while 时每次迭代前判断的条件。"`
-	Variable      string    `json:"iteration_variable" doc:"The name under which the body finds the current value." zh:"循环体中当前值的名称。"`
+	Variable      string    `json:"iteration_variable" blank:"true" doc:"The name under which the body finds the current value." zh:"循环体中当前值的名称。"`
 	MaxIterations int64     `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run." zh:"最多迭代次数。"`
 	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到上限时：达到 max_iterations 时失败或正常结束。"`
 	loopCommon

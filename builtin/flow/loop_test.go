@@ -108,6 +108,7 @@ func TestLoop(t *testing.T) {
 		{name: "RangeOfAListKeepsIt", kind: "FLOW.LOOP", config: `{"end_value": 1}`, input: `{"data": [7]}`, body: echo, want: `{"final_result": {"data": [7], "counter": 1}}`},
 		{name: "RangeByDefault", kind: "FLOW.LOOP", body: echo, want: `{"successful_iterations": 11, "final_result": {"counter": 10}}`},
 		{name: "RangeDown", kind: "FLOW.LOOP", config: `{"start_value": 3, "end_value": 1, "step": -1, "iteration_variable": "n"}`, body: echo, payloads: []string{`{"n": 3}`, `{"n": 2}`, `{"n": 1}`}, want: `{}`},
+		{name: "NoVariable", kind: "FLOW.LOOP", config: `{"end_value": 0, "iteration_variable": ""}`, body: echo, payloads: []string{`{"item": 0, "index": 0}`}, want: `{"successful_iterations": 1}`},
 		{name: "RangeOfFractions", kind: "FLOW.LOOP", config: `{"end_value": 0.3, "step": 0.1}`, body: echo, payloads: []string{`{"item": 0}`, `{"item": 0.1}`, `{"item": 0.2}`, `{"item": 0.3}`}, want: `{}`},
 		{name: "RangeTheWrongWay", kind: "FLOW.LOOP", config: `{"start_value": 3, "end_value": 1}`, want: `{"results": [], "successful_iterations": 0, "final_result": {"counter": null}}`},
 		{name: "RangeStepZero", kind: "FLOW.LOOP", config: `{"step": 0}`, code: fault.InvalidConfig},

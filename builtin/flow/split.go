@@ -111,7 +111,9 @@ func planSplit(p *node.Planning, c *splitConfig) {
 	early.Paths(p, "items_path")
 	for i, item := range p.Items("by_key") {
 		if item.Type != gjson.String && c.Mode != "by_key" {
-			p.Invalid(fmt.Sprintf("%s[%d]", p.At("by_key"), i), "must be a text, not %s", node.Excerpt(item))
+			p.Saving(func() {
+				p.Invalid(fmt.Sprintf("%s[%d]", p.At("by_key"), i), "must be a text, not %s", node.Excerpt(item))
+			})
 		}
 	}
 	p.Unscoped = c.Mode != "items"

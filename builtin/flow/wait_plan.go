@@ -99,7 +99,7 @@ func planQuery(p *node.Planning) {
 			return
 		}
 		if err := database.CheckReading(v.Str); err != nil {
-			p.Invalid(node.Under(p.At("database_config"), key), "%s", fault.From(err).Message)
+			p.Saving(func() { p.Invalid(node.Under(p.At("database_config"), key), "%s", fault.From(err).Message) })
 		}
 	})
 }

@@ -15,7 +15,7 @@ type whileConfig struct {
 	DelaySeconds  float64   `json:"delay_seconds" range:"0.." doc:"The pause between two iterations, in seconds." zh:"两次迭代之间的间隔（秒）。"`
 	MaxIterations int64     `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run." zh:"最多迭代次数。"`
 	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到上限时：达到 max_iterations 时失败或正常结束。"`
-	Variable      string    `json:"iteration_variable" doc:"The name under which the body finds the number of the iteration." zh:"循环体中迭代序号的名称。"`
+	Variable      string    `json:"iteration_variable" blank:"true" doc:"The name under which the body finds the number of the iteration." zh:"循环体中迭代序号的名称。"`
 	loopCommon
 }
 

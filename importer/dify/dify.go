@@ -77,7 +77,9 @@ type node struct {
 	asText string
 	// keys are the output keys by the handles of its edges.
 	keys map[string]string
-	// last is the node that ends the body, of nodes that have one.
+	// made are the nodes that put values of an assigner together, by the variables, see combined.
+	made map[string]string
+	// last is the node that ends the body, of nodes that have one; of others it is the last of those that were made of it.
 	last string
 	// begins says that it only marks where a body begins.
 	begins bool
@@ -90,7 +92,7 @@ type edge struct{ from, handle, to string }
 func (f *flow) read(graph importer.Value) {
 	for _, doc := range graph.At("nodes").List() {
 		data := doc.At("data")
-		n := &node{key: doc.At("id").Text(), title: data.At("title").Text(), typ: data.At("type").Text(), data: data, doc: doc, keys: map[string]string{}}
+		n := &node{key: doc.At("id").Text(), title: data.At("title").Text(), typ: data.At("type").Text(), data: data, doc: doc, keys: map[string]string{}, made: map[string]string{}}
 		n.typ = cmp.Or(n.typ, doc.At("type").Text())
 		n.title = cmp.Or(n.title, n.typ)
 		n.line = f.Line(n.title, n.typ)
@@ -212,7 +214,7 @@ func (f *flow) session() string { return "{{trigger.conversation_id}}" }
 
 // end is what follows a node by a handle is connected to: the last of the nodes that were made of it, and its output key.
 func (n *node) end(handle string) (id, key string) {
-	if n.last != "" && (n.typ == "start" || n.typ == "tool") && handle != "fail-branch" {
+	if n.last != "" && slices.Contains([]string{"start", "tool", "assigner"}, n.typ) && handle != "fail-branch" {
 		return n.last, ""
 	}
 	return n.id, n.keys[handle]
@@ -305,7 +307,7 @@ func (f *flow) path(n *node, path []string) string {
 		return "env." + name
 	case "conversation":
 		if by, selector := f.assigned(n, name); by != nil && selector == nil {
-			return by.id + ".outputs.result.value" + steps(rest) // see combine
+			return f.combined(by, name) + ".outputs.result.value" + steps(rest)
 		} else if by != nil {
 			return f.path(by, selector) + steps(rest)
 		}
@@ -327,7 +329,7 @@ func (f *flow) path(n *node, path []string) string {
 
 // assigned finds the node that has surely set a variable of the conversation when a node runs, and what it was set to: the nearest one on the way back, as
 // far as only one way leads there. What is read at the beginning is older than that.
-// Of one that puts values together there is no selector: its node has the value.
+// Of one that puts values together there is no selector: a node of it has the value.
 func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
 	at := n
 	for range len(f.nodes) {
@@ -336,17 +338,16 @@ func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
 			return nil, nil
 		}
 		at = f.byID[before[0]]
-		if at.typ != "assigner" && at.typ != "variable-assigner" {
+		if at.typ != "assigner" {
 			continue
 		}
-		for _, item := range append(at.data.At("items").List(), at.data) {
-			target := item.First("variable_selector", "assigned_variable_selector").Texts()
-			if len(target) < 2 || target[0] != "conversation" || target[1] != name {
+		for _, item := range slices.Backward(assignments(at)) {
+			if conversed(item) != name {
 				continue
 			}
-			switch mode := item.First("operation", "write_mode").Text(); {
+			switch mode := modeOf(item); {
 			case mode == "" || mode == "over-write" || mode == "set":
-			case combines(mode) && len(at.data.At("items").List()) <= 1: // the node of the assigner makes the value
+			case combines(mode) && f.vars[name] != "":
 				return at, nil
 			default:
 				return nil, nil

@@ -3,7 +3,6 @@ package dify
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,78 +20,6 @@ func (f *flow) retrieve(n *node) {
 	n.line.Approximate(text.Of("what is found by its meaning is kept by Tandem itself: store the documents there"))
 }
 
-// assign sets variables of the conversation.
-func (f *flow) assign(n *node) {
-	items := n.data.At("items").List()
-	if len(items) == 0 {
-		items = []importer.Value{n.data}
-	}
-	last := ""
-	for i, item := range items {
-		target := item.First("variable_selector", "assigned_variable_selector").Texts()
-		if len(target) < 2 || target[0] != "conversation" || f.vars[target[1]] == "" {
-			n.line.Approximate(text.Of("a variable that is not one of the conversation is not set"))
-			continue
-		}
-		id := n.id
-		if i > 0 || n.main != nil {
-			id = f.ID(n.id + "_" + target[1])
-		}
-		value := f.value(n, item.First("input_variable_selector"))
-		if item.At("input_type").Text() == "variable" {
-			value = f.value(n, item.At("value"))
-		} else if item.At("input_type").Text() == "constant" {
-			value = item.At("value").Any()
-		}
-		var set *importer.Node
-		if mode := item.First("operation", "write_mode").Text(); combines(mode) {
-			last, value = f.combine(n, id, last, mode, target[1], value)
-			id = f.ID(n.id + "_" + target[1])
-		}
-		if n.main == nil {
-			set = f.add(n, "MEMORY.KEY_VALUE_STORE")
-		} else {
-			set = f.Add(n.line, id, "MEMORY.KEY_VALUE_STORE", "Sets the variable "+target[1]+" of the conversation.")
-			f.Connect(last, "", id, "{}")
-		}
-		f.write(n, set, item, target[1], value)
-		last = set.ID
-	}
-	if n.main == nil {
-		e := f.add(n, "CALL.EMPTY")
-		e.Config["pass_through"] = true
-	}
-}
-
-// combines says that a mode of writing puts the value together with that which the variable has.
-func combines(mode string) bool {
-	return slices.Contains([]string{"append", "extend", "+=", "-=", "*=", "/="}, mode)
-}
-
-// combine adds the node that puts a value together with that of a variable, and returns it with what it makes.
-func (f *flow) combine(n *node, id, last, mode, name string, value any) (made string, joined any) {
-	code := "  return {value: (input.old ?? 0) " + strings.TrimSuffix(mode, "=") + " input.value};\n"
-	switch mode {
-	case "append":
-		code = "  return {value: [...(input.old ?? []), input.value]};\n"
-	case "extend":
-		code = "  return {value: [...(input.old ?? []), ...(input.value ?? [])]};\n"
-	case "+=":
-		code = "  return {value: (input.old ?? (typeof input.value === \"string\" ? \"\" : 0)) + input.value};\n"
-	}
-	old := "{{" + f.path(n, []string{"conversation", name}) + "}}"
-	var c *importer.Node
-	if n.main == nil {
-		c = f.add(n, "ACTION.RUN_CODE")
-	} else {
-		c = f.Add(n.line, id, "ACTION.RUN_CODE", "Puts the value together with that of the variable "+name+".")
-		f.Connect(last, "", c.ID, "{}")
-	}
-	c.Config["language"], c.Config["code"] = "javascript", "function main(input) {\n"+code+"}\n"
-	c.Input["old"], c.Input["value"] = old, value
-	return c.ID, "{{" + c.ID + ".outputs.result.value}}"
-}
-
 // write sets one variable.
 func (f *flow) write(n *node, set *importer.Node, item importer.Value, name string, value any) {
 	set.Config["operation"], set.Config["session_id"] = "set", f.session()
@@ -102,8 +29,10 @@ func (f *flow) write(n *node, set *importer.Node, item importer.Value, name stri
 	case "clear":
 		set.Config["operation"] = "delete"
 		delete(set.Input, "value")
-	case "append", "extend", "+=", "-=", "*=", "/=": // see combine
 	default:
+		if combines(mode) {
+			return // see combine
+		}
 		n.line.Approximate(text.Of("the value takes the place of the old one, and is not put together with it (%s)", mode))
 	}
 }
