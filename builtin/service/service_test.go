@@ -278,6 +278,12 @@ func TestAPICall_Swagger(t *testing.T) {
 	if _, err := b.run(`{"operation_id":"getOrder"}`, `{"id":7}`); fault.CodeOf(err) != fault.CredentialInvalid {
 		t.Errorf("neither JSON nor YAML: %v", err)
 	}
+	for _, version := range []string{"3.0", "3.1", `"3.0.3"`} {
+		b.data["openapi"] = "openapi: " + version + "\nservers: [{url: " + b.URL + "}]\npaths: {/bare: {get: {operationId: bare}}}\n"
+		if _, err := b.run(`{"operation_id":"bare"}`, `{}`); err != nil {
+			t.Errorf("openapi: %s: %v", version, err)
+		}
+	}
 	types := Credentials(nil)[0]
 	for text, good := range map[string]bool{orders: true, shop: true, "a: [b": false, "just words": false} {
 		data, err := json.Marshal(map[string]any{"openapi": text})
