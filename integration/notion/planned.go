@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/node/slot"
 	"tandem/payload"
 )
@@ -81,44 +82,50 @@ func said() map[string]string {
 	}
 }
 
-// plans says that a configuration leaves to a model what is done.
-func plans(config json.RawMessage) bool {
-	c := gjson.ParseBytes(config)
-	return c.Get("action_type").Str == "" && (profileOf(c) != "")
-}
-
-func profileOf(config gjson.Result) string {
-	for _, name := range []string{"llm_profile", "profile_id", "llmProfile", "profileId"} {
-		if id := config.Get(name).Str; id != "" {
-			return id
+// named is a configuration by the names that its fields have today.
+func named(config json.RawMessage) map[string]json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	for _, m := range values.Members(config) {
+		name := shape.Snake(m.Key)
+		if name == "profile_id" {
+			name = "llm_profile"
+		}
+		if name == m.Key || !given(fields[name]) { // the name of today wins
+			fields[name] = m.Value
 		}
 	}
-	return ""
+	return fields
 }
 
-// planAction checks that something says what is done.
-func planAction(p *node.Planning, cfg *actionConfig) {
+// given says that a field has a value. The empty text stands for none.
+func given(v json.RawMessage) bool { return !payload.IsNull(v) && string(v) != `""` }
+
+// planAction checks that it is clear what is done.
+func planAction(p *node.Planning, _ *actionConfig) {
 	switch {
 	case p.Templated():
-	case cfg.ActionType != "" || p.Dynamic("action_type"):
+	case p.Has("action_type"):
 		for _, name := range planFields() {
 			if p.Has(name) {
 				p.Idle(name, "action_type says what is done")
 			}
 		}
-	case !p.Has("llm_profile"):
+	case p.Has("llm_profile"):
+		p.Otherwise("action_type", "") // the model chooses
+	case p.Has("instruction"):
 		p.Invalid(p.At("action_type"), "is required; or set llm_profile and instruction, and a model plans what is done")
 	}
 }
 
 // planning is one run in which a model decides what is done. All of it is one run of the class once: what has been done is not done again.
 type planning struct {
-	call  *node.Call
-	ask   asker
-	run   func(context.Context, *node.Call) (node.Outcome, error)
-	tools []llm.Tool
-	steps []done
-	found []resource
+	call   *node.Call
+	config map[string]json.RawMessage // see named
+	ask    asker
+	run    func(context.Context, *node.Call) (node.Outcome, error)
+	tools  []llm.Tool
+	steps  []done
+	found  []resource
 }
 
 // value is a field of the configuration, or else of the input.
@@ -150,7 +157,7 @@ func (x *planning) execute(ctx context.Context) (out actionResult, err error) {
 	messages := []llm.Message{{Role: llm.System, Content: systemPrompt}, {Role: llm.User, Content: told}}
 	for ran.Rounds < maxRounds {
 		ran.Rounds++
-		answer, err := x.ask(ctx, x.call, profileOf(gjson.ParseBytes(x.call.Config)), llm.Request{Messages: messages, Tools: x.tools})
+		answer, err := x.ask(ctx, x.call, values.Text(x.config["llm_profile"]), llm.Request{Messages: messages, Tools: x.tools})
 		if err != nil {
 			return out, x.stopped(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 // model answers what it is asked from a list, and keeps what it was asked.
@@ -146,5 +147,39 @@ func TestPlanned_Failures(t *testing.T) {
 	}
 	if _, err := vendor().New(t).Run(config, `{}`); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("without models: %v", err)
+	}
+}
+
+// TestAction_Usual: where neither an operation nor a model is named, a page is made. An instruction without a model is refused.
+func TestAction_Usual(t *testing.T) {
+	t.Parallel()
+	b := vendor().New(t)
+	out, err := b.Run(`{"parent":"page1","properties":{"title":"t"}}`, `{"limit":"of something else"}`)
+	if err != nil || out.Get("action").Str != "create_page" || len(b.Calls("POST /v1/pages")) != 1 {
+		t.Errorf("it did %s, %v", out.Raw, err)
+	}
+	if _, err := b.Run(`{"instruction":"do it","parent":"page1","properties":{"title":"t"}}`, ``); fault.CodeOf(err) != fault.InvalidConfig || len(b.Calls("POST /v1/pages")) != 1 {
+		t.Errorf("an instruction without a model: %v", err)
+	}
+	r := &node.Registry{}
+	r.Register(act(nil, nil))
+	known, _ := r.Kind("EXTERNAL_ACTION.NOTION")
+	for config, want := range map[string]string{
+		`{"parent":"page1","properties":{"title":"t"}}`: "",
+		`{"page_id":"page1"}`:                           "warning configurations.page_id",
+		`{"llm_profile":"p","page_id":"page1"}`:         "",
+		`{"instruction":"do it"}`:                       "error configurations.action_type",
+		`{"action_type":"search","llm_profile":"p"}`:    "warning configurations.llm_profile",
+	} { // order does not matter: each is planned by itself
+		p, problems := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: "EXTERNAL_ACTION", Subtype: "NOTION", Configurations: json.RawMessage(config)})
+		var told []string
+		for _, one := range problems {
+			if one.Path != "configurations.credential_id" {
+				told = append(told, fmt.Sprint(one.Severity, " ", one.Path))
+			}
+		}
+		if effect := workflow.Once; strings.Join(told, ", ") != want || p.Effect != effect && !strings.Contains(config, "search") {
+			t.Errorf("%s: %q, %s", config, told, p.Effect)
+		}
 	}
 }
