@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -121,6 +122,7 @@ func planAction(p *node.Planning, _ *actionConfig) {
 type planning struct {
 	call   *node.Call
 	config map[string]json.RawMessage // see named
+	fixed  map[string]json.RawMessage // see fix
 	ask    asker
 	run    func(context.Context, *node.Call) (node.Outcome, error)
 	tools  []llm.Tool
@@ -148,6 +150,9 @@ func (x *planning) execute(ctx context.Context) (out actionResult, err error) {
 	instruction := values.Text(x.value("instruction"))
 	if strings.TrimSpace(instruction) == "" {
 		return out, slot.Missing([]string{"instruction"}, `"instruction" is required without action_type; set it in the configurations or the input`).With("path", "instruction")
+	}
+	if err := x.fix(); err != nil {
+		return out, err
 	}
 	told := "Instruction:\n" + instruction
 	if context := x.value("context"); !payload.IsNull(context) {
@@ -236,6 +241,30 @@ func (x *planning) perform(ctx context.Context, wanted llm.ToolCall) (llm.Messag
 	return reply, nil
 }
 
+// fix reads what the author has fixed, also in data. A field that has come to nothing is an error: a model must not fill in what was meant to be fixed.
+func (x *planning) fix() error {
+	x.fixed = map[string]json.RawMessage{}
+	own, data := action.Own[actionConfig](), named(x.config["data"])
+	for name, value := range x.config { // order does not matter: each has its own name
+		if given(value) && !slices.Contains(own, name) {
+			x.fixed[name] = value // such as the credential
+		}
+	}
+	for _, name := range own {
+		top, below := x.config[name], data[name]
+		switch {
+		case name == "action_type" || name == "data" || slices.Contains(planFields(), name):
+		case given(top):
+			x.fixed[name] = top
+		case given(below):
+			x.fixed[name] = below
+		case top != nil || below != nil:
+			return fault.Newf(fault.InvalidInput, "%q is set, and its value is empty; give its placeholder a value, or remove it so that the model chooses", name).With("path", "configurations."+name)
+		}
+	}
+	return nil
+}
+
 // configured is the configuration of a call that a model wants. What the author has fixed stays as it is.
 func (x *planning) configured(wanted llm.ToolCall) (json.RawMessage, error) {
 	at := slices.IndexFunc(x.tools, func(t llm.Tool) bool { return t.Name == wanted.Name })
@@ -246,13 +275,7 @@ func (x *planning) configured(wanted llm.ToolCall) (json.RawMessage, error) {
 	if !gjson.Valid(args.Raw) || !args.IsObject() {
 		return nil, fault.New(fault.ToolError, "the arguments are not a JSON object; write them again")
 	}
-	fixed := map[string]json.RawMessage{}
-	own := action.Own[actionConfig]()
-	for _, m := range values.Members(x.call.Config) {
-		if !slices.Contains(planFields(), m.Key) && !payload.IsNull(m.Value) && string(m.Value) != `""` {
-			fixed[m.Key] = m.Value
-		}
-	}
+	fixed := maps.Clone(x.fixed)
 	known := gjson.GetBytes(x.tools[at].Parameters, "properties")
 	for _, m := range values.Members(json.RawMessage(args.Raw)) {
 		if !known.Get(gjson.Escape(m.Key)).Exists() {
@@ -262,8 +285,8 @@ func (x *planning) configured(wanted llm.ToolCall) (json.RawMessage, error) {
 			fixed[m.Key] = m.Value
 		}
 	}
-	for _, name := range own { // what only other operations read
-		if name != "action_type" && name != "data" && !known.Get(gjson.Escape(name)).Exists() {
+	for _, name := range action.Own[actionConfig]() { // what only other operations read
+		if !known.Get(gjson.Escape(name)).Exists() {
 			delete(fixed, name)
 		}
 	}

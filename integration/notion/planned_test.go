@@ -183,3 +183,23 @@ func TestAction_Usual(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanned_Fixed: a model cannot change what the author has fixed, wherever and by whatever spelling; and it does not fill in what was to be fixed and has come to nothing.
+func TestPlanned_Fixed(t *testing.T) {
+	t.Parallel()
+	for _, fixed := range []string{`"database_id":"db1"`, `"databaseId":"db1"`, `"data":{"database_id":"db1"}`, `"database_id":"db1","data":{"database_id":"db2"}`} {
+		m := &model{answers: []llm.Completion{wants("create_database_item", `{"database_id":"other","properties":{"Name":"x"}}`), says("done")}}
+		b := m.bench(t)
+		out, err := b.Run(`{"llm_profile":"planner","instruction":"do it",`+fixed+`}`, `{}`)
+		if calls := b.Calls("POST /v1/pages"); err != nil || len(calls) != 1 || gjson.GetBytes(calls[0].Body, "parent.database_id").Str != "db1" {
+			t.Errorf("%s: %+v, %s, %v", fixed, calls, out.Raw, err)
+		}
+	}
+	for _, empty := range []string{`"database_id":""`, `"database_id":null`, `"data":{"database_id":""}`} {
+		m := &model{answers: []llm.Completion{says("done")}}
+		_, err := m.bench(t).Run(`{"llm_profile":"planner","instruction":"do it",`+empty+`}`, `{}`)
+		if fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(fmt.Sprint(err), `"database_id"`) || len(m.asked) > 0 {
+			t.Errorf("%s: %v, asked %d times", empty, err, len(m.asked))
+		}
+	}
+}
