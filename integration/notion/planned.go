@@ -66,7 +66,7 @@ const (
 // planFields are those of an instruction, which a model does not fill in.
 func planFields() []string { return []string{"instruction", "context", "llm_profile"} }
 
-// said is what each operation does, for a model.
+// said is what each operation does, for a model. What takes something away is not offered, since nobody is asked before it is done.
 func said() map[string]string {
 	return map[string]string{
 		"create_page":          "Makes a page below another page, or in a database.",
@@ -75,7 +75,6 @@ func said() map[string]string {
 		"add_comment":          "Comments on a page.",
 		"update_page":          "Changes properties of a page.",
 		"update_database_item": "Changes properties of an item of a database.",
-		"archive_page":         "Moves a page to the trash.",
 		"search":               "Finds pages and databases by words of their titles. operation_type says which: database, page or both.",
 		"get_page":             "Reads the properties of a page.",
 		"get_blocks":           "Reads the content of a page.",

@@ -97,7 +97,7 @@ func TestPlanned(t *testing.T) {
 			t.Errorf("%s takes %s", tool.Name, tool.Parameters)
 		}
 	}
-	if len(names) != 11 || slices.Contains(names, "request") {
+	if len(names) != 10 || slices.Contains(names, "request") || slices.Contains(names, "archive_page") {
 		t.Errorf("offered %q", names)
 	}
 	last := m.asked[1].Messages
