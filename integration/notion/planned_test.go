@@ -203,3 +203,49 @@ func TestPlanned_Fixed(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanned_Repeats: nothing is tried again once something may have been written, also in part; what was refused as a whole does not count. Who is asked about a lost
+// answer learns what was done before.
+func TestPlanned_Repeats(t *testing.T) {
+	t.Parallel()
+	const config = `{"llm_profile":"planner","instruction":"do it"}`
+	down := fault.New(fault.NetworkError, "no model")
+	many := wants("create_page", `{"parent":"page1","properties":{"title":"t"},"markdown":"`+strings.Repeat(`- x\n`, 150)+`"}`)
+	add := wants("create_page", `{"parent":"page1","properties":{"title":"t"}}`)
+	for name, c := range map[string]struct {
+		wants     llm.Completion
+		call      string
+		status    int
+		retryable bool
+	}{
+		"InPart":      {many, "PATCH /v1/blocks/new1/children", 400, false},
+		"ServerError": {add, "POST /v1/pages", 500, false},
+		"Update":      {wants("update_page", `{"page_id":"page1","properties":{"Name":"x"}}`), "PATCH /v1/pages/page1", 502, false},
+		"Refused":     {add, "POST /v1/pages", 400, true},
+		"Limited":     {add, "POST /v1/pages", 429, true},
+	} {
+		m := &model{answers: []llm.Completion{c.wants}, fails: down}
+		b := m.bench(t)
+		b.Answers(c.call, actiontest.Reply{Status: c.status, Body: `{}`})
+		if _, err := b.Run(config, `{}`); fault.CodeOf(err) != fault.NetworkError || fault.From(err).Retryable != c.retryable {
+			t.Errorf("%s: %v, retryable %v", name, err, !c.retryable)
+		}
+	}
+	m := &model{answers: []llm.Completion{add, wants("add_comment", `{"page_id":"page1","text":"x"}`)}}
+	b := m.bench(t)
+	b.Loses("POST /v1/comments")
+	call := b.Call(config, `{}`)
+	var noted map[string]any
+	call.Detail = func(fields map[string]any) { noted = fields }
+	_, err := b.Kind.Run(t.Context(), call)
+	f, ok := errors.AsType[*node.Failure](err)
+	if !ok || !f.Unknown || fault.CodeOf(err) != fault.OutcomeUnknown || !strings.Contains(fmt.Sprint(err), "create_page new1") || !strings.Contains(fmt.Sprint(fault.From(err).Details["steps"]), "add_comment") || noted["steps"] == nil {
+		t.Errorf("a lost answer after a page was made: %v, noted %v", err, noted)
+	}
+	m = &model{answers: []llm.Completion{add, wants("get_page", `{"page_id":"page1"}`)}}
+	b = m.bench(t)
+	b.Answers("GET /v1/pages/page1", actiontest.Reply{Status: 401, Body: `{}`})
+	if _, err := b.Run(config, `{}`); fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(fmt.Sprint(err), "create_page new1") {
+		t.Errorf("a credential that ends in between: %v", err)
+	}
+}
