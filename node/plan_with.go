@@ -9,7 +9,7 @@ import (
 	"tandem/workflow"
 )
 
-// Otherwise tells what a field without a default is when it is not written, for those that only work beside some of its values.
+// Otherwise tells what a field is when it is not written, for those that only work beside some of its values. It takes the place of a default; empty: nobody knows yet.
 func (p *Planning) Otherwise(name, value string) {
 	if p.otherwise == nil {
 		p.otherwise = map[string]string{}
@@ -47,8 +47,8 @@ func (p *Planning) chosen(f *shape.Field) string {
 	if usual == "" && f.Type.Kind() == reflect.Bool {
 		usual = "false"
 	}
-	if usual == "" {
-		usual = p.otherwise[f.Name]
+	if told, ok := p.otherwise[f.Name]; ok {
+		usual = told
 	}
 	value, set := p.values[f.Name]
 	switch {

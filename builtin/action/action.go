@@ -35,11 +35,11 @@ type Fields struct {
 // Operation implements the constraint of [Define].
 func (f Fields) Operation() string { return f.ActionType }
 
-// Optional stands in the place of [Fields] for a kind that also knows what to do when no operation is named.
+// Optional stands in the place of [Fields] for a kind that also knows what to do when no operation is named: a model of its llm_profile chooses.
 type Optional struct {
 	_ struct{} `empty:"absent"`
 
-	ActionType string      `json:"action_type" fixed:"true" doc:"What is done." zh:"执行的操作。"`
+	ActionType string      `json:"action_type" fixed:"true" doc:"What is done. Where llm_profile is set and this is not, the model chooses." zh:"操作：执行的操作；未设置而设置了 llm_profile 时由模型决定。"`
 	Data       node.Object `json:"data" doc:"An object with further fields of this node, in older files. Those that are written beside it win." zh:"其他字段：旧文件中含有本节点其他字段的对象；与之并列的字段优先。"`
 }
 

@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"tandem/builtin/values"
 	"tandem/fault"
@@ -218,6 +218,18 @@ func bodyOf(ctx context.Context, call *node.Call, kind string, raw json.RawMessa
 	return nil, "", fault.New(fault.InvalidInput, `"body" must be a text or a file when body_type is "raw"`).With("path", "body")
 }
 
+// fileType is the type of a file as a header can have it. What is no type becomes that of any bytes; parameters that cannot be read are left out.
+func fileType(written string) string {
+	kind, parameters, err := mime.ParseMediaType(written)
+	if err != nil {
+		parameters = nil
+	}
+	if clean := mime.FormatMediaType(kind, parameters); strings.Contains(clean, "/") { // written anew: line breaks between parameters would end a header
+		return clean
+	}
+	return "application/octet-stream"
+}
+
 // rawFile reads a file that is sent as a body: a stored one, or one that the value holds itself.
 func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []byte, contentType string, err error) {
 	var file struct {
@@ -229,10 +241,7 @@ func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 	if json.Unmarshal(raw, &file) != nil {
 		return nil, "", wrong
 	}
-	contentType = file.ContentType
-	if contentType == "" || !utf8.ValidString(contentType) {
-		contentType = "application/octet-stream"
-	}
+	contentType = fileType(file.ContentType)
 	switch {
 	case file.Base64 != nil:
 		data, err = base64.StdEncoding.DecodeString(*file.Base64)

@@ -96,7 +96,7 @@ func read(id string, data gjson.Result) (*definition, error) {
 	}
 	switch version, older := document.Get("openapi").String(), document.Get("swagger").String(); {
 	case !document.IsObject():
-	case strings.HasPrefix(version, "3."):
+	case version == "3" || strings.HasPrefix(version, "3."): // 3.0 without quotes is a number, which is 3
 		d.readOpenAPI(document)
 	case older == "2.0" || older == "2":
 		d.readSwagger(document)

@@ -278,6 +278,12 @@ func TestAPICall_Swagger(t *testing.T) {
 	if _, err := b.run(`{"operation_id":"getOrder"}`, `{"id":7}`); fault.CodeOf(err) != fault.CredentialInvalid {
 		t.Errorf("neither JSON nor YAML: %v", err)
 	}
+	for _, version := range []string{"3.0", "3.1", `"3.0.3"`} {
+		b.data["openapi"] = "openapi: " + version + "\nservers: [{url: " + b.URL + "}]\npaths: {/bare: {get: {operationId: bare}}}\n"
+		if _, err := b.run(`{"operation_id":"bare"}`, `{}`); err != nil {
+			t.Errorf("openapi: %s: %v", version, err)
+		}
+	}
 	types := Credentials(nil)[0]
 	for text, good := range map[string]bool{orders: true, shop: true, "a: [b": false, "just words": false} {
 		data, err := json.Marshal(map[string]any{"openapi": text})
@@ -326,6 +332,18 @@ func TestAPICall_Multipart(t *testing.T) {
 	want := []string{`about||application/json|{"n":1}`, `file|rä.txt|text/plain|hello`, `more|more|application/octet-stream|a`, `more|b.bin|application/octet-stream|b`, `title|||Say "hi"`}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for written, sent := range map[string]string{
+		`text/plain\r\nX-Injected: yes`: "application/octet-stream", `text/plain;\r\n charset=utf-8`: "text/plain; charset=utf-8", `text/plain; a=b c`: "text/plain",
+		`text/csv; charset=\"utf-8\"`: "text/csv; charset=utf-8", `nothing`: "application/octet-stream",
+	} { // order does not matter: each is sent by itself
+		if _, err := b.run(`{"operation_id":"upload"}`, `{"file":{"base64":"YQ==","content_type":"`+written+`"}}`); err != nil {
+			t.Fatalf("%s: %v", written, err)
+		}
+		calls := b.Calls("PUT /v2/files")
+		if body := string(calls[len(calls)-1].Body); !strings.Contains(body, "Content-Type: "+sent+"\r\n\r\na\r\n") {
+			t.Errorf("%s was sent as %q", written, body)
+		}
 	}
 	for input, code := range map[string]fault.Code{`{"title":"T"}`: fault.ParameterMissing, `{"body":"text"}`: fault.InvalidInput, `{"file":{"base64":"%"}}`: fault.InvalidInput} {
 		if _, err := b.run(`{"operation_id":"upload"}`, input); fault.CodeOf(err) != code {

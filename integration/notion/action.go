@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"tandem/builtin/action"
 	"tandem/builtin/httpcall"
@@ -45,8 +46,11 @@ type actionConfig struct {
 
 // Defaults are what holds when nothing is said.
 func (c *actionConfig) Defaults() {
-	c.Limit, c.OperationType = action.DefaultLimit, "database"
+	c.ActionType, c.Limit, c.OperationType = usualAction, action.DefaultLimit, "database"
 }
+
+// usualAction is what is done when neither an operation is named nor a model that plans.
+const usualAction = "create_page"
 
 type actionResult struct {
 	action.Result
@@ -86,10 +90,20 @@ func act(client *outbound.Client, ask asker) node.Kind {
 	}, operations, planAction)
 	plain := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
-		if !plans(call.Config) {
+		config := named(call.Config)
+		switch {
+		case given(config["action_type"]):
 			return plain(ctx, call)
+		case !given(config["llm_profile"]) && given(config["instruction"]):
+			return nil, fault.New(fault.InvalidConfig, "an instruction needs the model that plans it; set llm_profile").With("path", "configurations.llm_profile")
+		case !given(config["llm_profile"]):
+			inner, err := *call, error(nil)
+			if inner.Config, err = sjson.SetBytes(call.Config, "action_type", usualAction); err != nil {
+				return nil, fault.New(fault.InvalidConfig, "the configurations must be an object").WithCause(err)
+			}
+			return plain(ctx, &inner)
 		}
-		out, err := (&planning{call: call, ask: ask, run: plain, tools: action.Offered(operations, said(), planFields()...)}).execute(ctx)
+		out, err := (&planning{call: call, config: config, ask: ask, run: plain, tools: action.Offered(operations, said(), planFields()...)}).execute(ctx)
 		if err != nil {
 			return models.WaitOrFail(err)
 		}

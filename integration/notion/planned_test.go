@@ -17,6 +17,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 // model answers what it is asked from a list, and keeps what it was asked.
@@ -96,7 +97,7 @@ func TestPlanned(t *testing.T) {
 			t.Errorf("%s takes %s", tool.Name, tool.Parameters)
 		}
 	}
-	if len(names) != 11 || slices.Contains(names, "request") {
+	if len(names) != 10 || slices.Contains(names, "request") || slices.Contains(names, "archive_page") {
 		t.Errorf("offered %q", names)
 	}
 	last := m.asked[1].Messages
@@ -146,5 +147,105 @@ func TestPlanned_Failures(t *testing.T) {
 	}
 	if _, err := vendor().New(t).Run(config, `{}`); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("without models: %v", err)
+	}
+}
+
+// TestAction_Usual: where neither an operation nor a model is named, a page is made. An instruction without a model is refused.
+func TestAction_Usual(t *testing.T) {
+	t.Parallel()
+	b := vendor().New(t)
+	out, err := b.Run(`{"parent":"page1","properties":{"title":"t"}}`, `{"limit":"of something else"}`)
+	if err != nil || out.Get("action").Str != "create_page" || len(b.Calls("POST /v1/pages")) != 1 {
+		t.Errorf("it did %s, %v", out.Raw, err)
+	}
+	if _, err := b.Run(`{"instruction":"do it","parent":"page1","properties":{"title":"t"}}`, ``); fault.CodeOf(err) != fault.InvalidConfig || len(b.Calls("POST /v1/pages")) != 1 {
+		t.Errorf("an instruction without a model: %v", err)
+	}
+	r := &node.Registry{}
+	r.Register(act(nil, nil))
+	known, _ := r.Kind("EXTERNAL_ACTION.NOTION")
+	for config, want := range map[string]string{
+		`{"parent":"page1","properties":{"title":"t"}}`: "",
+		`{"page_id":"page1"}`:                           "warning configurations.page_id",
+		`{"llm_profile":"p","page_id":"page1"}`:         "",
+		`{"instruction":"do it"}`:                       "error configurations.action_type",
+		`{"action_type":"search","llm_profile":"p"}`:    "warning configurations.llm_profile",
+	} { // order does not matter: each is planned by itself
+		p, problems := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: "EXTERNAL_ACTION", Subtype: "NOTION", Configurations: json.RawMessage(config)})
+		var told []string
+		for _, one := range problems {
+			if one.Path != "configurations.credential_id" {
+				told = append(told, fmt.Sprint(one.Severity, " ", one.Path))
+			}
+		}
+		if effect := workflow.Once; strings.Join(told, ", ") != want || p.Effect != effect && !strings.Contains(config, "search") {
+			t.Errorf("%s: %q, %s", config, told, p.Effect)
+		}
+	}
+}
+
+// TestPlanned_Fixed: a model cannot change what the author has fixed, wherever and by whatever spelling; and it does not fill in what was to be fixed and has come to nothing.
+func TestPlanned_Fixed(t *testing.T) {
+	t.Parallel()
+	for _, fixed := range []string{`"database_id":"db1"`, `"databaseId":"db1"`, `"data":{"database_id":"db1"}`, `"database_id":"db1","data":{"database_id":"db2"}`} {
+		m := &model{answers: []llm.Completion{wants("create_database_item", `{"database_id":"other","properties":{"Name":"x"}}`), says("done")}}
+		b := m.bench(t)
+		out, err := b.Run(`{"llm_profile":"planner","instruction":"do it",`+fixed+`}`, `{}`)
+		if calls := b.Calls("POST /v1/pages"); err != nil || len(calls) != 1 || gjson.GetBytes(calls[0].Body, "parent.database_id").Str != "db1" {
+			t.Errorf("%s: %+v, %s, %v", fixed, calls, out.Raw, err)
+		}
+	}
+	for _, empty := range []string{`"database_id":""`, `"database_id":null`, `"data":{"database_id":""}`} {
+		m := &model{answers: []llm.Completion{says("done")}}
+		_, err := m.bench(t).Run(`{"llm_profile":"planner","instruction":"do it",`+empty+`}`, `{}`)
+		if fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(fmt.Sprint(err), `"database_id"`) || len(m.asked) > 0 {
+			t.Errorf("%s: %v, asked %d times", empty, err, len(m.asked))
+		}
+	}
+}
+
+// TestPlanned_Repeats: nothing is tried again once something may have been written, also in part; what was refused as a whole does not count. Who is asked about a lost
+// answer learns what was done before.
+func TestPlanned_Repeats(t *testing.T) {
+	t.Parallel()
+	const config = `{"llm_profile":"planner","instruction":"do it"}`
+	down := fault.New(fault.NetworkError, "no model")
+	many := wants("create_page", `{"parent":"page1","properties":{"title":"t"},"markdown":"`+strings.Repeat(`- x\n`, 150)+`"}`)
+	add := wants("create_page", `{"parent":"page1","properties":{"title":"t"}}`)
+	for name, c := range map[string]struct {
+		wants     llm.Completion
+		call      string
+		status    int
+		retryable bool
+	}{
+		"InPart":      {many, "PATCH /v1/blocks/new1/children", 400, false},
+		"ServerError": {add, "POST /v1/pages", 500, false},
+		"Update":      {wants("update_page", `{"page_id":"page1","properties":{"Name":"x"}}`), "PATCH /v1/pages/page1", 502, false},
+		"Refused":     {add, "POST /v1/pages", 400, true},
+		"Limited":     {add, "POST /v1/pages", 429, true},
+	} {
+		m := &model{answers: []llm.Completion{c.wants}, fails: down}
+		b := m.bench(t)
+		b.Answers(c.call, actiontest.Reply{Status: c.status, Body: `{}`})
+		if _, err := b.Run(config, `{}`); fault.CodeOf(err) != fault.NetworkError || fault.From(err).Retryable != c.retryable {
+			t.Errorf("%s: %v, retryable %v", name, err, !c.retryable)
+		}
+	}
+	m := &model{answers: []llm.Completion{add, wants("add_comment", `{"page_id":"page1","text":"x"}`)}}
+	b := m.bench(t)
+	b.Loses("POST /v1/comments")
+	call := b.Call(config, `{}`)
+	var noted map[string]any
+	call.Detail = func(fields map[string]any) { noted = fields }
+	_, err := b.Kind.Run(t.Context(), call)
+	f, ok := errors.AsType[*node.Failure](err)
+	if !ok || !f.Unknown || fault.CodeOf(err) != fault.OutcomeUnknown || !strings.Contains(fmt.Sprint(err), "create_page new1") || !strings.Contains(fmt.Sprint(fault.From(err).Details["steps"]), "add_comment") || noted["steps"] == nil {
+		t.Errorf("a lost answer after a page was made: %v, noted %v", err, noted)
+	}
+	m = &model{answers: []llm.Completion{add, wants("get_page", `{"page_id":"page1"}`)}}
+	b = m.bench(t)
+	b.Answers("GET /v1/pages/page1", actiontest.Reply{Status: 401, Body: `{}`})
+	if _, err := b.Run(config, `{}`); fault.CodeOf(err) != fault.CredentialInvalid || !strings.Contains(fmt.Sprint(err), "create_page new1") {
+		t.Errorf("a credential that ends in between: %v", err)
 	}
 }
