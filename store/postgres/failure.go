@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,16 +63,16 @@ func lostConnection(err error) bool {
 
 // isAway says that an error comes of a server that cannot be used now.
 func isAway(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		for _, begin := range strings.Fields(awayCodes) {
-			if strings.HasPrefix(e.Code, begin) {
-				return true
-			}
-		}
-		return lostConnection(err)
+	return connectsLater(err) || lostConnection(err)
+}
+
+// connectsLater says of an error of connecting that it may pass by itself. All that a server says then is fatal, also that it does not know the user.
+func connectsLater(err error) bool {
+	if code := codeOf(err); code != "" {
+		return slices.ContainsFunc(strings.Fields(awayCodes), func(begin string) bool { return strings.HasPrefix(code, begin) })
 	}
 	_, refused := errors.AsType[*pgconn.ConnectError](err)
-	return refused || lostConnection(err)
+	return refused
 }
 
 // unavailable is the answer while the database cannot be used.

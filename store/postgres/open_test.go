@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -162,6 +163,60 @@ func TestOwned_LostLock(t *testing.T) {
 	}
 	if err := db.Stores().Journal.Append(t.Context(), ann(), &store.Append{Execution: "e1", Create: &store.Execution{ID: "e1"}}); !errors.Is(err, store.ErrSuperseded) {
 		t.Errorf("written without owning the database: %v", err)
+	}
+}
+
+// TestAwait waits for the lock of another: while it waits it holds back nothing in the server, and neither the loss of its connection nor that of the
+// server ends it. What does not pass by itself does.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	owner, err := pgx.Connect(t.Context(), c.url)
+	check(t, err)
+	_, err = owner.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, postgres.OwnerLock)
+	check(t, err)
+	got := make(chan error, 1)
+	go func() { // it ends when it has the lock
+		lock, err := postgres.Await(t.Context(), c.url)
+		if err == nil {
+			err = lock.Close()
+		}
+		got <- err
+	}()
+	waits := func(not uint32) (pid uint32) {
+		t.Helper()
+		asked := map[time.Time]bool{}
+		for len(asked) < 5 { // the first may be that the statement is prepared
+			var state string
+			var since time.Time
+			var holdsBack bool
+			err := owner.QueryRow(t.Context(), `SELECT pid, state, query_start, coalesce(wait_event, '') = 'advisory' FROM pg_stat_activity
+				WHERE application_name LIKE 'tandem owner%' AND query LIKE '%advisory%' AND pid <> $1`, int64(not)).Scan(&pid, &state, &since, &holdsBack)
+			if holdsBack {
+				t.Fatal("it waits inside a statement")
+			}
+			if errors.Is(err, pgx.ErrNoRows) {
+				continue
+			}
+			check(t, err)
+			if state == "idle" {
+				asked[since] = true
+			}
+		}
+		return pid
+	}
+	first := waits(0)
+	_, err = owner.Exec(t.Context(), `SELECT pg_terminate_backend($1)`, int64(first))
+	check(t, err)
+	waits(first)
+	c.stop(t, "fast")
+	c.start(t)
+	check(t, <-got)
+	u, err := url.Parse(c.url)
+	check(t, err)
+	u.Path = "/nowhere"
+	if _, err := postgres.Await(t.Context(), u.String()); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("waited for a database that is not there: %v", err)
 	}
 }
 

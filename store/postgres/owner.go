@@ -19,10 +19,11 @@ import (
 // writes who does not own the database is seen to by the epoch, also when the connection that has the lock is lost.
 const ownerLock = 0x6f776e6572 // "owner"
 
-// Pauses between tries to get the lock back.
+// Pauses between tries to get the lock back, or to reach the server, and between looks of who waits for the lock.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
+	lockPause  = 300 * time.Millisecond
 )
 
 // Options say how a database is opened by who wants it alone.
@@ -109,20 +110,63 @@ func ownerConn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// Await returns when nobody else owns the database any more, and keeps others from owning it.
+// Await returns when nobody else owns the database any more, and keeps others from owning it. It waits also while the server is away, and
+// returns an error when the context ends, or when the server says that this user or database will not do.
 func Await(ctx context.Context, address string) (*Lock, error) {
 	config, err := configure(address)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := ownerConn(ctx, config.ConnConfig)
-	if err != nil {
-		return nil, explain(config.ConnConfig, err)
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		conn, err := ownerConn(ctx, config.ConnConfig)
+		refused := err != nil && !connectsLater(err)
+		if err == nil {
+			pause = firstPause
+			if err = awaitOn(ctx, conn); err == nil {
+				return &Lock{conn}, nil
+			}
+			refused = !isAway(err)
+			err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if refused {
+			return nil, explain(config.ConnConfig, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, ownerLock); err != nil {
-		return nil, errors.Join(explain(config.ConnConfig, err), conn.Close(context.WithoutCancel(ctx)))
+}
+
+// awaitOn returns without an error when a connection has the lock. It asks again and again: a statement that waits would keep its snapshot, and with it
+// everything that was deleted in the database since.
+func awaitOn(ctx context.Context, conn *pgx.Conn) error {
+	for {
+		asking, cancel := context.WithTimeout(ctx, lookTimeout)
+		held, err := tryLock(asking, conn)
+		cancel()
+		if err != nil {
+			return &serverError{err}
+		}
+		if held {
+			return nil
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return &Lock{conn}, nil
+}
+
+// tryLock takes the lock if nobody has it.
+func tryLock(ctx context.Context, conn *pgx.Conn) (held bool, err error) {
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
+	return held, err
 }
 
 // Announce says where others reach the process that owns the database.
@@ -163,8 +207,7 @@ func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
-	if err != nil || !held {
+	if held, err = tryLock(ctx, conn); err != nil || !held {
 		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, true, nil
