@@ -237,7 +237,7 @@ func (c *committer) transact(batch []*work) (err error) {
 	}
 	defer conn.Release() // one that is in the midst of a transaction is closed by this
 	t := &transaction{db: c.db, c: c, ctx: ctx, conn: conn.Conn()}
-	t.add(`BEGIN`)
+	t.add(beginFenced)
 	t.add(`SELECT begin_commit($1, $2, $3, $4)`, epochLock, c.db.epoch, c.session, c.number)
 	c.heads.Begin()
 	c.tally.Begin()

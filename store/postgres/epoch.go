@@ -19,11 +19,17 @@ const epochLock = 0x74616e64656d // "tandem"
 // keptEpochs is how many epochs are remembered, for those who look.
 const keptEpochs = 1000
 
+// fenced is how a transaction is begun that looks at the epoch: it must see the one that was taken while it waited for the lock, and a snapshot from before
+// that, which other levels keep, does not show it. beginFenced says the same for the committer.
+var fenced = pgx.TxOptions{IsoLevel: pgx.ReadCommitted} // read-only
+
+const beginFenced = `BEGIN ISOLATION LEVEL READ COMMITTED`
+
 // takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. What that one had reserved counts as
 // used.
 func (db *DB) takeEpoch(ctx context.Context) error {
 	var epoch int64
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, db.pool, fenced, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, epochLock); err != nil {
 			return err
 		}
@@ -59,7 +65,7 @@ func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error
 		return *err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, db.pool, fenced, func(tx pgx.Tx) error {
 		if err := db.check(ctx, tx); err != nil {
 			return err
 		}

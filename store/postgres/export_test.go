@@ -23,6 +23,15 @@ func (db *DB) Queued() int {
 	return len(db.committer.queue)
 }
 
+// Setting is what a connection of the pool has as a setting.
+func (db *DB) Setting(ctx context.Context, name string) (value string, err error) {
+	err = db.pool.QueryRow(ctx, `SELECT current_setting($1)`, name).Scan(&value)
+	return value, err
+}
+
+// EpochLock is the lock that transactions share.
+const EpochLock = epochLock
+
 // Hold stops the committer inside a transaction until release is closed. It returns when it stands.
 func (db *DB) Hold(ctx context.Context, release <-chan struct{}) <-chan error {
 	held, result := make(chan struct{}), make(chan error, 1)

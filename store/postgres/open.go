@@ -96,7 +96,19 @@ func configure(text string) (*pgxpool.Config, error) {
 	if !strings.Contains(text, "pool_max_conns=") {
 		config.MaxConns = max(config.MaxConns, leastConns)
 	}
+	config.AfterConnect = settle
 	return config, nil
+}
+
+// settings are those of every connection that reads and writes, whatever the role or the database have as theirs. That a commit is on disk when it is
+// acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is raised.
+const settings = `SELECT set_config('default_transaction_isolation', 'read committed', false),
+	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
+
+// settle prepares a connection of a pool.
+func settle(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, settings)
+	return err
 }
 
 // connect reaches a database and looks whether it is one that can be used.

@@ -220,4 +220,60 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// TestOpen_SettingsOfOthers: what the role or the database have set weakens neither the fence between processes nor a commit.
+func TestOpen_SettingsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			address := database(t)
+			config, err := pgx.ParseConfig(address)
+			check(t, err)
+			admin(t, address, `ALTER DATABASE `+config.Database+` SET default_transaction_isolation = '`+level+`'`)
+			admin(t, address, `ALTER DATABASE `+config.Database+` SET synchronous_commit = off`)
+			db := open(t, address)
+			check(t, db.Stores().Journal.Append(t.Context(), ann(), begin("e1")))
+			if got, err := db.Setting(t.Context(), "synchronous_commit"); err != nil || got != "on" {
+				t.Errorf("synchronous_commit is %q, %v", got, err)
+			}
+			// Somebody takes an epoch while transactions of this process wait for it.
+			taker, err := pgx.Connect(t.Context(), address)
+			check(t, err)
+			defer taker.Close(context.WithoutCancel(t.Context()))
+			tx, err := taker.Begin(t.Context())
+			check(t, err)
+			_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, postgres.EpochLock)
+			check(t, err)
+			results := make(chan error, 2)
+			go func() { results <- db.Stores().Journal.Append(t.Context(), ann(), begin("e2")) }() // both end with the taker's transaction
+			go func() {
+				_, err := db.Stores().Blobs.Put(t.Context(), ann(), strings.NewReader("x"))
+				results <- err
+			}()
+			for waiting := 0; waiting < 2; {
+				check(t, tx.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+					AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting))
+			}
+			_, err = tx.Exec(t.Context(), `INSERT INTO epochs (epoch) SELECT max(epoch) + 1 FROM epochs`)
+			check(t, err)
+			check(t, tx.Commit(t.Context()))
+			for range 2 {
+				if err := <-results; !errors.Is(err, store.ErrSuperseded) {
+					t.Errorf("written in an epoch that is over: %v", err)
+				}
+			}
+		})
+	}
+	t.Run("StrongerStays", func(t *testing.T) {
+		t.Parallel()
+		address := database(t)
+		config, err := pgx.ParseConfig(address)
+		check(t, err)
+		admin(t, address, `ALTER DATABASE `+config.Database+` SET synchronous_commit = remote_apply`)
+		if got, err := open(t, address).Setting(t.Context(), "synchronous_commit"); err != nil || got != "remote_apply" {
+			t.Errorf("synchronous_commit is %q, %v", got, err)
+		}
+	})
+}
+
 func ann() identity.Principal { return identity.Principal{Workspace: "ws", User: "ann"} }
