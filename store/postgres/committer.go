@@ -40,6 +40,8 @@ type committer struct {
 
 	// session and number are what the database is told with a commit: which connection it is by, and how many there were before it.
 	session, number int64
+	// doubted says that a later session may have been begun, and the answer was lost: the next transaction begins with another.
+	doubted bool
 	// numbers are those that the next executions get.
 	numbers []int64
 	heads   summaries.Heads
@@ -229,6 +231,11 @@ func (e *spoiled) Error() string { return e.err.Error() }
 
 // transact runs a batch. An error means that nothing of it is known to be kept.
 func (c *committer) transact(batch []*work) (err error) {
+	if c.doubted {
+		if err := c.settleDoubt(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	conn, err := c.db.pool.Acquire(ctx)

@@ -193,18 +193,12 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	c.numbers = nil
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		c.db.pool.Reset() // the other connections are likely to be lost as well
-		session, number, err := c.newSession(lost.pid)
+		number, err := c.newSession(lost.pid)
+		if err == nil && number == c.number+1 {
+			return true, nil
+		}
 		if err == nil {
-			c.session = session
-			switch number {
-			case c.number + 1:
-				return true, nil
-			case c.number:
-				return false, nil
-			}
-			err = broken(fmt.Errorf("it has %d commits of this process, which knows of %d", number, c.number))
-			c.db.stop(err)
-			return false, err
+			return false, c.compare(number)
 		}
 		if !lost.ending {
 			return false, unavailable(errors.Join(lost.err, err))
@@ -217,19 +211,43 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	}
 }
 
+// settleDoubt begins a session when it is not known which is the last. No transaction was under way.
+func (c *committer) settleDoubt() error {
+	number, err := c.newSession(0)
+	if err != nil {
+		return unavailable(err)
+	}
+	return c.compare(number)
+}
+
+// compare stops this process unless the database has as many of its commits as it knows of.
+func (c *committer) compare(number int64) error {
+	if number == c.number {
+		return nil
+	}
+	err := broken(fmt.Errorf("it has %d commits of this process, which knows of %d", number, c.number))
+	c.db.stop(err)
+	return err
+}
+
 // newSession ends what is left of a connection, and begins a session of this process. It returns how many commits there are.
-func (c *committer) newSession(pid uint32) (session, number int64, err error) {
+func (c *committer) newSession(pid uint32) (number int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	conn, err := c.db.pool.Acquire(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer conn.Release()
 	// It may go on without knowing that nobody listens. Another process may have its number by now, which has another name.
 	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = current_setting('application_name')`, int64(pid)); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&session, &number)
-	return session, number, err
+	c.doubted = true // until the answer has come
+	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&c.session, &number)
+	if err != nil {
+		return 0, err
+	}
+	c.doubted = false
+	return number, nil
 }

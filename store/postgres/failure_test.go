@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -167,6 +168,8 @@ type wire struct {
 	target string
 	cut    atomic.Int32
 	cuts   atomic.Int32
+	// text is that of a statement: what follows the request that prepares it is answered, and the answer is lost, once.
+	text atomic.Pointer[string]
 }
 
 const (
@@ -242,6 +245,10 @@ func (w *wire) carry(client net.Conn) {
 			w.cuts.Add(1)
 			deaf.Store(true)
 		}
+		if text := w.text.Load(); text != nil && bytes.Contains(buffer[:n], []byte(*text)) {
+			w.text.Store(nil)
+			w.cut.Store(beforeAnswer)
+		}
 		if _, err := server.Write(buffer[:n]); err != nil {
 			return
 		}
@@ -285,6 +292,31 @@ func TestLostAnswer(t *testing.T) {
 	}
 	if items, err := s.Inbox.Pending(t.Context(), ann(), "e1"); err != nil || len(items) != 2 {
 		t.Errorf("the inbox has %v, %v", items, err)
+	}
+}
+
+// TestLostSession loses the answer of what begins a session, after the loss of a transaction that had not come to its end: the caller is told that nothing was
+// written, and the next is.
+func TestLostSession(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := open(t, address)
+	s := db.Stores()
+	check(t, s.Journal.Append(t.Context(), ann(), begin("e1")))
+	text := "UPDATE epochs SET session"
+	w.text.Store(&text)
+	w.cut.Store(beforeRequest)
+	item := store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k"}
+	if _, _, err := s.Inbox.Deliver(t.Context(), ann(), item); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("deliver: %v, want that the database cannot be reached", err)
+	}
+	if w.cuts.Load() != 2 {
+		t.Fatalf("the wire was cut %d times, want twice", w.cuts.Load())
+	}
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 1)))
+	wantRows(t, db, "e1", 2)
+	if _, duplicate, err := s.Inbox.Deliver(t.Context(), ann(), item); err != nil || duplicate {
+		t.Errorf("deliver again: %v, %v", duplicate, err)
 	}
 }
 
