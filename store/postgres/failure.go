@@ -22,6 +22,7 @@ const (
 	serialization   = "40001"
 	deadlock        = "40P01"
 	diskFull        = "53100"
+	lockTimeout     = "55P03"
 )
 
 // Classes of errors that say that a record itself was refused: what it holds, that it contradicts another, or that it is larger than

@@ -100,14 +100,19 @@ func configure(text string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
+// stayAlive are settings by which a server finds out within half a minute that a machine is gone without a word.
+const stayAlive = `set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`
+
 // settings are those of every connection that reads and writes, whatever the role or the database have as theirs. That a commit is on disk when it is
-// acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is raised.
-const settings = `SELECT set_config('default_transaction_isolation', 'read committed', false),
-	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
+// acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is raised. The two that follow end
+// transactions of a machine that is gone. Who is alive gives a transaction up before that, and reads what it has asked for.
+const settings = `set_config('default_transaction_isolation', 'read committed', false),
+	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+	set_config('idle_in_transaction_session_timeout', $1, false), set_config('tcp_user_timeout', '60000', false)`
 
 // settle prepares a connection of a pool.
 func settle(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, settings)
+	_, err := conn.Exec(ctx, `SELECT `+stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
 	return err
 }
 

@@ -276,4 +276,26 @@ func TestOpen_SettingsOfOthers(t *testing.T) {
 	})
 }
 
+// TestOpen_StuckTransaction: a transaction that an earlier process has left open, as when its machine is gone without a word, does not keep others from
+// taking over the database.
+func TestOpen_StuckTransaction(t *testing.T) {
+	t.Parallel()
+	address := database(t)
+	db := open(t, address)
+	if got, err := db.Setting(t.Context(), "idle_in_transaction_session_timeout"); err != nil || got != "3min" {
+		t.Errorf("a transaction may be idle for %q, %v", got, err)
+	}
+	stuck, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	tx, err := stuck.Begin(t.Context())
+	check(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock_shared($1)`, postgres.EpochLock)
+	check(t, err)
+	check(t, open(t, address).Stores().Journal.Append(t.Context(), ann(), begin("e1")))
+	if err := tx.Commit(t.Context()); err == nil {
+		t.Error("the transaction that was left open is committed")
+	}
+	check(t, stuck.Close(t.Context()))
+}
+
 func ann() identity.Principal { return identity.Principal{Workspace: "ws", User: "ann"} }

@@ -102,10 +102,9 @@ func ownerConn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "idle_session_timeout": "0", "statement_timeout": "0", "lock_timeout": "0"} {
-		if _, err := conn.Exec(ctx, `SELECT set_config($1, $2, false)`, name, value); err != nil {
-			return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-		}
+	if _, err := conn.Exec(ctx, `SELECT `+stayAlive+`,
+		set_config('idle_session_timeout', '0', false), set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`); err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, nil
 }
