@@ -40,8 +40,8 @@ type committer struct {
 
 	// session and number are what the database is told with a commit: which connection it is by, and how many there were before it.
 	session, number int64
-	// doubted says that a later session may have been begun, and the answer was lost: the next transaction begins with another.
-	doubted bool
+	// doubted are those by which a later session may have been begun, and the answer was lost: the next transaction begins with another.
+	doubted []backend
 	// numbers are those that the next executions get.
 	numbers []int64
 	heads   summaries.Heads
@@ -231,7 +231,7 @@ func (e *spoiled) Error() string { return e.err.Error() }
 
 // transact runs a batch. An error means that nothing of it is known to be kept.
 func (c *committer) transact(batch []*work) (err error) {
-	if c.doubted {
+	if len(c.doubted) > 0 {
 		if err := c.settleDoubt(); err != nil {
 			return err
 		}
@@ -288,7 +288,7 @@ func (c *committer) abandon(t *transaction, err error) error {
 			return err
 		}
 	}
-	return &doubtful{err, t.conn.PgConn().PID(), t.ending && !pgconn.SafeToRetry(err)}
+	return &doubtful{err, backendOf(t.conn), t.ending && !pgconn.SafeToRetry(err)}
 }
 
 // count notes that a transaction is on disk.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"tandem/fault"
@@ -167,7 +168,7 @@ func refusal(err error) error {
 // doubtful is the loss of a connection in the midst of a transaction.
 type doubtful struct {
 	err error
-	pid uint32 // of the server's process that had it
+	of  backend // the server's process that had it
 	// ending says that its end may have been sent, so that it is not known whether it was committed.
 	ending bool
 }
@@ -194,12 +195,15 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	c.numbers = nil
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		c.db.pool.Reset() // the other connections are likely to be lost as well
-		number, err := c.newSession(lost.pid)
+		number, err := c.newSession(lost.of)
 		if err == nil && number == c.number+1 {
 			return true, nil
 		}
 		if err == nil {
 			return false, c.compare(number)
+		}
+		if c.db.Err() != nil {
+			return false, err
 		}
 		if !lost.ending {
 			return false, unavailable(errors.Join(lost.err, err))
@@ -214,9 +218,12 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 
 // settleDoubt begins a session when it is not known which is the last. No transaction was under way.
 func (c *committer) settleDoubt() error {
-	number, err := c.newSession(0)
-	if err != nil {
+	number, err := c.newSession()
+	if err != nil && c.db.Err() == nil {
 		return unavailable(err)
+	}
+	if err != nil {
+		return err
 	}
 	return c.compare(number)
 }
@@ -231,8 +238,9 @@ func (c *committer) compare(number int64) error {
 	return err
 }
 
-// newSession ends what is left of a connection, and begins a session of this process. It returns how many commits there are.
-func (c *committer) newSession(pid uint32) (number int64, err error) {
+// newSession ends what is left of connections, and begins a session of this process. It returns how many commits there are. When the database does not know
+// this process, as one that has been put back to before its start, this process stops.
+func (c *committer) newSession(left ...backend) (number int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	conn, err := c.db.pool.Acquire(ctx)
@@ -240,15 +248,20 @@ func (c *committer) newSession(pid uint32) (number int64, err error) {
 		return 0, err
 	}
 	defer conn.Release()
-	// It may go on without knowing that nobody listens. Another process may have its number by now, which has another name.
-	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = current_setting('application_name')`, int64(pid)); err != nil {
-		return 0, err
+	for _, b := range append(left, c.doubted...) { // they may go on without knowing that nobody listens
+		if err := b.end(ctx, conn.Conn()); err != nil {
+			return 0, err
+		}
 	}
-	c.doubted = true // until the answer has come
+	c.doubted = append(c.doubted, backendOf(conn.Conn())) // until the answer has come
 	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&c.session, &number)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = broken(fmt.Errorf("it does not know the epoch %d", c.db.epoch))
+		c.db.stop(err)
+	}
 	if err != nil {
 		return 0, err
 	}
-	c.doubted = false
+	c.doubted = nil
 	return number, nil
 }

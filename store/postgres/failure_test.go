@@ -343,6 +343,36 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestLostEpoch: a server that does not know this process, as one put back to before its start, is written to no more; that is said when a connection is lost
+// too, instead of waiting for a better answer.
+func TestLostEpoch(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := open(t, address)
+	s := db.Stores()
+	check(t, s.Journal.Append(t.Context(), ann(), begin("e1")))
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 1))) // its statements are prepared from here on
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 2)))
+	admin(t, strings.Replace(address, "&pool_max_conns=1", "", 1), `DELETE FROM epochs`)
+	w.cut.Store(beforeRequest)
+	if err := s.Journal.Append(t.Context(), ann(), follow("e1", 3)); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("append: %v, want that the store has stopped", err)
+	}
+	<-db.Broken()
+}
+
+// TestBackend_End: a process of the server is ended if it is the one that is meant, not another with its number.
+func TestBackend_End(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	for _, other := range []bool{true, false} {
+		ended, err := db.EndOne(t.Context(), other)
+		if err != nil || ended == other {
+			t.Errorf("ended %v, %v; it is another: %v", ended, err, other)
+		}
+	}
+}
+
 // TestLostCommits: a server that has been put back to an earlier state, as by a failover to a copy that lags behind, is written to no more.
 func TestLostCommits(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +97,9 @@ func configure(text string) (*pgxpool.Config, error) {
 	if !strings.Contains(text, "pool_max_conns=") {
 		config.MaxConns = max(config.MaxConns, leastConns)
 	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = fmt.Sprintf("tandem, process %d", os.Getpid())
+	}
 	config.AfterConnect = settle
 	return config, nil
 }
@@ -110,9 +114,45 @@ const settings = `set_config('default_transaction_isolation', 'read committed', 
 	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
 	set_config('idle_in_transaction_session_timeout', $1, false), set_config('tcp_user_timeout', '60000', false)`
 
+// backend is a process of the server that has a connection of ours. Others have the same number before and after it.
+type backend struct {
+	pid   int64
+	began time.Time
+}
+
+// backendKey is where a connection of a pool keeps its [backend].
+const backendKey = "backend"
+
+// backendOf is the process that has a connection of a pool.
+func backendOf(conn *pgx.Conn) backend {
+	b, _ := conn.PgConn().CustomData()[backendKey].(backend)
+	return b
+}
+
+// whoAmI reads the [backend] of a connection.
+const whoAmI = `SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`
+
 // settle prepares a connection of a pool.
 func settle(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `SELECT `+stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
+	var b pgx.Batch
+	var own backend
+	b.Queue(`SELECT `+stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
+	b.Queue(whoAmI).QueryRow(func(row pgx.Row) error { return row.Scan(&own.pid, &own.began) })
+	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
+		return err
+	}
+	conn.PgConn().CustomData()[backendKey] = own
+	return nil
+}
+
+// endTimeout is how long it is waited for a process of the server to end.
+const endTimeout = 5 * time.Second
+
+// end ends a process of the server, if it is still the same, and waits a little for that. It returns also when it does not end.
+func (b backend) end(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid, $3) FROM pg_stat_activity
+		WHERE pid = $1 AND backend_start = $2 AND datname = current_database() AND application_name = current_setting('application_name')`,
+		b.pid, b.began, endTimeout.Milliseconds())
 	return err
 }
 
