@@ -170,6 +170,20 @@ type wire struct {
 	cuts   atomic.Int32
 	// text is that of a statement: what follows the request that prepares it is answered, and the answer is lost, once.
 	text atomic.Pointer[string]
+	// silent says that the server is not told of the end of connections.
+	silent  atomic.Bool
+	mu      sync.Mutex
+	clients []net.Conn
+}
+
+// vanish ends all connections, and the server does not hear of it.
+func (w *wire) vanish() {
+	w.silent.Store(true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, client := range w.clients {
+		_ = client.Close()
+	}
 }
 
 const (
@@ -215,7 +229,15 @@ func (w *wire) carry(client net.Conn) {
 		_ = client.Close()
 		return
 	}
-	end := func() { _ = errors.Join(client.Close(), server.Close()) }
+	w.mu.Lock()
+	w.clients = append(w.clients, client)
+	w.mu.Unlock()
+	end := func() {
+		_ = client.Close()
+		if !w.silent.Load() {
+			_ = server.Close()
+		}
+	}
 	var deaf atomic.Bool
 	go func() { // it ends with the connection
 		defer end()

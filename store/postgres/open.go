@@ -120,24 +120,26 @@ type backend struct {
 	began time.Time
 }
 
-// backendKey is where a connection of a pool keeps its [backend].
+// backendKey is where a connection keeps its [backend].
 const backendKey = "backend"
 
-// backendOf is the process that has a connection of a pool.
+// backendOf is the process that has a connection.
 func backendOf(conn *pgx.Conn) backend {
 	b, _ := conn.PgConn().CustomData()[backendKey].(backend)
 	return b
 }
 
-// whoAmI reads the [backend] of a connection.
-const whoAmI = `SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`
-
 // settle prepares a connection of a pool.
 func settle(ctx context.Context, conn *pgx.Conn) error {
+	return introduce(ctx, conn, stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
+}
+
+// introduce makes the settings of a connection, and notes which process of the server has it.
+func introduce(ctx context.Context, conn *pgx.Conn, settings string, args ...any) error {
 	var b pgx.Batch
 	var own backend
-	b.Queue(`SELECT `+stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
-	b.Queue(whoAmI).QueryRow(func(row pgx.Row) error { return row.Scan(&own.pid, &own.began) })
+	b.Queue(`SELECT `+settings, args...)
+	b.Queue(`SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`).QueryRow(func(row pgx.Row) error { return row.Scan(&own.pid, &own.began) })
 	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,38 @@ func TestOwned_OneProcess(t *testing.T) {
 	check(t, again.Close())
 }
 
+// holderOf is the server's process that has the lock of the owner; zero: nobody has.
+func holderOf(t *testing.T, conn *pgx.Conn) (pid int) {
+	t.Helper()
+	check(t, conn.QueryRow(t.Context(), `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objid = $2
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, postgres.OwnerLock>>32, postgres.OwnerLock&0xffffffff).Scan(&pid))
+	return pid
+}
+
+// TestOwned_LockOfItsOwn: a connection with the lock that is lost without the server's knowledge has the lock still. It is not taken for another owner.
+func TestOwned_LockOfItsOwn(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := owned(t, address)
+	direct, err := url.Parse(address)
+	check(t, err)
+	direct.RawQuery = url.Values{"host": {filepath.Dir(w.target)}}.Encode()
+	conn, err := pgx.Connect(t.Context(), direct.String())
+	check(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	first := holderOf(t, conn)
+	w.vanish()
+	for second := first; second == 0 || second == first; second = holderOf(t, conn) { // it ends when there is another connection with the lock
+		if db.Err() != nil {
+			t.Fatal(db.Err())
+		}
+	}
+	w.silent.Store(false)
+	if db.Err() != nil {
+		t.Error(db.Err())
+	}
+}
+
 // TestOwned_LostLock ends the connection that has the lock: it is made anew, unless somebody else was waiting for the lock.
 func TestOwned_LostLock(t *testing.T) {
 	t.Parallel()
@@ -129,12 +162,7 @@ func TestOwned_LostLock(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), address)
 	check(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	holder := func() (pid int) {
-		t.Helper()
-		check(t, conn.QueryRow(t.Context(), `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objid = $2
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, postgres.OwnerLock>>32, postgres.OwnerLock&0xffffffff).Scan(&pid))
-		return pid
-	}
+	holder := func() int { return holderOf(t, conn) }
 	first := holder()
 	admin(t, address, `SELECT pg_terminate_backend($1)`, first)
 	second := holder()
@@ -157,6 +185,7 @@ func TestOwned_LostLock(t *testing.T) {
 	}
 	admin(t, address, `SELECT pg_terminate_backend($1)`, second)
 	check(t, <-waiting)
+	admin(t, address, `INSERT INTO epochs (epoch) SELECT max(epoch) + 1 FROM epochs`)
 	<-db.Broken()
 	if !errors.Is(db.Err(), store.ErrSuperseded) {
 		t.Errorf("the lock is another's: %v", db.Err())

@@ -102,7 +102,7 @@ func ownerConn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, `SELECT `+stayAlive+`,
+	if err := introduce(ctx, conn, stayAlive+`,
 		set_config('idle_session_timeout', '0', false), set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`); err != nil {
 		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
@@ -212,22 +212,34 @@ func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, e
 	return conn, true, nil
 }
 
-// watch keeps the lock. When its connection is lost, another is made; when somebody else has the lock then, or has had it, this process
-// has lost the database.
+// patience is how long the lock may be somebody else's without another epoch: it may be that of a connection which the server does not know to be lost.
+const patience = 30 * time.Second
+
+// watch keeps the lock. When its connection is lost, another is made; when somebody else owns the database then, this process has lost it.
 func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	for {
+		old := backendOf(lock)
 		_, err := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
 		if ctx.Err() != nil {
 			o.unlock(lock)
 			return
 		}
 		closing := lock.Close(ctx)
+		var refused time.Time // since when the lock is another's
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			var held bool
-			if lock, held, err = own(ctx, o.config); held {
+			if lock, held, err = o.regain(ctx, old); held {
 				break
 			}
-			if err == nil {
+			switch {
+			case errors.Is(err, store.ErrSuperseded):
+				o.stop(errors.Join(err, closing))
+				return
+			case err != nil:
+				refused = time.Time{}
+			case refused.IsZero():
+				refused = time.Now()
+			case time.Since(refused) > patience:
 				o.stop(lost(errors.Join(errors.New("another process has its lock"), closing)))
 				return
 			}
@@ -244,6 +256,24 @@ func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	}
 }
 
+// regain tries to get the lock again. What is left of the connection that had it is ended first.
+func (o *Owned) regain(ctx context.Context, old backend) (_ *pgx.Conn, held bool, err error) {
+	conn, err := ownerConn(ctx, o.config)
+	if err != nil {
+		return nil, false, err
+	}
+	if err = old.end(ctx, conn); err == nil {
+		held, err = tryLock(ctx, conn)
+	}
+	if err == nil && !held {
+		err = o.still(ctx, conn)
+	}
+	if err != nil || !held {
+		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	return conn, true, nil
+}
+
 // unlock lets go of the lock, and returns when others can have it: closing the connection alone tells the server, and does not wait for it.
 func (o *Owned) unlock(lock *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
@@ -252,8 +282,10 @@ func (o *Owned) unlock(lock *pgx.Conn) {
 	o.unlocked = errors.Join(err, lock.Close(ctx))
 }
 
-// still looks whether nobody has owned the database meanwhile.
+// still looks whether nobody has owned the database meanwhile. It goes on when the context ends, which would close a connection that has the lock.
 func (o *Owned) still(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
 	var epoch int64
 	if err := conn.QueryRow(ctx, `SELECT max(epoch) FROM epochs`).Scan(&epoch); err != nil {
 		return nil //nolint:nilerr // the connection is lost again, which is found out next
