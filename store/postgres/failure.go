@@ -60,7 +60,7 @@ func lostConnection(err error) bool {
 		return strings.EqualFold(e.Severity, "FATAL") || strings.EqualFold(e.Severity, "PANIC")
 	}
 	server := (*serverError)(nil)
-	return errors.As(err, &server) && !errors.Is(err, errNothingChanged)
+	return errors.As(err, &server)
 }
 
 // isAway says that an error comes of a server that cannot be used now.
@@ -96,7 +96,7 @@ func broken(err error) error {
 // spoils says that an error is about one part of a transaction, so that the others may be kept without it.
 func spoils(err error) bool {
 	one := (*spoiled)(nil)
-	if errors.As(err, &one) || errors.Is(err, errNothingChanged) {
+	if errors.As(err, &one) {
 		return true
 	}
 	code := codeOf(err)
@@ -117,8 +117,6 @@ func (db *DB) inWords(w *work, err error) error {
 		db.stop(err)
 	case code == diskFull:
 		return full(err)
-	case errors.Is(err, errNothingChanged) && len(w.rows) > 0:
-		return movedOn(w)
 	case code == uniqueViolation && len(w.rows) > 0:
 		return db.taken(w, err)
 	case errors.Is(err, store.ErrUnavailable):
