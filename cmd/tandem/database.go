@@ -36,7 +36,7 @@ func onlySQLite() error {
 // repeatable is the address as it was given, to be shown; empty when it has a password, which is not.
 func (d *databaseFlag) repeatable() string {
 	u, err := url.Parse(d.given)
-	if err != nil || u.Query().Has("password") {
+	if err != nil || u.Query().Has("password") || u.Query().Has("sslpassword") {
 		return ""
 	}
 	if _, secret := u.User.Password(); secret {

@@ -40,6 +40,8 @@ type committer struct {
 
 	// session and number are what the database is told with a commit: which connection it is by, and how many there were before it.
 	session, number int64
+	// doubted are those by which a later session may have been begun, and the answer was lost: the next transaction begins with another.
+	doubted []backend
 	// numbers are those that the next executions get.
 	numbers []int64
 	heads   summaries.Heads
@@ -229,6 +231,11 @@ func (e *spoiled) Error() string { return e.err.Error() }
 
 // transact runs a batch. An error means that nothing of it is known to be kept.
 func (c *committer) transact(batch []*work) (err error) {
+	if len(c.doubted) > 0 {
+		if err := c.settleDoubt(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	conn, err := c.db.pool.Acquire(ctx)
@@ -237,7 +244,7 @@ func (c *committer) transact(batch []*work) (err error) {
 	}
 	defer conn.Release() // one that is in the midst of a transaction is closed by this
 	t := &transaction{db: c.db, c: c, ctx: ctx, conn: conn.Conn()}
-	t.add(`BEGIN`)
+	t.add(beginFenced)
 	t.add(`SELECT begin_commit($1, $2, $3, $4)`, epochLock, c.db.epoch, c.session, c.number)
 	c.heads.Begin()
 	c.tally.Begin()
@@ -281,7 +288,7 @@ func (c *committer) abandon(t *transaction, err error) error {
 			return err
 		}
 	}
-	return &doubtful{err, t.conn.PgConn().PID(), t.ending && !pgconn.SafeToRetry(err)}
+	return &doubtful{err, backendOf(t.conn), t.ending && !pgconn.SafeToRetry(err)}
 }
 
 // count notes that a transaction is on disk.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/store"
 	"tandem/store/postgres"
 )
@@ -132,6 +133,32 @@ func TestCommitter_OneSpoilsNothing(t *testing.T) {
 	if page, err := s.Executions.List(t.Context(), ann(), store.ExecutionQuery{}); err != nil || page.Total != 2 {
 		t.Errorf("%d executions are counted, %v", page.Total, err)
 	}
+}
+
+// TestCommitter_ExecutionOfAnother: when somebody makes the same execution behind the committer's back, nothing of the refused transaction is kept.
+func TestCommitter_ExecutionOfAnother(t *testing.T) {
+	t.Parallel()
+	address := database(t)
+	db := open(t, address)
+	s := db.Stores()
+	check(t, s.Journal.Append(t.Context(), ann(), begin("e1")))
+	admin(t, address, `CREATE FUNCTION first() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE other executions; BEGIN
+		IF NEW.id = 'e2' AND pg_trigger_depth() = 1 THEN other := NEW; other.n := NEW.n + 1000000; INSERT INTO executions SELECT other.*; END IF;
+		RETURN NEW; END $$`)
+	admin(t, address, `CREATE TRIGGER first BEFORE INSERT ON executions FOR EACH ROW EXECUTE FUNCTION first()`)
+	if err := s.Journal.Append(t.Context(), ann(), begin("e2")); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("append: %v, want a conflict", err)
+	}
+	conn, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var rows, commits int
+	check(t, conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM journal), (SELECT max(commits) FROM epochs)`).Scan(&rows, &commits))
+	if rows != 1 || commits != 1 {
+		t.Errorf("there are %d rows after %d commits, want one of each", rows, commits)
+	}
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 1)))
+	wantRows(t, db, "e1", 2)
 }
 
 // listen hears what a connection of its own is told, until the test ends.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,12 +21,53 @@ const epochLock = 0x74616e64656d // "tandem"
 // keptEpochs is how many epochs are remembered, for those who look.
 const keptEpochs = 1000
 
+// fenced is how a transaction is begun that looks at the epoch: it must see the one that was taken while it waited for the lock, and a snapshot from before
+// that, which other levels keep, does not show it. beginFenced says the same for the committer.
+var fenced = pgx.TxOptions{IsoLevel: pgx.ReadCommitted} // read-only
+
+const beginFenced = `BEGIN ISOLATION LEVEL READ COMMITTED`
+
+// takeTimeout is how long transactions of an earlier process are waited for. Then those that do nothing lose their connections: their machine may be gone.
+const takeTimeout = 5 * time.Second
+
 // takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. What that one had reserved counts as
 // used.
 func (db *DB) takeEpoch(ctx context.Context) error {
+	for {
+		err := db.tryEpoch(ctx)
+		if err == nil {
+			return nil
+		}
+		if codeOf(err) == lockTimeout {
+			err = db.endStuck(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("take over the database: %w", err)
+		}
+	}
+}
+
+// endStuck ends connections that have the lock of the epochs and have been at the same thing for long.
+func (db *DB) endStuck(ctx context.Context) error {
+	_, err := db.pool.Exec(ctx, `SELECT pg_terminate_backend(a.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+		WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+			AND l.classid = $1 AND l.objid = $2 AND l.objsubid = 1 AND a.state_change < clock_timestamp() - $3::bigint * interval '1 millisecond'`,
+		epochLock>>32, epochLock&0xffffffff, (takeTimeout / 2).Milliseconds())
+	return err
+}
+
+// tryEpoch takes an epoch, unless it has to wait too long for that.
+func (db *DB) tryEpoch(ctx context.Context) error {
 	var epoch int64
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, db.pool, fenced, func(tx pgx.Tx) error {
+		const limit = `SELECT set_config('lock_timeout', $1, true)`
+		if _, err := tx.Exec(ctx, limit, strconv.FormatInt(takeTimeout.Milliseconds(), 10)); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, epochLock); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, limit, "0"); err != nil {
 			return err
 		}
 		if err := tx.QueryRow(ctx, `INSERT INTO epochs (epoch) SELECT coalesce(max(epoch), 0) + 1 FROM epochs RETURNING epoch`).Scan(&epoch); err != nil {
@@ -42,11 +85,10 @@ func (db *DB) takeEpoch(ctx context.Context) error {
 		}
 		return discardAbandoned(ctx, tx)
 	})
-	if err != nil {
-		return fmt.Errorf("take over the database: %w", err)
+	if err == nil {
+		db.epoch = epoch
 	}
-	db.epoch = epoch
-	return nil
+	return err
 }
 
 // write runs a transaction of this process beside the committer's. It refuses when a later process has taken an epoch, and then nothing is written.
@@ -59,7 +101,7 @@ func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error
 		return *err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, db.pool, fenced, func(tx pgx.Tx) error {
 		if err := db.check(ctx, tx); err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // BlobUpkeep is the large values as whoever removes them sees them.
 func (db *DB) BlobUpkeep() blobUpkeep { return blobUpkeep{blobs{db}} }
@@ -21,6 +24,37 @@ func (db *DB) Queued() int {
 	db.committer.mu.Lock()
 	defer db.committer.mu.Unlock()
 	return len(db.committer.queue)
+}
+
+// Setting is what a connection of the pool has as a setting.
+func (db *DB) Setting(ctx context.Context, name string) (value string, err error) {
+	err = db.pool.QueryRow(ctx, `SELECT current_setting($1)`, name).Scan(&value)
+	return value, err
+}
+
+// EpochLock is the lock that transactions share.
+const EpochLock = epochLock
+
+// EndOne ends the process of one of the pool's connections, or means another that had its number before, and says whether it has ended.
+func (db *DB) EndOne(ctx context.Context, other bool) (ended bool, err error) {
+	victim, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer victim.Release()
+	by, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer by.Release()
+	b := backendOf(victim.Conn())
+	if other {
+		b.began = b.began.Add(-time.Microsecond)
+	}
+	if err := b.end(ctx, by.Conn()); err != nil {
+		return false, err
+	}
+	return victim.Ping(ctx) != nil, nil
 }
 
 // Hold stops the committer inside a transaction until release is closed. It returns when it stands.

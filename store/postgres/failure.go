@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"tandem/fault"
@@ -21,6 +23,7 @@ const (
 	serialization   = "40001"
 	deadlock        = "40P01"
 	diskFull        = "53100"
+	lockTimeout     = "55P03"
 )
 
 // Classes of errors that say that a record itself was refused: what it holds, that it contradicts another, or that it is larger than
@@ -57,21 +60,21 @@ func lostConnection(err error) bool {
 		return strings.EqualFold(e.Severity, "FATAL") || strings.EqualFold(e.Severity, "PANIC")
 	}
 	server := (*serverError)(nil)
-	return errors.As(err, &server) && !errors.Is(err, errNothingChanged)
+	return errors.As(err, &server)
 }
 
 // isAway says that an error comes of a server that cannot be used now.
 func isAway(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		for _, begin := range strings.Fields(awayCodes) {
-			if strings.HasPrefix(e.Code, begin) {
-				return true
-			}
-		}
-		return lostConnection(err)
+	return connectsLater(err) || lostConnection(err)
+}
+
+// connectsLater says of an error of connecting that it may pass by itself. All that a server says then is fatal, also that it does not know the user.
+func connectsLater(err error) bool {
+	if code := codeOf(err); code != "" {
+		return slices.ContainsFunc(strings.Fields(awayCodes), func(begin string) bool { return strings.HasPrefix(code, begin) })
 	}
 	_, refused := errors.AsType[*pgconn.ConnectError](err)
-	return refused || lostConnection(err)
+	return refused
 }
 
 // unavailable is the answer while the database cannot be used.
@@ -93,7 +96,7 @@ func broken(err error) error {
 // spoils says that an error is about one part of a transaction, so that the others may be kept without it.
 func spoils(err error) bool {
 	one := (*spoiled)(nil)
-	if errors.As(err, &one) || errors.Is(err, errNothingChanged) {
+	if errors.As(err, &one) {
 		return true
 	}
 	code := codeOf(err)
@@ -114,8 +117,6 @@ func (db *DB) inWords(w *work, err error) error {
 		db.stop(err)
 	case code == diskFull:
 		return full(err)
-	case errors.Is(err, errNothingChanged) && len(w.rows) > 0:
-		return movedOn(w)
 	case code == uniqueViolation && len(w.rows) > 0:
 		return db.taken(w, err)
 	case errors.Is(err, store.ErrUnavailable):
@@ -165,7 +166,7 @@ func refusal(err error) error {
 // doubtful is the loss of a connection in the midst of a transaction.
 type doubtful struct {
 	err error
-	pid uint32 // of the server's process that had it
+	of  backend // the server's process that had it
 	// ending says that its end may have been sent, so that it is not known whether it was committed.
 	ending bool
 }
@@ -192,17 +193,14 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	c.numbers = nil
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		c.db.pool.Reset() // the other connections are likely to be lost as well
-		session, number, err := c.newSession(lost.pid)
+		number, err := c.newSession(lost.of)
+		if err == nil && number == c.number+1 {
+			return true, nil
+		}
 		if err == nil {
-			c.session = session
-			switch number {
-			case c.number + 1:
-				return true, nil
-			case c.number:
-				return false, nil
-			}
-			err = broken(fmt.Errorf("it has %d commits of this process, which knows of %d", number, c.number))
-			c.db.stop(err)
+			return false, c.compare(number)
+		}
+		if c.db.Err() != nil {
 			return false, err
 		}
 		if !lost.ending {
@@ -216,19 +214,52 @@ func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	}
 }
 
-// newSession ends what is left of a connection, and begins a session of this process. It returns how many commits there are.
-func (c *committer) newSession(pid uint32) (session, number int64, err error) {
+// settleDoubt begins a session when it is not known which is the last. No transaction was under way.
+func (c *committer) settleDoubt() error {
+	number, err := c.newSession()
+	if err != nil && c.db.Err() == nil {
+		return unavailable(err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.compare(number)
+}
+
+// compare stops this process unless the database has as many of its commits as it knows of.
+func (c *committer) compare(number int64) error {
+	if number == c.number {
+		return nil
+	}
+	err := broken(fmt.Errorf("it has %d commits of this process, which knows of %d", number, c.number))
+	c.db.stop(err)
+	return err
+}
+
+// newSession ends what is left of connections, and begins a session of this process. It returns how many commits there are. When the database does not know
+// this process, as one that has been put back to before its start, this process stops.
+func (c *committer) newSession(left ...backend) (number int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	conn, err := c.db.pool.Acquire(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer conn.Release()
-	// It may go on without knowing that nobody listens. Another process may have its number by now, which has another name.
-	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = current_setting('application_name')`, int64(pid)); err != nil {
-		return 0, 0, err
+	for _, b := range append(left, c.doubted...) { // they may go on without knowing that nobody listens
+		if err := b.end(ctx, conn.Conn()); err != nil {
+			return 0, err
+		}
 	}
-	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&session, &number)
-	return session, number, err
+	c.doubted = append(c.doubted, backendOf(conn.Conn())) // until the answer has come
+	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&c.session, &number)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = broken(fmt.Errorf("it does not know the epoch %d", c.db.epoch))
+		c.db.stop(err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.doubted = nil
+	return number, nil
 }

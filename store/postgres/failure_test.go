@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -167,6 +168,22 @@ type wire struct {
 	target string
 	cut    atomic.Int32
 	cuts   atomic.Int32
+	// text is that of a statement: what follows the request that prepares it is answered, and the answer is lost, once.
+	text atomic.Pointer[string]
+	// silent says that the server is not told of the end of connections.
+	silent  atomic.Bool
+	mu      sync.Mutex
+	clients []net.Conn
+}
+
+// vanish ends all connections, and the server does not hear of it.
+func (w *wire) vanish() {
+	w.silent.Store(true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, client := range w.clients {
+		_ = client.Close()
+	}
 }
 
 const (
@@ -212,7 +229,15 @@ func (w *wire) carry(client net.Conn) {
 		_ = client.Close()
 		return
 	}
-	end := func() { _ = errors.Join(client.Close(), server.Close()) }
+	w.mu.Lock()
+	w.clients = append(w.clients, client)
+	w.mu.Unlock()
+	end := func() {
+		_ = client.Close()
+		if !w.silent.Load() {
+			_ = server.Close()
+		}
+	}
 	var deaf atomic.Bool
 	go func() { // it ends with the connection
 		defer end()
@@ -241,6 +266,10 @@ func (w *wire) carry(client net.Conn) {
 		case beforeAnswer:
 			w.cuts.Add(1)
 			deaf.Store(true)
+		}
+		if text := w.text.Load(); text != nil && bytes.Contains(buffer[:n], []byte(*text)) {
+			w.text.Store(nil)
+			w.cut.Store(beforeAnswer)
 		}
 		if _, err := server.Write(buffer[:n]); err != nil {
 			return
@@ -288,6 +317,31 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// TestLostSession loses the answer of what begins a session, after the loss of a transaction that had not come to its end: the caller is told that nothing was
+// written, and the next is.
+func TestLostSession(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := open(t, address)
+	s := db.Stores()
+	check(t, s.Journal.Append(t.Context(), ann(), begin("e1")))
+	text := "UPDATE epochs SET session"
+	w.text.Store(&text)
+	w.cut.Store(beforeRequest)
+	item := store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k"}
+	if _, _, err := s.Inbox.Deliver(t.Context(), ann(), item); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("deliver: %v, want that the database cannot be reached", err)
+	}
+	if w.cuts.Load() != 2 {
+		t.Fatalf("the wire was cut %d times, want twice", w.cuts.Load())
+	}
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 1)))
+	wantRows(t, db, "e1", 2)
+	if _, duplicate, err := s.Inbox.Deliver(t.Context(), ann(), item); err != nil || duplicate {
+		t.Errorf("deliver again: %v, %v", duplicate, err)
+	}
+}
+
 // TestFullDisk: what a server without room says is told as such; nothing is lost, and the same works once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
@@ -308,6 +362,36 @@ func TestFullDisk(t *testing.T) {
 	wantRows(t, db, "e1", 2)
 	if db.Err() != nil {
 		t.Error(db.Err())
+	}
+}
+
+// TestLostEpoch: a server that does not know this process, as one put back to before its start, is written to no more; that is said when a connection is lost
+// too, instead of waiting for a better answer.
+func TestLostEpoch(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := open(t, address)
+	s := db.Stores()
+	check(t, s.Journal.Append(t.Context(), ann(), begin("e1")))
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 1))) // its statements are prepared from here on
+	check(t, s.Journal.Append(t.Context(), ann(), follow("e1", 2)))
+	admin(t, strings.Replace(address, "&pool_max_conns=1", "", 1), `DELETE FROM epochs`)
+	w.cut.Store(beforeRequest)
+	if err := s.Journal.Append(t.Context(), ann(), follow("e1", 3)); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("append: %v, want that the store has stopped", err)
+	}
+	<-db.Broken()
+}
+
+// TestBackend_End: a process of the server is ended if it is the one that is meant, not another with its number.
+func TestBackend_End(t *testing.T) {
+	t.Parallel()
+	db := open(t, database(t))
+	for _, other := range []bool{true, false} {
+		ended, err := db.EndOne(t.Context(), other)
+		if err != nil || ended == other {
+			t.Errorf("ended %v, %v; it is another: %v", ended, err, other)
+		}
 	}
 }
 

@@ -193,7 +193,8 @@ func (c *committer) create(t *transaction, w *work, h *summaries.Head, found *lo
 	}
 	n := c.numbers[0]
 	c.numbers = c.numbers[1:]
-	if err := t.enqueue(true, summaries.InsertText, summaries.InsertArgs(n, &c.same, workspace, w.rows)); err != nil {
+	// The end of the transaction may be sent with it: only an error keeps the rest from being committed when the execution is there.
+	if _, err := t.Exec(summaries.InsertText, summaries.InsertArgs(n, &c.same, workspace, w.rows)...); err != nil {
 		return nil, err
 	}
 	h = c.heads.Create(w.key, n)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +97,65 @@ func configure(text string) (*pgxpool.Config, error) {
 	if !strings.Contains(text, "pool_max_conns=") {
 		config.MaxConns = max(config.MaxConns, leastConns)
 	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = fmt.Sprintf("tandem, process %d", os.Getpid())
+	}
+	config.AfterConnect = settle
 	return config, nil
+}
+
+// stayAlive are settings by which a server finds out within half a minute that a machine is gone without a word.
+const stayAlive = `set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`
+
+// settings are those of every connection that reads and writes, whatever the role or the database have as theirs. That a commit is on disk when it is
+// acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is raised. The two that follow end
+// transactions of a machine that is gone. Who is alive gives a transaction up before that, and reads what it has asked for.
+const settings = `set_config('default_transaction_isolation', 'read committed', false),
+	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
+	set_config('idle_in_transaction_session_timeout', $1, false), set_config('tcp_user_timeout', '60000', false)`
+
+// backend is a process of the server that has a connection of ours. Others have the same number before and after it.
+type backend struct {
+	pid   int64
+	began time.Time
+}
+
+// backendKey is where a connection keeps its [backend].
+const backendKey = "backend"
+
+// backendOf is the process that has a connection.
+func backendOf(conn *pgx.Conn) backend {
+	b, _ := conn.PgConn().CustomData()[backendKey].(backend)
+	return b
+}
+
+// settle prepares a connection of a pool.
+func settle(ctx context.Context, conn *pgx.Conn) error {
+	return introduce(ctx, conn, stayAlive+`, `+settings, strconv.FormatInt((commitTimeout+time.Minute).Milliseconds(), 10))
+}
+
+// introduce makes the settings of a connection, and notes which process of the server has it.
+func introduce(ctx context.Context, conn *pgx.Conn, settings string, args ...any) error {
+	var b pgx.Batch
+	var own backend
+	b.Queue(`SELECT `+settings, args...)
+	b.Queue(`SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`).QueryRow(func(row pgx.Row) error { return row.Scan(&own.pid, &own.began) })
+	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
+		return err
+	}
+	conn.PgConn().CustomData()[backendKey] = own
+	return nil
+}
+
+// endTimeout is how long it is waited for a process of the server to end.
+const endTimeout = 5 * time.Second
+
+// end ends a process of the server, if it is still the same, and waits a little for that. It returns also when it does not end.
+func (b backend) end(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid, $3) FROM pg_stat_activity
+		WHERE pid = $1 AND backend_start = $2 AND datname = current_database() AND application_name = current_setting('application_name')`,
+		b.pid, b.began, endTimeout.Milliseconds())
+	return err
 }
 
 // connect reaches a database and looks whether it is one that can be used.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -120,6 +122,38 @@ func TestOwned_OneProcess(t *testing.T) {
 	check(t, again.Close())
 }
 
+// holderOf is the server's process that has the lock of the owner; zero: nobody has.
+func holderOf(t *testing.T, conn *pgx.Conn) (pid int) {
+	t.Helper()
+	check(t, conn.QueryRow(t.Context(), `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objid = $2
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, postgres.OwnerLock>>32, postgres.OwnerLock&0xffffffff).Scan(&pid))
+	return pid
+}
+
+// TestOwned_LockOfItsOwn: a connection with the lock that is lost without the server's knowledge has the lock still. It is not taken for another owner.
+func TestOwned_LockOfItsOwn(t *testing.T) {
+	t.Parallel()
+	address, w := throughWire(t)
+	db := owned(t, address)
+	direct, err := url.Parse(address)
+	check(t, err)
+	direct.RawQuery = url.Values{"host": {filepath.Dir(w.target)}}.Encode()
+	conn, err := pgx.Connect(t.Context(), direct.String())
+	check(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	first := holderOf(t, conn)
+	w.vanish()
+	for second := first; second == 0 || second == first; second = holderOf(t, conn) { // it ends when there is another connection with the lock
+		if db.Err() != nil {
+			t.Fatal(db.Err())
+		}
+	}
+	w.silent.Store(false)
+	if db.Err() != nil {
+		t.Error(db.Err())
+	}
+}
+
 // TestOwned_LostLock ends the connection that has the lock: it is made anew, unless somebody else was waiting for the lock.
 func TestOwned_LostLock(t *testing.T) {
 	t.Parallel()
@@ -128,12 +162,7 @@ func TestOwned_LostLock(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), address)
 	check(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	holder := func() (pid int) {
-		t.Helper()
-		check(t, conn.QueryRow(t.Context(), `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = $1 AND objid = $2
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, postgres.OwnerLock>>32, postgres.OwnerLock&0xffffffff).Scan(&pid))
-		return pid
-	}
+	holder := func() int { return holderOf(t, conn) }
 	first := holder()
 	admin(t, address, `SELECT pg_terminate_backend($1)`, first)
 	second := holder()
@@ -156,6 +185,7 @@ func TestOwned_LostLock(t *testing.T) {
 	}
 	admin(t, address, `SELECT pg_terminate_backend($1)`, second)
 	check(t, <-waiting)
+	admin(t, address, `INSERT INTO epochs (epoch) SELECT max(epoch) + 1 FROM epochs`)
 	<-db.Broken()
 	if !errors.Is(db.Err(), store.ErrSuperseded) {
 		t.Errorf("the lock is another's: %v", db.Err())
@@ -163,6 +193,138 @@ func TestOwned_LostLock(t *testing.T) {
 	if err := db.Stores().Journal.Append(t.Context(), ann(), &store.Append{Execution: "e1", Create: &store.Execution{ID: "e1"}}); !errors.Is(err, store.ErrSuperseded) {
 		t.Errorf("written without owning the database: %v", err)
 	}
+}
+
+// TestAwait waits for the lock of another: while it waits it holds back nothing in the server, and neither the loss of its connection nor that of the
+// server ends it. What does not pass by itself does.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	owner, err := pgx.Connect(t.Context(), c.url)
+	check(t, err)
+	_, err = owner.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, postgres.OwnerLock)
+	check(t, err)
+	got := make(chan error, 1)
+	go func() { // it ends when it has the lock
+		lock, err := postgres.Await(t.Context(), c.url)
+		if err == nil {
+			err = lock.Close()
+		}
+		got <- err
+	}()
+	waits := func(not uint32) (pid uint32) {
+		t.Helper()
+		asked := map[time.Time]bool{}
+		for len(asked) < 5 { // the first may be that the statement is prepared
+			var state string
+			var since time.Time
+			var holdsBack bool
+			err := owner.QueryRow(t.Context(), `SELECT pid, state, query_start, coalesce(wait_event, '') = 'advisory' FROM pg_stat_activity
+				WHERE application_name LIKE 'tandem owner%' AND query LIKE '%advisory%' AND pid <> $1`, int64(not)).Scan(&pid, &state, &since, &holdsBack)
+			if holdsBack {
+				t.Fatal("it waits inside a statement")
+			}
+			if errors.Is(err, pgx.ErrNoRows) {
+				continue
+			}
+			check(t, err)
+			if state == "idle" {
+				asked[since] = true
+			}
+		}
+		return pid
+	}
+	first := waits(0)
+	_, err = owner.Exec(t.Context(), `SELECT pg_terminate_backend($1)`, int64(first))
+	check(t, err)
+	waits(first)
+	c.stop(t, "fast")
+	c.start(t)
+	check(t, <-got)
+	u, err := url.Parse(c.url)
+	check(t, err)
+	u.Path = "/nowhere"
+	if _, err := postgres.Await(t.Context(), u.String()); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("waited for a database that is not there: %v", err)
+	}
+}
+
+// TestOpen_SettingsOfOthers: what the role or the database have set weakens neither the fence between processes nor a commit.
+func TestOpen_SettingsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			address := database(t)
+			config, err := pgx.ParseConfig(address)
+			check(t, err)
+			admin(t, address, `ALTER DATABASE `+config.Database+` SET default_transaction_isolation = '`+level+`'`)
+			admin(t, address, `ALTER DATABASE `+config.Database+` SET synchronous_commit = off`)
+			db := open(t, address)
+			check(t, db.Stores().Journal.Append(t.Context(), ann(), begin("e1")))
+			if got, err := db.Setting(t.Context(), "synchronous_commit"); err != nil || got != "on" {
+				t.Errorf("synchronous_commit is %q, %v", got, err)
+			}
+			// Somebody takes an epoch while transactions of this process wait for it.
+			taker, err := pgx.Connect(t.Context(), address)
+			check(t, err)
+			defer taker.Close(context.WithoutCancel(t.Context()))
+			tx, err := taker.Begin(t.Context())
+			check(t, err)
+			_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, postgres.EpochLock)
+			check(t, err)
+			results := make(chan error, 2)
+			go func() { results <- db.Stores().Journal.Append(t.Context(), ann(), begin("e2")) }() // both end with the taker's transaction
+			go func() {
+				_, err := db.Stores().Blobs.Put(t.Context(), ann(), strings.NewReader("x"))
+				results <- err
+			}()
+			for waiting := 0; waiting < 2; {
+				check(t, tx.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+					AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting))
+			}
+			_, err = tx.Exec(t.Context(), `INSERT INTO epochs (epoch) SELECT max(epoch) + 1 FROM epochs`)
+			check(t, err)
+			check(t, tx.Commit(t.Context()))
+			for range 2 {
+				if err := <-results; !errors.Is(err, store.ErrSuperseded) {
+					t.Errorf("written in an epoch that is over: %v", err)
+				}
+			}
+		})
+	}
+	t.Run("StrongerStays", func(t *testing.T) {
+		t.Parallel()
+		address := database(t)
+		config, err := pgx.ParseConfig(address)
+		check(t, err)
+		admin(t, address, `ALTER DATABASE `+config.Database+` SET synchronous_commit = remote_apply`)
+		if got, err := open(t, address).Setting(t.Context(), "synchronous_commit"); err != nil || got != "remote_apply" {
+			t.Errorf("synchronous_commit is %q, %v", got, err)
+		}
+	})
+}
+
+// TestOpen_StuckTransaction: a transaction that an earlier process has left open, as when its machine is gone without a word, does not keep others from
+// taking over the database.
+func TestOpen_StuckTransaction(t *testing.T) {
+	t.Parallel()
+	address := database(t)
+	db := open(t, address)
+	if got, err := db.Setting(t.Context(), "idle_in_transaction_session_timeout"); err != nil || got != "3min" {
+		t.Errorf("a transaction may be idle for %q, %v", got, err)
+	}
+	stuck, err := pgx.Connect(t.Context(), address)
+	check(t, err)
+	tx, err := stuck.Begin(t.Context())
+	check(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock_shared($1)`, postgres.EpochLock)
+	check(t, err)
+	check(t, open(t, address).Stores().Journal.Append(t.Context(), ann(), begin("e1")))
+	if err := tx.Commit(t.Context()); err == nil {
+		t.Error("the transaction that was left open is committed")
+	}
+	check(t, stuck.Close(t.Context()))
 }
 
 func ann() identity.Principal { return identity.Principal{Workspace: "ws", User: "ann"} }

@@ -19,10 +19,11 @@ import (
 // writes who does not own the database is seen to by the epoch, also when the connection that has the lock is lost.
 const ownerLock = 0x6f776e6572 // "owner"
 
-// Pauses between tries to get the lock back.
+// Pauses between tries to get the lock back, or to reach the server, and between looks of who waits for the lock.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
+	lockPause  = 300 * time.Millisecond
 )
 
 // Options say how a database is opened by who wants it alone.
@@ -101,28 +102,70 @@ func ownerConn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "idle_session_timeout": "0", "statement_timeout": "0", "lock_timeout": "0"} {
-		if _, err := conn.Exec(ctx, `SELECT set_config($1, $2, false)`, name, value); err != nil {
-			return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-		}
+	if err := introduce(ctx, conn, stayAlive+`,
+		set_config('idle_session_timeout', '0', false), set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`); err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, nil
 }
 
-// Await returns when nobody else owns the database any more, and keeps others from owning it.
+// Await returns when nobody else owns the database any more, and keeps others from owning it. It waits also while the server is away, and
+// returns an error when the context ends, or when the server says that this user or database will not do.
 func Await(ctx context.Context, address string) (*Lock, error) {
 	config, err := configure(address)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := ownerConn(ctx, config.ConnConfig)
-	if err != nil {
-		return nil, explain(config.ConnConfig, err)
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		conn, err := ownerConn(ctx, config.ConnConfig)
+		refused := err != nil && !connectsLater(err)
+		if err == nil {
+			pause = firstPause
+			if err = awaitOn(ctx, conn); err == nil {
+				return &Lock{conn}, nil
+			}
+			refused = !isAway(err)
+			err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if refused {
+			return nil, explain(config.ConnConfig, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, ownerLock); err != nil {
-		return nil, errors.Join(explain(config.ConnConfig, err), conn.Close(context.WithoutCancel(ctx)))
+}
+
+// awaitOn returns without an error when a connection has the lock. It asks again and again: a statement that waits would keep its snapshot, and with it
+// everything that was deleted in the database since.
+func awaitOn(ctx context.Context, conn *pgx.Conn) error {
+	for {
+		asking, cancel := context.WithTimeout(ctx, lookTimeout)
+		held, err := tryLock(asking, conn)
+		cancel()
+		if err != nil {
+			return &serverError{err}
+		}
+		if held {
+			return nil
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return &Lock{conn}, nil
+}
+
+// tryLock takes the lock if nobody has it.
+func tryLock(ctx context.Context, conn *pgx.Conn) (held bool, err error) {
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
+	return held, err
 }
 
 // Announce says where others reach the process that owns the database.
@@ -163,29 +206,40 @@ func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, e
 	if err != nil {
 		return nil, false, err
 	}
-	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, ownerLock).Scan(&held)
-	if err != nil || !held {
+	if held, err = tryLock(ctx, conn); err != nil || !held {
 		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, true, nil
 }
 
-// watch keeps the lock. When its connection is lost, another is made; when somebody else has the lock then, or has had it, this process
-// has lost the database.
+// patience is how long the lock may be somebody else's without another epoch: it may be that of a connection which the server does not know to be lost.
+const patience = 30 * time.Second
+
+// watch keeps the lock. When its connection is lost, another is made; when somebody else owns the database then, this process has lost it.
 func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	for {
+		old := backendOf(lock)
 		_, err := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
 		if ctx.Err() != nil {
 			o.unlock(lock)
 			return
 		}
 		closing := lock.Close(ctx)
+		var refused time.Time // since when the lock is another's
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			var held bool
-			if lock, held, err = own(ctx, o.config); held {
+			if lock, held, err = o.regain(ctx, old); held {
 				break
 			}
-			if err == nil {
+			switch {
+			case errors.Is(err, store.ErrSuperseded):
+				o.stop(errors.Join(err, closing))
+				return
+			case err != nil:
+				refused = time.Time{}
+			case refused.IsZero():
+				refused = time.Now()
+			case time.Since(refused) > patience:
 				o.stop(lost(errors.Join(errors.New("another process has its lock"), closing)))
 				return
 			}
@@ -202,6 +256,24 @@ func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	}
 }
 
+// regain tries to get the lock again. What is left of the connection that had it is ended first.
+func (o *Owned) regain(ctx context.Context, old backend) (_ *pgx.Conn, held bool, err error) {
+	conn, err := ownerConn(ctx, o.config)
+	if err != nil {
+		return nil, false, err
+	}
+	if err = old.end(ctx, conn); err == nil {
+		held, err = tryLock(ctx, conn)
+	}
+	if err == nil && !held {
+		err = o.still(ctx, conn)
+	}
+	if err != nil || !held {
+		return nil, false, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	return conn, true, nil
+}
+
 // unlock lets go of the lock, and returns when others can have it: closing the connection alone tells the server, and does not wait for it.
 func (o *Owned) unlock(lock *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
@@ -210,8 +282,10 @@ func (o *Owned) unlock(lock *pgx.Conn) {
 	o.unlocked = errors.Join(err, lock.Close(ctx))
 }
 
-// still looks whether nobody has owned the database meanwhile.
+// still looks whether nobody has owned the database meanwhile. It goes on when the context ends, which would close a connection that has the lock.
 func (o *Owned) still(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
 	var epoch int64
 	if err := conn.QueryRow(ctx, `SELECT max(epoch) FROM epochs`).Scan(&epoch); err != nil {
 		return nil //nolint:nilerr // the connection is lost again, which is found out next

@@ -28,11 +28,10 @@ type transaction struct {
 	unchanged bool
 }
 
-// statement is one that waits to be sent. One says that it must change a row; row is handed what it reads, until it has enough.
+// statement is one that waits to be sent. Row is handed what it reads, until it has enough.
 type statement struct {
 	text string
 	args []any
-	one  bool
 	row  func(relational.Record) (bool, error)
 }
 
@@ -42,21 +41,18 @@ type serverError struct{ err error }
 func (e *serverError) Error() string { return e.err.Error() }
 func (e *serverError) Unwrap() error { return e.err }
 
-// errNothingChanged says that a statement has not changed the row that it had to.
-var errNothingChanged = errors.New("a statement has changed nothing: somebody else writes to the database") // read-only
-
 // add lets a statement wait that is as PostgreSQL wants it. It is not counted.
 func (t *transaction) add(text string, args ...any) {
 	t.waiting = append(t.waiting, statement{text: text, args: args})
 }
 
 // enqueue lets a statement of package relational wait.
-func (t *transaction) enqueue(one bool, text string, args []driver.Value) error {
+func (t *transaction) enqueue(text string, args []driver.Value) error {
 	translated, err := t.db.statements.find(text, args)
 	if err != nil {
 		return err
 	}
-	t.waiting = append(t.waiting, statement{text: translated, args: columns(args), one: one})
+	t.waiting = append(t.waiting, statement{text: translated, args: columns(args)})
 	t.queued++
 	return nil
 }
@@ -112,9 +108,6 @@ func (t *transaction) flush() (tag pgconn.CommandTag, err error) {
 		if tag, err = results.Exec(); err != nil {
 			return tag, &serverError{err}
 		}
-		if s.one && tag.RowsAffected() != 1 {
-			return tag, &serverError{errNothingChanged}
-		}
 	}
 	return tag, nil
 }
@@ -163,12 +156,12 @@ func (result) RowsAffected() (int64, error) {
 
 // Exec implements [relational.Transaction].
 func (t *transaction) Exec(text string, args ...driver.Value) (driver.Result, error) {
-	return result{}, t.enqueue(false, text, args)
+	return result{}, t.enqueue(text, args)
 }
 
 // Change implements [relational.Transaction].
 func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
-	if err := t.enqueue(false, text, args); err != nil {
+	if err := t.enqueue(text, args); err != nil {
 		return 0, err
 	}
 	tag, err := t.flush()
@@ -177,7 +170,7 @@ func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
 
 // Insert implements [relational.Transaction].
 func (t *transaction) Insert(text string, args ...driver.Value) (number int64, added bool, err error) {
-	if err := t.enqueue(false, text, args); err != nil {
+	if err := t.enqueue(text, args); err != nil {
 		return 0, false, err
 	}
 	t.waiting[len(t.waiting)-1].row = func(r relational.Record) (bool, error) {

@@ -264,7 +264,7 @@ func (w *writer) head(key executionKey, a *store.Append) (*head, error) {
 
 // create writes the summary of a new execution and counts the run.
 func (w *writer) create(key executionKey, rows []*store.Append) (*head, error) {
-	r, err := w.c.exec(summaries.InsertText, summaries.InsertArgs(nil, &w.same, key.Workspace, rows)...)
+	r, err := w.c.exec(summaries.InsertText+summaries.OrNothing, summaries.InsertArgs(nil, &w.same, key.Workspace, rows)...)
 	if err != nil {
 		return nil, err
 	}

@@ -230,10 +230,13 @@ func (t *Tally) Change(w relational.Transaction, workspace string, h *Head, rows
 	return nil
 }
 
-// InsertText makes a summary; it does nothing when the execution has one. Its arguments are those of [InsertArgs].
+// InsertText makes a summary, and OrNothing after it lets it do nothing when the execution has one. Its arguments are those of [InsertArgs].
 const InsertText = `INSERT INTO executions (n, workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 	status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// OrNothing is what follows [InsertText] where it is asked afterwards whether a summary was made.
+const OrNothing = ` ON CONFLICT (workspace_id, id) DO NOTHING`
 
 // InsertArgs are the arguments of [InsertText]. What the rows that come with the first one change of the summary is written at once. The number is nil
 // where the database gives it.
