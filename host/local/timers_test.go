@@ -151,6 +151,50 @@ func TestTimers(t *testing.T) {
 			inOrder(t, out.all(), many+1)
 		})
 	})
+	t.Run("KeepsWhatIsStoredBesideManyUnstored", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			const unstored, stored = 5 * timerPage, 10
+			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
+			at := newTimers(out.fire, shelf.upcoming)
+			defer at.close()
+			synctest.Wait() // the store has none: the heap is whole
+			for n := range unstored {
+				timer := timerOf(n, now+int64(n+1)*1000)
+				at.setUnstored(refOf(timer), "t#1", timer.Until)
+			}
+			for n := range stored {
+				timer := timerOf(unstored+n, now+int64(unstored+n+1)*1000)
+				shelf.put(timer)
+				at.setTimer(refOf(timer), "t#1", timer.Until)
+			}
+			if kept := at.kept(); kept != unstored+stored {
+				t.Errorf("%d of %d timers are kept", kept, unstored+stored)
+			}
+			time.Sleep(2 * unstored * time.Second)
+			synctest.Wait()
+			inOrder(t, out.all(), unstored+stored)
+		})
+	})
+	t.Run("ReadsThePageThatComesBeforeManyUnstored", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
+			for n := range 2 * timerPage {
+				shelf.put(timerOf(n, now+int64(n+1)*1000))
+			}
+			at := newTimers(out.fire, shelf.upcoming)
+			defer at.close()
+			synctest.Wait() // the first page is read
+			for n := range timerPage {
+				timer := timerOf(2*timerPage+n, now+10*timerPage*1000)
+				at.setUnstored(refOf(timer), "t#1", timer.Until)
+			}
+			time.Sleep(3 * timerPage * time.Second)
+			synctest.Wait()
+			inOrder(t, out.all(), 2*timerPage)
+		})
+	})
 	t.Run("SeesWhatChangesWhileAPageIsRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
