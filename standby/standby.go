@@ -8,12 +8,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"tandem/fault"
 	"tandem/payload"
+	"tandem/route"
 	"tandem/store/postgres"
 )
 
@@ -90,8 +94,15 @@ type forwarder struct {
 	until time.Time
 }
 
-// target is the context's key of where a request is forwarded to.
-type target struct{}
+// way is what becomes of a request that is forwarded.
+type way struct {
+	owner *url.URL
+	// connected says that there was a connection to the owner, so that the request may have been carried out.
+	connected atomic.Bool
+}
+
+// wayKey is the context's key of the [way].
+type wayKey struct{}
 
 // ServeHTTP implements [http.Handler]. That the process lives it says itself.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +123,13 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, "nobody owns the database at the moment; try again")
 		return
 	}
-	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), target{}, owner)))
+	to := &way{owner: owner}
+	trace := &httptrace.ClientTrace{
+		// It is called again when a connection that was kept is found to be closed: then nothing was sent by it, or what may be repeated.
+		GetConn: func(string) { to.connected.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { to.connected.Store(true) },
+	}
+	f.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(context.WithValue(r.Context(), wayKey{}, to), trace)))
 }
 
 // find is where the owner is; nil: it is not known.
@@ -142,11 +159,11 @@ func (f *forwarder) forget() {
 
 // rewrite makes a request of the owner of one that came here: with the name that it was asked under, and where it came from.
 func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
-	owner, ok := p.In.Context().Value(target{}).(*url.URL)
+	to, ok := p.In.Context().Value(wayKey{}).(*way)
 	if !ok {
 		return // which cannot be: nothing is forwarded without
 	}
-	p.SetURL(owner)
+	p.SetURL(to.owner)
 	p.Out.Host = p.In.Host
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
 		if values, ok := p.In.Header[name]; ok {
@@ -159,20 +176,32 @@ func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Header.Set(forwarded, "1")
 }
 
-// away answers for an owner that does not. The request is not tried again: nobody knows what has become of it.
+// away answers for an owner that does not. The request is not tried again: once there was a connection, nobody knows what has become of it.
 func (f *forwarder) away(w http.ResponseWriter, r *http.Request, err error) {
 	f.forget()
 	if r.Context().Err() == nil {
 		f.o.Log.Warn("the owner of the database does not answer", "error", err)
 	}
-	f.refuse(w, "the server that owns the database does not answer; try again")
+	if to, ok := r.Context().Value(wayKey{}).(*way); ok && !to.connected.Load() {
+		f.refuse(w, "the server that owns the database does not answer; try again")
+		return
+	}
+	status := http.StatusBadGateway
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		status = http.StatusGatewayTimeout
+	}
+	problem(w, status, fault.OutcomeUnknown, "the server that owns the database has not answered, and it is not known whether it was done; look before you repeat it, or use an Idempotency-Key")
 }
 
-// refuse answers that it cannot be done now.
+// refuse answers that it cannot be done now, and that nothing was done.
 func (f *forwarder) refuse(w http.ResponseWriter, why string) {
-	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "1")
-	answer(w, http.StatusServiceUnavailable, map[string]any{"title": "Service Unavailable", "status": http.StatusServiceUnavailable, "code": "not_ready", "detail": why})
+	problem(w, http.StatusServiceUnavailable, fault.NotReady, why)
+}
+
+func problem(w http.ResponseWriter, status int, code fault.Code, why string) {
+	w.Header().Set("Content-Type", route.ProblemType)
+	answer(w, status, map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": why})
 }
 
 func answer(w http.ResponseWriter, status int, body map[string]any) {

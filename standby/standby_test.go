@@ -67,6 +67,9 @@ func TestServe(t *testing.T) {
 	}
 	owner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/dies" {
+			panic(http.ErrAbortHandler)
+		}
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, strings.Join([]string{r.Method, r.URL.String(), r.Host, r.Header.Get("Authorization"), strings.Join(r.Header["X-Forwarded-For"], ", "), string(body)}, " "))
 	}))
@@ -88,9 +91,12 @@ func TestServe(t *testing.T) {
 	if status, _, body := ask(t, loop); status != http.StatusServiceUnavailable || !strings.Contains(body, "--peer-url") {
 		t.Errorf("handed on twice: %d %s", status, body)
 	}
+	if status, header, body := ask(t, request("POST", "/dies", "body")); status != http.StatusBadGateway || header.Get("Retry-After") != "" || !strings.Contains(body, "outcome_unknown") || !strings.Contains(body, "Idempotency-Key") {
+		t.Errorf("an owner that has the request, and is gone: %d %v %s", status, header, body)
+	}
 	owner.Close()
-	if status, _, body := ask(t, request("GET", "/api/v1/x", "")); status != http.StatusServiceUnavailable || !strings.Contains(body, "does not answer") {
-		t.Errorf("an owner that is away: %d %s", status, body)
+	if status, header, body := ask(t, request("GET", "/api/v1/x", "")); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(body, "does not answer") {
+		t.Errorf("an owner that is away: %d %v %s", status, header, body)
 	}
 	check(t, db.Close())
 	got := <-ended
