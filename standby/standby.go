@@ -145,9 +145,11 @@ func (f *forwarder) find(ctx context.Context) (*url.URL, error) {
 	}
 	f.owner, f.until = nil, time.Now().Add(believed)
 	if text != "" {
-		f.owner, err = url.Parse(text)
+		if f.owner, err = url.Parse(text); err != nil {
+			return nil, errors.New("where the owner is reached is not a URL; look at its --peer-url") // the text may have a password in it
+		}
 	}
-	return f.owner, err
+	return f.owner, nil
 }
 
 // forget lets the owner be asked for again.
