@@ -42,8 +42,15 @@ const (
 	// endTimeout is how long requests may take to end when the server is to own the database, or to stop. Streams are broken off: whoever
 	// reads them comes back.
 	endTimeout = 2 * time.Second
-	// believed is how long the address of the owner is not asked for again.
+	// believed is how long the address of the owner is not asked for again, also when it could not be found.
 	believed = time.Second
+	// findTimeout is how long the database may take to say where the owner is. Requests wait for it meanwhile.
+	findTimeout = 3 * time.Second
+	// dialTimeout is how long the owner may take to take a connection, and as much again to encrypt it.
+	dialTimeout = 5 * time.Second
+	// keptTimeout is how long a connection to the owner is kept that is not used: less than the owner keeps it.
+	keptTimeout = time.Minute
+	maxKept     = 128
 )
 
 // Serve answers requests that come in by a listener, which stays open, until this process may own the database. Then it returns the lock. It
@@ -54,12 +61,14 @@ func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Loc
 		return nil, err
 	}
 	defer owners.Close()
-	f := &forwarder{o: o, owners: owners}
+	f := &forwarder{o: o, ask: owners.URL}
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
 	web := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	f.proxy = &httputil.ReverseProxy{Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
+	f.proxy = &httputil.ReverseProxy{Transport: transport, Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
 	stopped := make(chan error, 1)
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown, below
 	if o.Ready != nil {
@@ -85,13 +94,20 @@ func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Loc
 
 // forwarder hands requests to the owner of the database.
 type forwarder struct {
-	o      Options
-	owners *postgres.Owners
-	proxy  *httputil.ReverseProxy
+	o Options
+	// ask asks the database where the owner is; empty: it has not said.
+	ask   func(context.Context) (string, error)
+	proxy *httputil.ReverseProxy
 
 	mu    sync.Mutex
 	owner *url.URL
 	until time.Time
+}
+
+// newTransport makes the connections to the owner. It is reached without a proxy: requests carry tokens. What is compressed stays so.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableCompression: true, MaxIdleConns: maxKept, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keptTimeout}
 }
 
 // way is what becomes of a request that is forwarded.
@@ -132,18 +148,20 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(context.WithValue(r.Context(), wayKey{}, to), trace)))
 }
 
-// find is where the owner is; nil: it is not known.
+// find is where the owner is; nil: it is not known. Who comes while it is asked for waits, and gets the same answer; what went wrong is told to one of them.
 func (f *forwarder) find(ctx context.Context) (*url.URL, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Now().Before(f.until) {
 		return f.owner, nil
 	}
-	text, err := f.owners.URL(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTimeout) // the answer is for others, too
+	defer cancel()
+	text, err := f.ask(ctx)
+	f.owner, f.until = nil, time.Now().Add(believed)
 	if err != nil {
 		return nil, err
 	}
-	f.owner, f.until = nil, time.Now().Add(believed)
 	if text != "" {
 		if f.owner, err = url.Parse(text); err != nil {
 			return nil, errors.New("where the owner is reached is not a URL; look at its --peer-url") // the text may have a password in it
