@@ -64,12 +64,13 @@ const (
 	fillPause = time.Second
 )
 
+// newTimers makes timers. They read nothing and fire nothing before start.
 func newTimers(fire func(store.Ref, engine.TimerID), upcoming func(after store.Timer, limit int) ([]store.Timer, error)) *timers {
-	t := &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	t.closed.Add(1)
-	go t.run()
-	return t
+	return &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 }
+
+// start lets them run until close.
+func (t *timers) start() { t.closed.Go(t.run) }
 
 // setTimer sets a timer that the store has.
 func (t *timers) setTimer(ref store.Ref, id engine.TimerID, until int64) {
@@ -202,7 +203,6 @@ func (t *timers) close() {
 }
 
 func (t *timers) run() {
-	defer t.closed.Done()
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	for {
