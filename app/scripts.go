@@ -128,9 +128,26 @@ func (i *Instance) callbacks(base string) web.Callbacks {
 
 // checkPublicURL reads the address under which services reach a server.
 func checkPublicURL(text string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimRight(text, "/"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	u := serverURL(text)
+	if u == nil {
 		return nil, fault.Newf(fault.Invalid, "the public URL %q is not an address such as https://tandem.example.com", text)
 	}
 	return u, nil
+}
+
+// checkPeerURL refuses an address under which no other server could reach this one. What was written is not told: it may have a password in it.
+func checkPeerURL(text string) error {
+	if text != "" && serverURL(text) == nil {
+		return fault.New(fault.Invalid, "the address in --peer-url (TANDEM_PEER_URL) is not one such as http://10.0.0.5:8080, without a user, a password or a query")
+	}
+	return nil
+}
+
+// serverURL reads the address of a server; nil: it is not one.
+func serverURL(text string) *url.URL {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil {
+		return nil
+	}
+	return u
 }

@@ -140,6 +140,9 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	o.PublicURL = public.String()
+	if err := checkPeerURL(o.PeerURL); err != nil {
+		return err
+	}
 	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
 		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
 	}

@@ -331,3 +331,19 @@ func TestBootstrap(t *testing.T) {
 		t.Error("the token that is no longer configured works")
 	}
 }
+
+// TestServe_PeerURL refuses an address that others cannot use, before anything is opened, and does not repeat it.
+func TestServe_PeerURL(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"10.0.0.5:8080", "ftp://hunter2", "http://:8080", "http://u:hunter2@10.0.0.5", "http://10.0.0.5?token=hunter2", "http://u:hunter2@10.0.0.5:port", "http:hunter2", "http://10.0.0.5/#hunter2"} {
+		err := Serve(t.Context(), ServeOptions{Addr: "127.0.0.1:0", Dir: t.TempDir(), PeerURL: text, Started: func(Serving) { t.Errorf("%q: it started", text) }})
+		if fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), "--peer-url") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "http://10.0.0.5:8080", "https://tandem.example.com/", "http://[::1]:8080"} {
+		if err := checkPeerURL(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -4,6 +4,16 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
+	"time"
+
+	"tandem/shortage"
+)
+
+// Pauses after a connection could not be accepted, until the machine has again what it lacks.
+const (
+	firstPause = 5 * time.Millisecond
+	longPause  = time.Second
 )
 
 // Relay hands the connections of a listener to one server after another, so that nobody is turned away in between. It must be closed.
@@ -24,15 +34,24 @@ func NewRelay(listener net.Listener) *Relay {
 
 func (r *Relay) accept() {
 	defer close(r.ended)
+	pause := firstPause
 	for {
 		c, err := r.listener.Accept()
 		if err != nil {
-			if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
-				continue
+			if !passes(err) {
+				r.err = err
+				return
 			}
-			r.err = err
-			return
+			select {
+			case <-time.After(pause):
+			case <-r.quit:
+				r.err = net.ErrClosed
+				return
+			}
+			pause = min(2*pause, longPause)
+			continue
 		}
+		pause = firstPause
 		select {
 		case r.conns <- c:
 		case <-r.quit:
@@ -40,6 +59,12 @@ func (r *Relay) accept() {
 			return
 		}
 	}
+}
+
+// passes says that a listener goes on after an error: who came has left again, or the machine lacks something, such as files that may be open.
+func passes(err error) bool {
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout() || shortage.Is(err) || errors.Is(err, syscall.ECONNABORTED)
 }
 
 // Close closes the listener, and waits until nothing more comes in. It is called once.

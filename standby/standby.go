@@ -8,12 +8,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"tandem/fault"
 	"tandem/payload"
+	"tandem/route"
 	"tandem/store/postgres"
 )
 
@@ -38,8 +42,15 @@ const (
 	// endTimeout is how long requests may take to end when the server is to own the database, or to stop. Streams are broken off: whoever
 	// reads them comes back.
 	endTimeout = 2 * time.Second
-	// believed is how long the address of the owner is not asked for again.
+	// believed is how long the address of the owner is not asked for again, also when it could not be found.
 	believed = time.Second
+	// findTimeout is how long the database may take to say where the owner is. Requests wait for it meanwhile.
+	findTimeout = 3 * time.Second
+	// dialTimeout is how long the owner may take to take a connection, and as much again to encrypt it.
+	dialTimeout = 5 * time.Second
+	// keptTimeout is how long a connection to the owner is kept that is not used: less than the owner keeps it.
+	keptTimeout = time.Minute
+	maxKept     = 128
 )
 
 // Serve answers requests that come in by a listener, which stays open, until this process may own the database. Then it returns the lock. It
@@ -50,12 +61,14 @@ func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Loc
 		return nil, err
 	}
 	defer owners.Close()
-	f := &forwarder{o: o, owners: owners}
+	f := &forwarder{o: o, ask: owners.URL}
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
 	web := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	f.proxy = &httputil.ReverseProxy{Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
+	f.proxy = &httputil.ReverseProxy{Transport: transport, Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
 	stopped := make(chan error, 1)
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown, below
 	if o.Ready != nil {
@@ -81,17 +94,31 @@ func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Loc
 
 // forwarder hands requests to the owner of the database.
 type forwarder struct {
-	o      Options
-	owners *postgres.Owners
-	proxy  *httputil.ReverseProxy
+	o Options
+	// ask asks the database where the owner is; empty: it has not said.
+	ask   func(context.Context) (string, error)
+	proxy *httputil.ReverseProxy
 
 	mu    sync.Mutex
 	owner *url.URL
 	until time.Time
 }
 
-// target is the context's key of where a request is forwarded to.
-type target struct{}
+// newTransport makes the connections to the owner. It is reached without a proxy: requests carry tokens. What is compressed stays so.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableCompression: true, MaxIdleConns: maxKept, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keptTimeout}
+}
+
+// way is what becomes of a request that is forwarded.
+type way struct {
+	owner *url.URL
+	// connected says that there was a connection to the owner, so that the request may have been carried out.
+	connected atomic.Bool
+}
+
+// wayKey is the context's key of the [way].
+type wayKey struct{}
 
 // ServeHTTP implements [http.Handler]. That the process lives it says itself.
 func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -112,25 +139,35 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, "nobody owns the database at the moment; try again")
 		return
 	}
-	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), target{}, owner)))
+	to := &way{owner: owner}
+	trace := &httptrace.ClientTrace{
+		// It is called again when a connection that was kept is found to be closed: then nothing was sent by it, or what may be repeated.
+		GetConn: func(string) { to.connected.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { to.connected.Store(true) },
+	}
+	f.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(context.WithValue(r.Context(), wayKey{}, to), trace)))
 }
 
-// find is where the owner is; nil: it is not known.
+// find is where the owner is; nil: it is not known. Who comes while it is asked for waits, and gets the same answer; what went wrong is told to one of them.
 func (f *forwarder) find(ctx context.Context) (*url.URL, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Now().Before(f.until) {
 		return f.owner, nil
 	}
-	text, err := f.owners.URL(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTimeout) // the answer is for others, too
+	defer cancel()
+	text, err := f.ask(ctx)
+	f.owner, f.until = nil, time.Now().Add(believed)
 	if err != nil {
 		return nil, err
 	}
-	f.owner, f.until = nil, time.Now().Add(believed)
 	if text != "" {
-		f.owner, err = url.Parse(text)
+		if f.owner, err = url.Parse(text); err != nil {
+			return nil, errors.New("where the owner is reached is not a URL; look at its --peer-url") // the text may have a password in it
+		}
 	}
-	return f.owner, err
+	return f.owner, nil
 }
 
 // forget lets the owner be asked for again.
@@ -142,11 +179,11 @@ func (f *forwarder) forget() {
 
 // rewrite makes a request of the owner of one that came here: with the name that it was asked under, and where it came from.
 func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
-	owner, ok := p.In.Context().Value(target{}).(*url.URL)
+	to, ok := p.In.Context().Value(wayKey{}).(*way)
 	if !ok {
 		return // which cannot be: nothing is forwarded without
 	}
-	p.SetURL(owner)
+	p.SetURL(to.owner)
 	p.Out.Host = p.In.Host
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
 		if values, ok := p.In.Header[name]; ok {
@@ -159,20 +196,32 @@ func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Header.Set(forwarded, "1")
 }
 
-// away answers for an owner that does not. The request is not tried again: nobody knows what has become of it.
+// away answers for an owner that does not. The request is not tried again: once there was a connection, nobody knows what has become of it.
 func (f *forwarder) away(w http.ResponseWriter, r *http.Request, err error) {
 	f.forget()
 	if r.Context().Err() == nil {
 		f.o.Log.Warn("the owner of the database does not answer", "error", err)
 	}
-	f.refuse(w, "the server that owns the database does not answer; try again")
+	if to, ok := r.Context().Value(wayKey{}).(*way); ok && !to.connected.Load() {
+		f.refuse(w, "the server that owns the database does not answer; try again")
+		return
+	}
+	status := http.StatusBadGateway
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		status = http.StatusGatewayTimeout
+	}
+	problem(w, status, fault.OutcomeUnknown, "the server that owns the database has not answered, and it is not known whether it was done; look before you repeat it, or use an Idempotency-Key")
 }
 
-// refuse answers that it cannot be done now.
+// refuse answers that it cannot be done now, and that nothing was done.
 func (f *forwarder) refuse(w http.ResponseWriter, why string) {
-	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Retry-After", "1")
-	answer(w, http.StatusServiceUnavailable, map[string]any{"title": "Service Unavailable", "status": http.StatusServiceUnavailable, "code": "not_ready", "detail": why})
+	problem(w, http.StatusServiceUnavailable, fault.NotReady, why)
+}
+
+func problem(w http.ResponseWriter, status int, code fault.Code, why string) {
+	w.Header().Set("Content-Type", route.ProblemType)
+	answer(w, status, map[string]any{"title": http.StatusText(status), "status": status, "code": code, "detail": why})
 }
 
 func answer(w http.ResponseWriter, status int, body map[string]any) {

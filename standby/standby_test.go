@@ -25,7 +25,8 @@ func check(t *testing.T, err error) {
 // ask sends a request and returns its status, the header and the body.
 func ask(t *testing.T, request *http.Request) (int, http.Header, string) {
 	t.Helper()
-	res, err := http.DefaultClient.Do(request)
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}} // so that nothing is asked for that the test does not
+	res, err := client.Do(request)
 	check(t, err)
 	body, err := io.ReadAll(res.Body)
 	check(t, err)
@@ -67,8 +68,11 @@ func TestServe(t *testing.T) {
 	}
 	owner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/dies" {
+			panic(http.ErrAbortHandler)
+		}
 		w.WriteHeader(http.StatusTeapot)
-		_, _ = io.WriteString(w, strings.Join([]string{r.Method, r.URL.String(), r.Host, r.Header.Get("Authorization"), strings.Join(r.Header["X-Forwarded-For"], ", "), string(body)}, " "))
+		_, _ = io.WriteString(w, strings.Join([]string{r.Method, r.URL.String(), r.Host, r.Header.Get("Authorization"), r.Header.Get("Accept-Encoding") + ";", strings.Join(r.Header["X-Forwarded-For"], ", "), string(body)}, " "))
 	}))
 	check(t, db.Announce(t.Context(), owner.URL))
 	status := http.StatusServiceUnavailable
@@ -80,7 +84,7 @@ func TestServe(t *testing.T) {
 		r.Host = "tandem.example.com"
 		status, _, body = ask(t, r)
 	}
-	if want := "POST /api/v1/x?y=1 tandem.example.com Bearer t 10.1.1.1, 127.0.0.1 body"; status != http.StatusTeapot || body != want {
+	if want := "POST /api/v1/x?y=1 tandem.example.com Bearer t ; 10.1.1.1, 127.0.0.1 body"; status != http.StatusTeapot || body != want {
 		t.Errorf("forwarded: %d %q, want %q", status, body, want)
 	}
 	loop := request("GET", "/api/v1/x", "")
@@ -88,9 +92,12 @@ func TestServe(t *testing.T) {
 	if status, _, body := ask(t, loop); status != http.StatusServiceUnavailable || !strings.Contains(body, "--peer-url") {
 		t.Errorf("handed on twice: %d %s", status, body)
 	}
+	if status, header, body := ask(t, request("POST", "/dies", "body")); status != http.StatusBadGateway || header.Get("Retry-After") != "" || !strings.Contains(body, "outcome_unknown") || !strings.Contains(body, "Idempotency-Key") {
+		t.Errorf("an owner that has the request, and is gone: %d %v %s", status, header, body)
+	}
 	owner.Close()
-	if status, _, body := ask(t, request("GET", "/api/v1/x", "")); status != http.StatusServiceUnavailable || !strings.Contains(body, "does not answer") {
-		t.Errorf("an owner that is away: %d %s", status, body)
+	if status, header, body := ask(t, request("GET", "/api/v1/x", "")); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(body, "does not answer") {
+		t.Errorf("an owner that is away: %d %v %s", status, header, body)
 	}
 	check(t, db.Close())
 	got := <-ended

@@ -290,6 +290,7 @@ func TestAdmission(t *testing.T) {
 func TestTimers_AFarDayIsNotDueNow(t *testing.T) {
 	t.Parallel()
 	timers := newTimers(func(store.Ref, engine.TimerID) { t.Error("a timer has fired") }, nil)
+	timers.start()
 	defer timers.close()
 	now := time.Now().Add(time.Hour).UnixMilli()             // so that nothing is due by the real clock
 	timers.setTimer(store.Ref{}, "far", 253_370_764_800_000) // the year 9999: more nanoseconds away than can be counted

@@ -158,6 +158,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	} else {
 		h.timers = newTimers(h.due, h.upcoming)
 	}
+	h.timers.start() // only now: what is fired may set others
 	if opts.Rest {
 		h.quiesce()
 		return h, nil

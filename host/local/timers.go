@@ -21,6 +21,8 @@ type timers struct {
 	mu    sync.Mutex
 	heap  timerHeap
 	index map[timerKey]*timerEntry
+	// stored is how many of the heap the store has. The others cannot be left to it, so they do not count when the heap is shortened or filled.
+	stored int
 	// last is where the heap ends: it has the timers up to this one. Whole says that it has those behind it, too.
 	last  store.Timer
 	whole bool
@@ -51,7 +53,7 @@ type change struct {
 }
 
 const (
-	// timerPage is how many timers are read at once: when there are fewer than fewTimers. With more than manyTimers, which were set,
+	// timerPage is how many timers are read at once: when there are fewer than fewTimers that the store has. With more than manyTimers, which were set,
 	// only the first of them are kept.
 	timerPage  = 1000
 	fewTimers  = timerPage / 2
@@ -62,12 +64,13 @@ const (
 	fillPause = time.Second
 )
 
+// newTimers makes timers. They read nothing and fire nothing before start.
 func newTimers(fire func(store.Ref, engine.TimerID), upcoming func(after store.Timer, limit int) ([]store.Timer, error)) *timers {
-	t := &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	t.closed.Add(1)
-	go t.run()
-	return t
+	return &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 }
+
+// start lets them run until close.
+func (t *timers) start() { t.closed.Go(t.run) }
 
 // setTimer sets a timer that the store has.
 func (t *timers) setTimer(ref store.Ref, id engine.TimerID, until int64) {
@@ -106,6 +109,7 @@ func (t *timers) put(e *timerEntry) {
 	}
 	t.index[e.timerKey] = e
 	heap.Push(&t.heap, e)
+	t.count(e, 1)
 	if e.place == 0 {
 		select {
 		case t.wake <- struct{}{}:
@@ -118,26 +122,36 @@ func (t *timers) remove(key timerKey) {
 	if e := t.index[key]; e != nil {
 		heap.Remove(&t.heap, e.place)
 		delete(t.index, key)
+		t.count(e, -1)
 	}
 }
 
-// shorten leaves all but the first timers to the store when there are many. While a page is read there are as many as there are: the
+// count notes that a timer has come into the heap, or has gone.
+func (t *timers) count(e *timerEntry, by int) {
+	if !e.unstored {
+		t.stored += by
+	}
+}
+
+// shorten leaves all but the first timers that the store has to it when there are many. While a page is read there are as many as there are: the
 // page follows what there was.
 func (t *timers) shorten() {
-	if t.upcoming == nil || t.changes != nil || len(t.heap) <= manyTimers {
+	if t.upcoming == nil || t.changes != nil || t.stored <= manyTimers {
 		return
 	}
 	slices.SortFunc(t.heap, func(a, b *timerEntry) int { return a.stored().Compare(b.stored()) })
 	kept := t.heap[:0]
+	t.stored = 0
 	for _, e := range t.heap {
 		switch {
 		case e.unstored:
-		case len(kept) < manyTimers/2:
+		case t.stored < manyTimers/2:
 			t.last, t.whole = e.stored(), false
 		default:
 			delete(t.index, e.timerKey)
 			continue
 		}
+		t.count(e, 1)
 		e.place = len(kept)
 		kept = append(kept, e)
 	}
@@ -148,7 +162,7 @@ func (t *timers) shorten() {
 // fill reads what follows in the store when few timers are left.
 func (t *timers) fill() error {
 	t.mu.Lock()
-	if t.whole || len(t.heap) >= fewTimers {
+	if t.whole || t.stored >= fewTimers {
 		t.mu.Unlock()
 		return nil
 	}
@@ -189,7 +203,6 @@ func (t *timers) close() {
 }
 
 func (t *timers) run() {
-	defer t.closed.Done()
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	for {
@@ -217,7 +230,7 @@ func (t *timers) run() {
 func (t *timers) low() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.whole && len(t.heap) < fewTimers
+	return !t.whole && t.stored < fewTimers
 }
 
 // takeDue removes what is due and says how long to wait for the next.
@@ -227,6 +240,7 @@ func (t *timers) takeDue(now int64) (due []*timerEntry, next time.Duration) {
 	for len(t.heap) > 0 && t.heap[0].until <= now {
 		e := heap.Pop(&t.heap).(*timerEntry)
 		delete(t.index, e.timerKey)
+		t.count(e, -1)
 		due = append(due, e)
 	}
 	if len(t.heap) == 0 {

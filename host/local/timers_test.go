@@ -108,6 +108,7 @@ func TestTimers(t *testing.T) {
 				shelf.put(timerOf(n, now+int64(n)*1000))
 			}
 			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
 			defer at.close()
 			out.watch(at)
 			synctest.Wait()
@@ -132,6 +133,7 @@ func TestTimers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
 			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
 			defer at.close()
 			synctest.Wait()
 			for n := many - 1; n >= 0; n-- { // the last one first, so that each is before those that are kept
@@ -151,6 +153,52 @@ func TestTimers(t *testing.T) {
 			inOrder(t, out.all(), many+1)
 		})
 	})
+	t.Run("KeepsWhatIsStoredBesideManyUnstored", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			const unstored, stored = 5 * timerPage, 10
+			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
+			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
+			defer at.close()
+			synctest.Wait() // the store has none: the heap is whole
+			for n := range unstored {
+				timer := timerOf(n, now+int64(n+1)*1000)
+				at.setUnstored(refOf(timer), "t#1", timer.Until)
+			}
+			for n := range stored {
+				timer := timerOf(unstored+n, now+int64(unstored+n+1)*1000)
+				shelf.put(timer)
+				at.setTimer(refOf(timer), "t#1", timer.Until)
+			}
+			if kept := at.kept(); kept != unstored+stored {
+				t.Errorf("%d of %d timers are kept", kept, unstored+stored)
+			}
+			time.Sleep(2 * unstored * time.Second)
+			synctest.Wait()
+			inOrder(t, out.all(), unstored+stored)
+		})
+	})
+	t.Run("ReadsThePageThatComesBeforeManyUnstored", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			shelf, out, now := &timerShelf{}, &fired{}, time.Now().UnixMilli()
+			for n := range 2 * timerPage {
+				shelf.put(timerOf(n, now+int64(n+1)*1000))
+			}
+			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
+			defer at.close()
+			synctest.Wait() // the first page is read
+			for n := range timerPage {
+				timer := timerOf(2*timerPage+n, now+10*timerPage*1000)
+				at.setUnstored(refOf(timer), "t#1", timer.Until)
+			}
+			time.Sleep(3 * timerPage * time.Second)
+			synctest.Wait()
+			inOrder(t, out.all(), 2*timerPage)
+		})
+	})
 	t.Run("SeesWhatChangesWhileAPageIsRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -164,6 +212,7 @@ func TestTimers(t *testing.T) {
 				<-goOn
 			}
 			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
 			defer at.close()
 			<-reading
 			at.clear(refOf(cleared), "t#1")
@@ -194,10 +243,29 @@ func TestTimers(t *testing.T) {
 				}
 				return shelf.upcoming(after, limit)
 			})
+			at.start()
 			defer at.close()
 			synctest.Wait()
 			mended.Store(true)
 			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			if got := out.all(); len(got) != 1 {
+				t.Errorf("fired %v", got)
+			}
+		})
+	})
+	t.Run("WaitsForItsStart", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			shelf, out := &timerShelf{}, &fired{}
+			shelf.put(timerOf(1, time.Now().UnixMilli()-1))
+			at := newTimers(out.fire, shelf.upcoming)
+			defer at.close()
+			synctest.Wait()
+			if got := out.all(); len(got) != 0 {
+				t.Errorf("fired %v", got)
+			}
+			at.start()
 			synctest.Wait()
 			if got := out.all(); len(got) != 1 {
 				t.Errorf("fired %v", got)
@@ -211,6 +279,7 @@ func TestTimers(t *testing.T) {
 			shelf.put(store.Timer{Workspace: "w", Execution: "e", ID: string(reminder("c")), Until: reminderTime})
 			shelf.put(store.Timer{Workspace: "w", Execution: "e", ID: string(errorTimer), Until: reminderTime})
 			at := newTimers(out.fire, shelf.upcoming)
+			at.start()
 			defer at.close()
 			time.Sleep(time.Minute)
 			synctest.Wait()
