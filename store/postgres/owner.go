@@ -219,28 +219,29 @@ const patience = 30 * time.Second
 func (o *Owned) watch(ctx context.Context, lock *pgx.Conn) {
 	for {
 		old := backendOf(lock)
-		_, err := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
+		_, ended := lock.WaitForNotification(ctx) // nothing is listened to: it returns when the connection or the context ends
 		if ctx.Err() != nil {
 			o.unlock(lock)
 			return
 		}
-		closing := lock.Close(ctx)
+		ended = errors.Join(ended, lock.Close(ctx))
 		var refused time.Time // since when the lock is another's
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			var held bool
+			var err error
 			if lock, held, err = o.regain(ctx, old); held {
 				break
 			}
 			switch {
 			case errors.Is(err, store.ErrSuperseded):
-				o.stop(errors.Join(err, closing))
+				o.stop(errors.Join(err, ended))
 				return
 			case err != nil:
 				refused = time.Time{}
 			case refused.IsZero():
 				refused = time.Now()
 			case time.Since(refused) > patience:
-				o.stop(lost(errors.Join(errors.New("another process has its lock"), closing)))
+				o.stop(lost(errors.Join(errors.New("another process has its lock"), ended)))
 				return
 			}
 			select {
