@@ -289,7 +289,7 @@ func (w writing) removeRows(n int64) (rows int64, all bool, err error) {
 		{"logs", "id", "message, context"},
 		{"inbox", "id", "body, kind"},
 	} {
-		some := s.key + ` IN (SELECT ` + s.key + ` FROM ` + s.table + ` WHERE execution = ? LIMIT ?)`
+		some := s.key + ` IN (SELECT ` + s.key + ` FROM ` + s.table + ` WHERE execution = ? ORDER BY ` + s.key + ` LIMIT ?)`
 		if err := w.Rows(3, note, `SELECT workspace_id, `+s.columns+` FROM `+s.table+` WHERE `+some, n, left); err != nil {
 			return rows, false, err
 		}
