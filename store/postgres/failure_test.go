@@ -110,6 +110,10 @@ func TestRestart(t *testing.T) {
 		c.start(t)
 	}
 	wg.Wait()
+	for err = store.ErrUnavailable; errors.Is(err, store.ErrUnavailable); { // who reads first may find that a connection is lost; then all are made anew
+		_, err = db.Stores().Executions.Get(t.Context(), ann(), "e0")
+	}
+	check(t, err)
 	for w := range writers {
 		wantRows(t, db, fmt.Sprint("e", w), rows)
 	}
