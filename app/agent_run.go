@@ -24,6 +24,8 @@ type Task struct {
 	// Server and Dir are what the connection was made to: the address of a server, or else the data directory. They are named to those
 	// who are told how to go on.
 	Server, Dir string
+	// Again is that of [Run].
+	Again string
 	// Started is told of the task when it is on disk.
 	Started func(api.TaskStarted)
 	// Held is told that a start is put off for a while, and why. May be nil.

@@ -29,6 +29,8 @@ type Run struct {
 	Stdin io.Reader
 	// Dir is the data directory: what is in it survives the process.
 	Dir string
+	// Again is the rest of the flags, with a space before each, that a command which is suggested needs to reach the same database.
+	Again string
 	// Options are how the directory is opened, besides Dir.
 	Options Options
 	// Inputs is the object the execution is started with.

@@ -223,7 +223,7 @@ func (r Run) where() string {
 	if r.server != "" {
 		return "--server " + r.server
 	}
-	return "--data " + r.Dir
+	return "--data " + r.Dir + r.Again
 }
 
 // askedOf says how the question of an execution is answered. Where are the flags that name the place.

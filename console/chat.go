@@ -19,7 +19,11 @@ import (
 
 // Place is what a connection was made to: the address of a server or, without one, a data directory. It is named to those who are told how to
 // go on.
-type Place struct{ Server, Dir string }
+type Place struct {
+	Server, Dir string
+	// Again is that of [app.Run].
+	Again string
+}
 
 // Chat gives an agent one goal after the other, as they are typed, in one conversation. Request is what every task is given.
 func Chat(ctx context.Context, tty *Terminal, c *app.Connection, at Place, agent api.Agent, request api.TaskRequest) error {
@@ -178,7 +182,7 @@ func (t *chatting) auto(ctx context.Context, words []string) error {
 // leave ends the conversation.
 func (t *chatting) leave() error {
 	if t.present && t.request.ConversationID != "" {
-		where := "--data " + t.place.Dir
+		where := "--data " + t.place.Dir + t.place.Again
 		if t.place.Server != "" {
 			where = "--server " + t.place.Server
 		}

@@ -40,13 +40,13 @@ func RunFile(ctx context.Context, tty *Terminal, r app.Run, asJSON bool) error {
 		PrintProblems(tty, report)
 		return ErrReported
 	case errors.Is(err, app.ErrAsked):
-		fmt.Fprintf(tty.Err, "%v\nthen go on with: tandem run --resume %s --data %s\n", err, cmp.Or(id, r.Resume), r.Dir)
+		fmt.Fprintf(tty.Err, "%v\nthen go on with: tandem run --resume %s --data %s%s\n", err, cmp.Or(id, r.Resume), r.Dir, r.Again)
 		return ErrParked
 	case err != nil && ctx.Err() != nil && id != "" && !here:
-		fmt.Fprintf(tty.Err, "the server goes on with it; follow it with: tandem run --resume %s --data %s\n", id, r.Dir)
+		fmt.Fprintf(tty.Err, "the server goes on with it; follow it with: tandem run --resume %s --data %s%s\n", id, r.Dir, r.Again)
 		return ErrParked
 	case err != nil && ctx.Err() != nil && id != "":
-		fmt.Fprintf(tty.Err, "parked; go on with: tandem run --resume %s --data %s\n", id, r.Dir)
+		fmt.Fprintf(tty.Err, "parked; go on with: tandem run --resume %s --data %s%s\n", id, r.Dir, r.Again)
 		return ErrParked
 	case err != nil:
 		return tty.Failed(err)

@@ -60,7 +60,7 @@ func followTask(ctx context.Context, tty *Terminal, c *app.Connection, t app.Tas
 	if serr := errors.Join(beginErr, show.Stop()); err == nil && serr != nil {
 		err = serr
 	}
-	goOn := "tandem agent run --resume " + id + " --data " + t.Dir
+	goOn := "tandem agent run --resume " + id + " --data " + t.Dir + t.Again
 	if t.Server != "" {
 		goOn = "tandem agent run --resume " + id + " --server " + t.Server
 	}

@@ -103,6 +103,8 @@ type Start struct {
 	Watch bool
 	// Dir is the data directory, for those who are told how to go on.
 	Dir string
+	// Again is that of [app.Run].
+	Again string
 }
 
 // StartWorkflow starts an execution and prints its id, or follows it to its end.
@@ -127,7 +129,7 @@ func StartWorkflow(ctx context.Context, tty *Terminal, c *app.Connection, show *
 	err = follow(ctx, tty, c, started.ExecutionID, "", client.VocabularyExecution, show.JSON)
 	if errors.Is(err, ErrParked) && c.Local() {
 		c.Drain()
-		fmt.Fprintf(tty.Err, "parked; go on with: tandem run --resume %s --data %s\n", started.ExecutionID, s.Dir)
+		fmt.Fprintf(tty.Err, "parked; go on with: tandem run --resume %s --data %s%s\n", started.ExecutionID, s.Dir, s.Again)
 	}
 	return err
 }

@@ -116,7 +116,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := app.Task{Resume: resume, Server: at.server, Dir: at.dir}
+			t := app.Task{Resume: resume, Server: at.server, Dir: at.dir, Again: at.database.again()}
 			if resume == "" {
 				var err error
 				if t.Request, err = f.request(); err == nil {

@@ -43,7 +43,7 @@ waits for a person.`,
 				if err != nil {
 					return err
 				}
-				return console.Chat(ctx, terminal(cmd), c, console.Place{Server: at.server, Dir: at.dir}, agent, request)
+				return console.Chat(ctx, terminal(cmd), c, console.Place{Server: at.server, Dir: at.dir, Again: at.database.again()}, agent, request)
 			})
 		},
 	}

@@ -61,7 +61,7 @@ func (f *connectFlags) addGrace(cmd *cobra.Command) {
 // again is the flags that a command which is suggested needs to reach the same place; empty: none. A token or a password is not repeated.
 func (f *connectFlags) again(cmd *cobra.Command) string {
 	text := ""
-	for _, flag := range []struct{ name, value string }{{"server", f.server}, {"data", f.dir}, {"database", f.database.repeatable()}} {
+	for _, flag := range []struct{ name, value string }{{"server", f.server}, {"data", f.dir}, {"database", strings.TrimPrefix(f.database.again(), " --database ")}} {
 		if given := cmd.Flags().Lookup(flag.name); given != nil && given.Changed && flag.value != "" {
 			text += " --" + flag.name + " " + flag.value
 		}

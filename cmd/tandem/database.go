@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -31,6 +32,19 @@ func onlySQLite() error {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "TANDEM_DATABASE is set, so the records are in PostgreSQL, and this command works on the database of SQLite in a data directory only; save and restore the records with pg_dump and pg_restore, and master.key and files in the data directory apart from them (docs/postgresql.md); unset TANDEM_DATABASE if the data directory is what you mean")
+}
+
+// again is the flag for a command that is suggested, with a space before it; empty: the flag was not given, and the environment says the same to the next command.
+// Who has given a password puts the address in by themselves.
+func (d *databaseFlag) again() string {
+	if d.given == "" {
+		return ""
+	}
+	address := cmp.Or(d.repeatable(), "ADDRESS")
+	if strings.ContainsAny(address, "?&;()$ ") { // which a shell reads otherwise
+		address = "'" + strings.ReplaceAll(address, "'", `'\''`) + "'"
+	}
+	return " --database " + address
 }
 
 // repeatable is the address as it was given, to be shown; empty when it has a password, which is not.

@@ -17,3 +17,18 @@ func TestDatabaseFlag_Repeatable(t *testing.T) {
 		}
 	}
 }
+
+// TestDatabaseFlag_Again: a command that is suggested reaches the same database, and tells no password.
+func TestDatabaseFlag_Again(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"":                                 "",
+		"postgres://ann@host/name":         " --database postgres://ann@host/name",
+		"postgres://ann:hunter2@host/name": " --database ADDRESS",
+		"postgres://host/name?a=b&c=d":     " --database 'postgres://host/name?a=b&c=d'",
+	} {
+		if got := (&databaseFlag{address}).again(); got != want {
+			t.Errorf("for %q it is %q, want %q", address, got, want)
+		}
+	}
+}

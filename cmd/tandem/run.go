@@ -85,7 +85,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			r := app.Run{
-				Dir: dir, Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
+				Dir: dir, Again: database.again(), Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
 				Options: app.Options{Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage(), Log: debugLog(cmd, debug)},
 			}
 			for _, flag := range []string{"http-allow", "allow-scripts", "debug"} {

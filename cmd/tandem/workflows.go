@@ -154,7 +154,7 @@ the execution is in this process, so it is always followed.`,
 			}
 			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				return console.StartWorkflow(ctx, terminal(cmd), c, &show.Listing, console.Start{
-					Workflow: args[0], Request: api.ExecuteRequest{Inputs: inputs, Revision: revision}, Key: key, Watch: watching, Dir: at.dir,
+					Workflow: args[0], Request: api.ExecuteRequest{Inputs: inputs, Revision: revision}, Key: key, Watch: watching, Dir: at.dir, Again: at.database.again(),
 				})
 			})
 		},
