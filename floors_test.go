@@ -77,9 +77,9 @@ func floors() map[string]floor {
 
 		// The rooms of the store in SQLite are below what it stores.
 		"store/sqlite/migrations":      {level: 0}, // embedded data
-		"store/relational":             {level: 1}, // the seam alone
+		"store/relational":             {level: 3}, // the seam alone
 		"store/relational/blobnames":   {level: 1},
-		"store/sqlite/sqlconn":         {level: 2},
+		"store/sqlite/sqlconn":         {level: 4},
 		"store/sqlite/datadir":         {level: 5},
 		"store/sqlite/blobdir":         {level: 5},
 		"store/relational/accounts":    {level: 5},
@@ -112,13 +112,19 @@ func floors() map[string]floor {
 		"objectstore":     {level: 5},
 		"store/sqlite":    {level: 6},
 		"store/postgres":  {level: 6},
-		"host/local":      {level: 5},
-		"host/temporal":   {level: 5},
+		"host/turns":      {level: 5}, // below the hosts
+		"host/register":   {level: 5}, // below the hosts
+		"host/lines":      {level: 5}, // below the hosts
+		"host/sweep":      {level: 5}, // below the hosts
+		"host/local":      {level: 6},
+		"host/temporal":   {level: 7}, // above the local host, which it records with
+		"cluster":         {level: 5}, // below the wiring of an instance
 		"client":          {level: 5},
 		"route":           {level: 5}, // below all that answers requests
 		"limits":          {level: 5}, // below all that starts something
 
 		"store/storetest": {level: 5, suite: true},
+		"host/history":    {level: 5},
 		"host/hosttest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
@@ -133,6 +139,7 @@ func floors() map[string]floor {
 		"trigger/triggertest": {level: 6, suite: true}, // a service in memory for tests of sources
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
+		"human/channeltest":   {level: 7, suite: true}, // what stand-ins for chat services share
 
 		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
 
@@ -146,11 +153,13 @@ func floors() map[string]floor {
 
 		"validation": {level: 6}, // of definitions, with all that their parts need
 		"tracing":    {level: 6},
+		"metrics":    {level: 6}, // above the router, whose requests it counts
 		"doctor":     {level: 7}, // above the store that it looks after
 
-		"backup":            {level: 7}, // above the stores that it saves
-		"backup/archive":    {level: 1}, // the file alone, below the stores
-		"store/sqlite/dump": {level: 6},
+		"backup":              {level: 8}, // above the stores that it saves
+		"backup/archive":      {level: 1}, // the file alone, below the stores
+		"store/sqlite/dump":   {level: 6},
+		"store/postgres/dump": {level: 7}, // above the other, which it takes rows of
 
 		// What the families of kinds share is below them.
 		"builtin/document": {level: 5},
@@ -193,6 +202,7 @@ func floors() map[string]floor {
 
 		"server":  {level: 8},
 		"standby": {level: 7},
+		"live":    {level: 5}, // between the hubs of processes
 		"vault":   {level: 8}, // above the settings, whose routes people come back by
 
 		"app": {level: 9},

@@ -4,18 +4,24 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"go/scanner"
 	"go/token"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // limits are what the measures of the module may be. docs/architecture.md says why.
 var limits = struct { // read-only
 	lines, names, file, branches, depth int
-}{lines: 6000, names: 300, file: 600, branches: 25, depth: 9}
+	// columns is how wide a line may be; wide is how many lines of the module are wider still. It may only become smaller.
+	columns, wide int
+}{lines: 6000, names: 300, file: 600, branches: 25, depth: 9, columns: 140, wide: 20}
 
 // measure is what one package measures, tests left out.
 type measure struct {
@@ -58,6 +64,87 @@ func TestMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", table.String())
+}
+
+// TestColumns: lines are not wider than an editor shows. What stands in literals does not count: texts, tags and tables are not wrapped.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	total, most := 0, map[string]int{}
+	for _, dir := range packageDirs(t, ".") {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+				content, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := wideLines(content)
+				total, most[dir] = total+n, most[dir]+n
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(most)) {
+		if most[dir] > 0 {
+			t.Logf("%s has %d lines of more than %d columns", dir, most[dir], limits.columns)
+		}
+	}
+	if total > limits.wide {
+		t.Errorf("%d lines have more than %d columns, and %d had; wrap those that are new", total, limits.columns, limits.wide)
+	}
+}
+
+// wideLines counts the lines of a file that are too wide without what stands in their literals. A tab is four columns.
+func wideLines(content []byte) int {
+	lines := strings.Split(string(content), "\n")
+	width := make([]int, len(lines))
+	for i, l := range lines {
+		width[i] = utf8.RuneCountInString(l) + 3*strings.Count(l, "\t")
+	}
+	fset := token.NewFileSet()
+	file := fset.AddFile("", fset.Base(), len(content))
+	var s scanner.Scanner
+	s.Init(file, content, nil, 0)
+	for {
+		at, tok, text := s.Scan()
+		if tok == token.EOF {
+			break
+		}
+		if tok != token.STRING {
+			continue
+		}
+		first := file.Line(at) - 1
+		for i, part := range strings.Split(text, "\n") {
+			width[first+i] -= utf8.RuneCountInString(part) + 3*strings.Count(part, "\t")
+		}
+	}
+	n := 0
+	for _, w := range width {
+		if w > limits.columns {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWideLines holds the counting itself to some lines.
+func TestWideLines(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("a", limits.columns)
+	for code, want := range map[string]int{
+		"package p\n\nvar x = y\n":                                        0,
+		"package p\n\nvar " + name + " = 1\n":                             1,
+		"package p\n\n// " + name + "\n":                                  1,
+		"package p\n\nvar x = \"" + name + "\"\n":                         0,
+		"package p\n\nvar x = `" + name + "\n\t" + name + "\n`\n":         0,
+		"package p\n\nfunc f() {\n\t" + name[:limits.columns-3] + "()\n}": 1,
+	} {
+		if got := wideLines([]byte(code)); got != want {
+			t.Errorf("%d lines of %q are too wide, want %d", got, code, want)
+		}
+	}
 }
 
 // line writes one line of a table that is kept in memory.

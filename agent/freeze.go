@@ -67,7 +67,6 @@ type Untraced struct {
 // What the nodes of a frozen task are.
 const (
 	manualType, manualSubtype = "TRIGGER", "MANUAL"
-	toolType, toolSubtype     = "TOOL", "MCP_TOOL"
 	// maxWords is how many characters of a question go into a name, maxWhy into a description.
 	maxWords = 60
 	maxWhy   = 500
@@ -90,7 +89,8 @@ func Freeze(p Past) (Frozen, error) {
 		return Frozen{}, err
 	}
 	def := &workflow.Definition{
-		Metadata: workflow.Metadata{Name: f.name(), Description: text.Fit(fmt.Sprintf("Made of task %s: %s", p.Execution, oneLine(p.Question)), maxWhy), Version: "1.0"},
+		Metadata: workflow.Metadata{Name: f.name(), Description: text.Fit(fmt.Sprintf("Made of task %s: %s", p.Execution,
+			oneLine(p.Question)), maxWhy), Version: "1.0"},
 		Nodes:    []workflow.Node{{}}, // the trigger, when the inputs are known
 		Triggers: []string{StartNode},
 	}
@@ -106,7 +106,8 @@ func Freeze(p Past) (Frozen, error) {
 		n.Name = freeName(n.Name, taken)
 		taken = append(taken, n.Name)
 		def.Nodes = append(def.Nodes, n)
-		def.Connections = append(def.Connections, workflow.Connection{ID: last + "-" + n.ID, FromNode: last, ToNode: n.ID, OutputKey: workflow.DefaultKey})
+		def.Connections = append(def.Connections, workflow.Connection{ID: last + "-" + n.ID, FromNode: last, ToNode: n.ID,
+			OutputKey: workflow.DefaultKey})
 		last = n.ID
 		if err := f.ran(i, n.Name); err != nil {
 			return Frozen{}, err
@@ -116,7 +117,8 @@ func Freeze(p Past) (Frozen, error) {
 	if err != nil {
 		return Frozen{}, err
 	}
-	def.Nodes[0] = workflow.Node{ID: StartNode, Name: StartNode, Description: "Starts it with the inputs that the task had.", Type: manualType, Subtype: manualSubtype, Configurations: config}
+	def.Nodes[0] = workflow.Node{ID: StartNode, Name: StartNode, Description: "Starts it with the inputs that the task had.",
+		Type: manualType, Subtype: manualSubtype, Configurations: config}
 	return Frozen{Definition: def, Untraced: f.untraced}, nil
 }
 
@@ -171,7 +173,8 @@ func newFreezer(p Past) (*freezer, error) {
 	if initial.kind != '{' {
 		initial = value{kind: '{', raw: json.RawMessage("{}")}
 	}
-	if f.layers, err = dataflow.New(dataflow.Start{ExecutionID: p.Execution, WorkflowID: p.Workflow, Initial: initial.raw, Trigger: initial.raw}); err != nil {
+	if f.layers, err = dataflow.New(dataflow.Start{ExecutionID: p.Execution, WorkflowID: p.Workflow, Initial: initial.raw,
+		Trigger: initial.raw}); err != nil {
 		return nil, err
 	}
 	f.index.addInputs(initial)
@@ -191,7 +194,8 @@ func newFreezer(p Past) (*freezer, error) {
 func (f *freezer) sync(id, name, kind string, published ...string) error {
 	f.seq++
 	_, err := f.layers.Sync(dataflow.Step{
-		Seq: f.seq, Activation: id, NodeID: id, NodeName: name, ToolID: kind, Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}, DeclaredOutputs: published,
+		Seq: f.seq, Activation: id, NodeID: id, NodeName: name, ToolID: kind,
+		Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}, DeclaredOutputs: published,
 	})
 	return err
 }
@@ -259,7 +263,7 @@ func (f *freezer) node(i int) (workflow.Node, error) {
 	}
 	function := a.build(args, spot{}, at)
 	return workflow.Node{
-		ID: nodeID(i), Name: tool, Description: text.Fit(oneLine(c.Why), maxWhy), Type: toolType, Subtype: toolSubtype,
+		ID: nodeID(i), Name: tool, Description: text.Fit(oneLine(c.Why), maxWhy), Type: ToolType, Subtype: ToolSubtype,
 		Configurations: objectOf([]field{
 			{"server_id", textValue(escape(server))}, {"tool_name", textValue(escape(tool))}, {"function_args", value{raw: function}},
 		}),

@@ -372,7 +372,7 @@ func TestFreeze_FollowsRepairedSteps(t *testing.T) {
 	sameJSON(t, args[2], `{"a":"{{step_2.outputs.result.id}}","b":"{{step_2.outputs.result.id}}"}`)
 }
 
-// What looks like a placeholder and was none stays text.
+// What looks like a placeholder and was not one stays text.
 func TestFreeze_EscapesBraces(t *testing.T) {
 	t.Parallel()
 	p := newPastTask(t, `{"question":"q","metadata":{"city":"Hangzhou"}}`)

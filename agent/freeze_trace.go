@@ -30,7 +30,7 @@ type index struct {
 	texts  []thing
 }
 
-func (x *index) add(source int, top string, at spot, v value, left *int) {
+func (x *index) addValue(source int, top string, at spot, v value, left *int) {
 	if *left--; *left < 0 || v.empty() {
 		return
 	}
@@ -45,7 +45,7 @@ func (x *index) add(source int, top string, at spot, v value, left *int) {
 		}
 		x.things[v.sum] = append(x.things[v.sum], t)
 	}
-	v.each(at, func(at spot, inner value) { x.add(source, top, at, inner, left) })
+	v.each(at, func(at spot, inner value) { x.addValue(source, top, at, inner, left) })
 }
 
 // addInputs adds what the task was given. Which conversation it belonged to and in which language is not data.
@@ -53,20 +53,20 @@ func (x *index) addInputs(initial value) {
 	left := maxIndexed
 	for _, f := range initial.fields {
 		if !slices.Contains([]string{"conversation_id", "session_id", "language"}, f.key) {
-			x.add(input, f.key, spot{}.key(f.key), f.value, &left)
+			x.addValue(input, f.key, spot{}.key(f.key), f.value, &left)
 		}
 	}
 }
 
 func (x *index) addStep(call int, result value) {
 	left := maxIndexed
-	x.add(call, "", spot{}, result, &left)
+	x.addValue(call, "", spot{}, result, &left)
 }
 
 // addAnswer adds what a person has answered.
 func (x *index) addAnswer(v value) {
 	left := maxIndexed
-	x.add(input, "", spot{}, v, &left)
+	x.addValue(input, "", spot{}, v, &left)
 }
 
 // find returns the thing that a value is, or all that it could be.
@@ -212,7 +212,8 @@ func (v *value) refers() bool {
 		refs, err := dataflow.TextReferences(v.text)
 		return err == nil && slices.ContainsFunc(refs, func(r dataflow.Reference) bool { return !r.Unterminated })
 	}
-	return slices.ContainsFunc(v.fields, func(f field) bool { return f.value.refers() }) || slices.ContainsFunc(v.items, func(i value) bool { return i.refers() })
+	return slices.ContainsFunc(v.fields, func(f field) bool { return f.value.refers() }) ||
+		slices.ContainsFunc(v.items, func(i value) bool { return i.refers() })
 }
 
 // rewrite writes a text of the model's for the workflow, where the same things have other names. It is only good if it is the
@@ -371,7 +372,9 @@ func (a *arguments) reason(v value, here spot, at []located) string {
 		return "may be " + could[0].spellings()[0] + " or " + could[len(could)-1].spellings()[0]
 	}
 	if v.kind == '"' {
-		if slices.ContainsFunc(a.answers.texts, func(t thing) bool { return v.telling() && strings.Contains(t.text, strings.TrimSpace(v.text)) }) {
+		if slices.ContainsFunc(a.answers.texts, func(t thing) bool {
+			return v.telling() && strings.Contains(t.text, strings.TrimSpace(v.text))
+		}) {
 			return "stands in a person's answer"
 		}
 		if strings.Contains(a.past.Question, strings.TrimSpace(v.text)) {
@@ -380,7 +383,8 @@ func (a *arguments) reason(v value, here spot, at []located) string {
 		if t := a.index.within(v.text); t != nil {
 			return "made by the model; " + t.spellings()[0] + " is in it"
 		}
-	} else if v.kind == '0' && slices.Contains(strings.FieldsFunc(a.past.Question, func(r rune) bool { return !strings.ContainsRune("0123456789.-", r) }), string(v.raw)) {
+	} else if v.kind == '0' && slices.Contains(strings.FieldsFunc(a.past.Question,
+		func(r rune) bool { return !strings.ContainsRune("0123456789.-", r) }), string(v.raw)) {
 		return "stands in the question"
 	}
 	if len(at) > 0 && at[0].draft.filled {

@@ -19,7 +19,7 @@ import (
 )
 
 // A history is a task as it was stored once: its journal, what the engine answered to each event, and the state at the end.
-// Histories are kept for ever: an old journal must always replay, and to the same end. Whoever changes what a task does
+// Histories are kept for ever: an old journal must always replay, and to the same end. A change of what a task does
 // keeps the old way for the journals that have gone it.
 
 // updateHistories is read-only.
@@ -183,7 +183,7 @@ func commandFields(t *testing.T, c engine.Command) map[string]any {
 	return nil
 }
 
-// plain is what is compared: what is stored, but for what errors say in words. Sentences may get better.
+// plain is what is compared: what is stored, except for what errors say in words. Sentences may get better.
 func plain(t *testing.T, h history) any {
 	t.Helper()
 	data, err := json.Marshal(h)

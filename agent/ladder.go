@@ -98,7 +98,7 @@ func (t *task) climb(sc *engine.Scope) {
 	}
 }
 
-// endedOnLadder goes on after a decision about a failure. One whose answer is of no use is a no.
+// endedOnLadder goes on after a decision about a failure. One whose answer cannot be used counts as a no.
 func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 	s, done := &t.Step, end.Status == engine.NodeDone
 	switch t.Doing {

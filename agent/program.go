@@ -14,8 +14,8 @@
 // What happens when a step of the program itself does not end well:
 //
 //   - A planning that fails counts as a try. A name that is not found is done without.
-//   - A judgement whose answer is of no use leaves the risk unassessed: a person is asked whatever the policy.
-//   - Any other decision whose answer is of no use counts as a no: no error of parameters, no other tool, no repair.
+//   - A judgement whose answer cannot be used leaves the risk unassessed: a person is asked whatever the policy.
+//   - Any other decision whose answer cannot be used counts as a no: no error of parameters, no other tool, no repair.
 //     Arguments that could not be derived are an error of parameters.
 //   - A model that cannot be reached, a question that fails, a summary that fails, an outcome that nobody knows: the failure
 //     goes outwards and the step stays, so that it alone can be tried again.
@@ -24,8 +24,8 @@
 //
 // A task that has ended well can be frozen: [Freeze] makes a workflow of its record that runs without a model.
 //
-// The package is pure and imports engine, workflow, dataflow and fault. The runtime of agents, whoever registers programs with an
-// engine and whoever tells tasks may import it. spec.go is an agent as
+// The package is pure and imports engine, workflow, dataflow and fault. The runtime of agents, the code that registers programs with an
+// engine and the code that tells tasks may import it. spec.go is an agent as
 // it is kept, request.go what a task is asked; vocabulary.go is the language spoken with the runtime, step_name.go the names of
 // steps, program.go the life of a task, step.go that of one step, ladder.go the ways out of a failure; freeze.go makes workflows,
 // freeze_trace.go finds out where values came from, freeze_value.go takes them apart.
@@ -271,7 +271,7 @@ func (t *task) gated() bool {
 	return true
 }
 
-// judgement reads a judgement of risk. One that there is not, or that says nothing, is high.
+// judgement reads a judgement of risk. A missing one, or one that says nothing, is high.
 func (t *task) judgement(sc *engine.Scope, end engine.End) (reply RiskReply, assessed, ok bool) {
 	if end.Status == engine.NodeDone && !t.readReply(sc, end, &reply) {
 		return reply, false, false
@@ -347,7 +347,7 @@ func (t *task) finish(sc *engine.Scope) {
 	for i := range t.Plans {
 		end.PlanIDs = append(end.PlanIDs, PlanID(i+1))
 	}
-	end.FlowName, end.FlowRisk, end.Answer = values.add(t.FlowName), values.add(t.FlowRisk), values.add(t.Answer)
+	end.FlowName, end.FlowRisk, end.Answer = values.addRef(t.FlowName), values.addRef(t.FlowRisk), values.addRef(t.Answer)
 	end.Log = t.entries(&values)
 	result, err := json.Marshal(end)
 	if err != nil {
@@ -363,14 +363,15 @@ func (t *task) runStep(sc *engine.Scope, kind, name string, try int) {
 	s, values := &t.Step, gathering{}
 	about := About{
 		Step: s.ID, Number: t.Place.Number, Try: try, PlanID: PlanID(t.Plans), Tool: s.Tool, Rung: s.Rung,
-		Choice: values.add(s.Choice), Arguments: values.add(s.Arguments), Judged: values.add(s.Judged), Risk: s.Risk, Unassessed: s.Unassessed,
+		Choice: values.addRef(s.Choice), Arguments: values.addRef(s.Arguments), Judged: values.addRef(s.Judged),
+		Risk: s.Risk, Unassessed: s.Unassessed,
 		Class: s.Failure.Class, Code: s.Failure.Code, Message: s.Failure.Message,
-		Missing: values.add(s.Missing), Given: values.add(s.Given),
-		FlowName: values.add(t.FlowName), FlowRisk: values.add(t.FlowRisk), Outline: values.add(t.Outline),
+		Missing: values.addRef(s.Missing), Given: values.addRef(s.Given),
+		FlowName: values.addRef(t.FlowName), FlowRisk: values.addRef(t.FlowRisk), Outline: values.addRef(t.Outline),
 		Final: t.End.Final, Failures: t.Failures, Auto: t.config.Auto, Language: t.config.Language,
 	}
 	if s.agreed() {
-		about.Confirmed, about.Confirmation = true, values.add(s.Confirmation)
+		about.Confirmed, about.Confirmation = true, values.addRef(s.Confirmation)
 	}
 	about.Log = t.entries(&values)
 	config, err := json.Marshal(about)
@@ -384,7 +385,8 @@ func (t *task) runStep(sc *engine.Scope, kind, name string, try int) {
 	}
 	switch kind {
 	case KindCall:
-		out.Effect, out.OnUnknown, out.Input, out.TimeoutMS, out.MaxRetries = s.Effect, s.OnUnknown, s.Arguments, t.config.Timeouts.CallMS, 0
+		out.Effect, out.OnUnknown, out.Input, out.TimeoutMS, out.MaxRetries = s.Effect, s.OnUnknown,
+			s.Arguments, t.config.Timeouts.CallMS, 0
 		out.Tool = s.Tool
 		if s.Effect == workflow.Once && s.OnUnknown == workflow.OnUnknownRetry {
 			out.MaxRetries = 1 // without one the engine does not repeat what nobody knows the outcome of
@@ -400,8 +402,8 @@ func (t *task) entries(values *gathering) []Entry {
 	var list []Entry
 	for _, r := range t.Log {
 		e := r.Entry
-		e.Choice, e.Arguments, e.Result = values.add(r.ChoiceRef), values.add(r.ArgumentsRef), values.add(r.ResultRef)
-		e.Given = values.add(r.GivenRef)
+		e.Choice, e.Arguments, e.Result = values.addRef(r.ChoiceRef), values.addRef(r.ArgumentsRef), values.addRef(r.ResultRef)
+		e.Given = values.addRef(r.GivenRef)
 		list = append(list, e)
 	}
 	return list
@@ -410,7 +412,7 @@ func (t *task) entries(values *gathering) []Entry {
 // gathering collects references and numbers them, each once.
 type gathering []engine.Ref
 
-func (g *gathering) add(ref engine.Ref) Value {
+func (g *gathering) addRef(ref engine.Ref) Value {
 	if ref == "" {
 		return 0
 	}

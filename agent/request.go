@@ -20,8 +20,8 @@ const (
 	MaxDocuments = 32
 )
 
-// CheckRequest refuses a request that no agent can do anything with, and names the field that is wrong. It takes away the white space around the
-// question and fields that are null. Whoever asks for a task, by the API, a node or a command, is told the same.
+// CheckRequest refuses a request that no agent can do anything with, and names the field that is wrong. It takes away the white space
+// around the question and fields that are null. Anyone who asks for a task, by the API, a node or a command, is told the same.
 func CheckRequest(r *api.TaskRequest) error {
 	wrong := func(path, format string, args ...any) error {
 		return fault.Newf(fault.InvalidInput, path+": "+format, args...).With("path", path)

@@ -13,6 +13,18 @@ import (
 // TaskKind is the kind of node that leads a task.
 const TaskKind = "CALL.TASK"
 
+// ToolType and ToolSubtype are the kind of node that calls a tool: what calls of tasks are shown as, and become in workflows that
+// are made of tasks.
+const ToolType, ToolSubtype = "TOOL", "MCP_TOOL"
+
+// StepKind is the kind of node that a step of a task counts as, by the name of the step.
+func StepKind(step string) string {
+	if PartOf(step).Kind == KindCall {
+		return ToolType + "." + ToolSubtype
+	}
+	return TaskKind
+}
+
 // The nodes of an agent's workflow.
 const (
 	StartNode = "start"
@@ -97,7 +109,8 @@ func (s Spec) Check() error {
 		name  string
 		value int
 	}{
-		{"steps", s.Limits.Steps}, {"plan_tries", s.Limits.PlanTries}, {"inner_calls", s.Limits.InnerCalls}, {"failures", s.Limits.Failures},
+		{"steps", s.Limits.Steps}, {"plan_tries", s.Limits.PlanTries}, {"inner_calls", s.Limits.InnerCalls},
+		{"failures", s.Limits.Failures},
 		{"json_tries", s.Limits.JSONTries}, {"history_rounds", s.Limits.HistoryRounds},
 	} {
 		if l.value < 0 || l.value > maxLimit {

@@ -122,7 +122,8 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.Step.Version++
 		t.Step.Arguments, t.Step.Judged, t.Step.Risk, t.Step.Unassessed, t.Step.Gate = ref, "", "", false, ""
 		if len(reply.Missing) > 0 { // they are kept: only what is missing has to be found
-			t.Step.Failure = failureOf(Parameters, fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", t.Step.Tool, strings.Join(reply.Missing, ", ")))
+			t.Step.Failure = failureOf(Parameters, fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s",
+				t.Step.Tool, strings.Join(reply.Missing, ", ")))
 			t.noteStep(t.failed())
 			t.mendArguments(sc)
 			return
@@ -135,7 +136,8 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		}
 		t.Step.Risk, t.Step.Unassessed, t.Step.Judged, t.Step.Gate = reply.Risk, !assessed, ref, reply.Gate
 		if reply.Gate == GateShut {
-			t.Step.Failure, t.Step.Counted = failureOf(Permission, fault.Newf(fault.Forbidden, "the tool %q is not allowed: %s", t.Step.Tool, reply.Reason)), false
+			t.Step.Failure, t.Step.Counted = failureOf(Permission,
+				fault.Newf(fault.Forbidden, "the tool %q is not allowed: %s", t.Step.Tool, reply.Reason)), false
 			t.noteStep(t.failed())
 			t.climb(sc)
 			return
@@ -198,7 +200,8 @@ func (t *task) choose(sc *engine.Scope, c Choice, rung Rung, ref engine.Ref) {
 		t.Steps++
 	}
 	t.Place.Tried++
-	t.Step = step{ID: StepID(t.Place.Number, t.Place.Tried), Tool: c.Tool, Rung: rung, Choice: ref, Effect: c.Effect, OnUnknown: c.OnUnknown}
+	t.Step = step{ID: StepID(t.Place.Number, t.Place.Tried), Tool: c.Tool, Rung: rung, Choice: ref,
+		Effect: c.Effect, OnUnknown: c.OnUnknown}
 	if c.Effect != workflow.Pure && c.Effect != workflow.Idempotent {
 		t.Step.Effect = workflow.Once
 	}

@@ -31,7 +31,7 @@ const (
 	// KindConfirm asks a person about the tool with these arguments, which are also the step's input. Reply: [ConfirmReply].
 	KindConfirm = "confirm"
 	// KindCall calls the tool with About.Arguments, which are also the step's input. It fails with an error of [Failure].
-	// Whoever finds another input than these arguments (a fork may have put it there) has nobody's confirmation for it.
+	// Anyone who finds another input than these arguments (a fork may have put it there) has no confirmation for it.
 	// No reply.
 	KindCall = "call"
 	// KindAnalyze says whether the failure was one of parameters. Reply: [AnalyzeReply].
@@ -121,7 +121,7 @@ type Usage struct {
 	CachedTokens int64 `json:"cached_tokens,omitempty"`
 }
 
-// addReply counts what a reply says. One that cannot be read says nothing here: whoever decides by it refuses it.
+// addReply counts what a reply says. One that cannot be read says nothing here: what decides by it refuses it.
 func (u *Usage) addReply(reply json.RawMessage) {
 	var said struct {
 		Usage Usage `json:"usage"`

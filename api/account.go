@@ -12,7 +12,7 @@ type Text struct {
 	En string `json:"en"`
 }
 
-// TextOf is a text as the API tells it, in every language.
+// TextOf returns a text as the API shows it, in every language.
 func TextOf(t text.Text) Text { return Text{En: t.In(text.English), Zh: t.In("zh")} }
 
 // NodeKind is a kind of node that can be run here.
@@ -32,7 +32,7 @@ type NodeKind struct {
 	Needs    *NodeNeeds    `json:"needs,omitempty" doc:"what must be there besides the configuration"`
 	Examples []NodeExample `json:"examples,omitempty" doc:"nodes to copy, each with what it is given and what comes of it"`
 	Effect   string        `json:"effect" doc:"of the default configuration"`
-	// EffectBy are the fields that decide about the effect: what it is with each of their values that changes it.
+	// EffectBy has the fields that change the effect, and the effect that each such value gives.
 	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
 	Timeout    float64                      `json:"timeout" doc:"seconds"`
 	MaxRetries int                          `json:"max_retries"`
@@ -58,16 +58,16 @@ type NodeNeeds struct {
 	Also       []Text   `json:"also,omitempty" doc:"what else must be there"`
 }
 
-// NodeExample is a node to copy, with what it is given and what comes of it.
+// NodeExample is a node to copy, with its input and its output.
 type NodeExample struct {
 	Shows          Text              `json:"shows" doc:"what it is an example of"`
 	Configurations json.RawMessage   `json:"configurations"`
 	Inputs         []json.RawMessage `json:"inputs,omitempty" doc:"what each of its connections brings"`
-	Replies        []string          `json:"replies,omitempty" doc:"what whoever is asked replies, in turn: a model, a service, a person"`
+	Replies        []string          `json:"replies,omitempty" doc:"what those who are asked reply, in turn: a model, a service, a person"`
 	Output         json.RawMessage   `json:"output" doc:"the payloads by output key; … stands for what differs from run to run, and a text \"same as KEY\" for the payload of another key"`
 }
 
-// NodeKinds lists them, by name.
+// NodeKinds lists kinds of nodes, by name.
 type NodeKinds struct {
 	NodeKinds []NodeKind `json:"node_kinds"`
 	// CommonFields is the schema of what every node can be configured with besides the fields of its kind.
@@ -86,7 +86,7 @@ type NodeTemplate struct {
 	UpdatedTime    int64           `json:"updated_time,omitempty" readOnly:"true"`
 }
 
-// NodeTemplates lists them, by id.
+// NodeTemplates lists templates of nodes, by id.
 type NodeTemplates struct {
 	NodeTemplates []NodeTemplate `json:"node_templates"`
 }
@@ -103,7 +103,7 @@ type User struct {
 	Language    string   `json:"language,omitempty" doc:"the language of the pages and messages that they read: zh or en; absent: they have not said"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
-	// AddressOrigins and TokensMadeByOthers tell what could have been used in the user's name.
+	// AddressOrigins and TokensMadeByOthers show what others could have used to act in the user's name.
 	AddressOrigins     map[string]AddressOrigin `json:"address_origins,omitempty" doc:"who entered which address, and when: mail:ADDRESS is the email"`
 	TokensMadeByOthers []Token                  `json:"tokens_made_by_others,omitempty" doc:"tokens of the user whose secret somebody else has seen, in listings"`
 }
@@ -115,7 +115,7 @@ type AddressOrigin struct {
 	SetTime     int64  `json:"set_time"`
 }
 
-// Users lists them, by id.
+// Users lists users, by id.
 type Users struct {
 	Users []User `json:"users"`
 }
@@ -146,12 +146,12 @@ type Token struct {
 	MadeBy      string `json:"made_by,omitempty" doc:"who made it, and so has seen its secret; one that was made with a token of somebody else's making is theirs. Not there: it was made before this was recorded"`
 	CreatedTime int64  `json:"created_time"`
 	ExpiresTime int64  `json:"expires_time,omitempty"`
-	// Scopes and LastUsedTime say what it is good for and whether anybody uses it.
+	// Scopes and LastUsedTime say what the token may be used for and when it was used last.
 	Scopes       []string `json:"scopes,omitempty" doc:"what it may be used for; absent: whatever its user may do"`
 	LastUsedTime int64    `json:"last_used_time,omitempty" doc:"when it was last used, to a minute; absent: not yet"`
 }
 
-// Tokens lists them, oldest first.
+// Tokens lists tokens, oldest first.
 type Tokens struct {
 	Tokens []Token `json:"tokens"`
 }
@@ -194,7 +194,7 @@ type CredentialUse struct {
 	ByName   bool     `json:"by_name,omitempty" doc:"it is named by its name, which therefore must not change"`
 }
 
-// CredentialTest is what came of trying a credential.
+// CredentialTest is the result of trying a credential.
 type CredentialTest struct {
 	OK          bool   `json:"ok" doc:"the service takes the credential"`
 	Testable    bool   `json:"testable" doc:"false: it could not be tried at all, and detail says why"`
@@ -208,12 +208,12 @@ type CredentialUses struct {
 	Uses []CredentialUse `json:"uses"`
 }
 
-// Credentials lists them, by name.
+// Credentials lists credentials, by name.
 type Credentials struct {
 	Credentials []Credential `json:"credentials"`
 }
 
-// CredentialRequest makes or changes one. Data is written and never read back.
+// CredentialRequest makes or changes a credential. Data is written and never read back.
 type CredentialRequest struct {
 	Name string          `json:"name" minLength:"1" maxLength:"200"`
 	Type string          `json:"type"`
@@ -232,7 +232,7 @@ type CredentialType struct {
 	Fields []CredentialField `json:"fields"`
 }
 
-// CredentialField is a field of one.
+// CredentialField is a field of a type of credential.
 type CredentialField struct {
 	Name     string   `json:"name"`
 	Title    Text     `json:"title"`
@@ -243,7 +243,7 @@ type CredentialField struct {
 	Choices  []string `json:"choices,omitempty"`
 }
 
-// CallerHeader is how the gateway tells the API from where it is called. A request from outside that has it is not believed.
+// CallerHeader is the header in which the gateway names the address of its caller. In a request from outside it is ignored.
 const CallerHeader = "Tandem-Caller"
 
 // Fault is a problem document: what went wrong with a request.
@@ -254,7 +254,7 @@ type Fault struct {
 	Detail string       `json:"detail"`
 	Code   string       `json:"code" doc:"what programs act on"`
 	Errors []FaultField `json:"errors,omitempty" doc:"what is wrong with single fields"`
-	// Details are facts for programs, such as the names that would have been known.
+	// Details are facts for programs, such as the names that would have been accepted.
 	Details map[string]any `json:"details,omitempty"`
 	// OperatorDetail is sent to admins and operators only.
 	OperatorDetail string `json:"operator_detail,omitempty" doc:"sent to admins and operators only"`
@@ -280,7 +280,7 @@ type Workspace struct {
 	CreatedTime int64  `json:"created_time"`
 }
 
-// Workspaces are those that the caller may know of.
+// Workspaces lists the workspaces that the caller may see.
 type Workspaces struct {
 	Workspaces []Workspace `json:"workspaces"`
 }
@@ -304,7 +304,7 @@ type WorkspaceAdmin struct {
 	Email string `json:"email,omitempty"`
 }
 
-// WorkspaceTokenRequest makes a token of the admin of a workspace.
+// WorkspaceTokenRequest asks for a token for the admin of a workspace.
 type WorkspaceTokenRequest struct {
 	ExpiresIn int64 `json:"expires_in,omitempty" minimum:"0" doc:"seconds; by default a day"`
 }

@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// Agent is given goals and tools, and plans by itself.
+// Agent is given goals and tools, and plans its own steps.
 type Agent struct {
 	ID          string      `json:"id" required:"false" pattern:"^([a-z0-9][a-z0-9_-]{0,62})?$" doc:"made from the name when it is left out"`
 	Name        string      `json:"name,omitempty" maxLength:"200"`
@@ -21,12 +21,12 @@ type Agent struct {
 	UpdatedTime int64       `json:"updated_time,omitempty" readOnly:"true"`
 }
 
-// AgentPolicy says what needs no confirmation where calls run by themselves.
+// AgentPolicy says which calls run without a confirmation.
 type AgentPolicy struct {
 	AutoApprove []string `json:"auto_approve,omitempty" doc:"levels of risk: low, medium, high"`
 }
 
-// AgentLimits bound its tasks; 0 is the default.
+// AgentLimits bound the tasks of an agent; 0 is the default.
 type AgentLimits struct {
 	Steps      int `json:"steps,omitempty" minimum:"0" maximum:"1000" doc:"25"`
 	PlanTries  int `json:"plan_tries,omitempty" minimum:"0" maximum:"1000" doc:"3"`
@@ -59,7 +59,7 @@ type TaskRequest struct {
 	WaitSeconds    float64           `json:"wait_seconds,omitempty" minimum:"0" maximum:"60" doc:"answer when it has ended or waits for a person, after so long at the latest"`
 }
 
-// TaskStarted answers it.
+// TaskStarted is the answer to a TaskRequest.
 type TaskStarted struct {
 	TaskID         string `json:"task_id" doc:"the id of the execution"`
 	ExecutionID    string `json:"execution_id"`
@@ -72,7 +72,7 @@ type TaskStarted struct {
 	Error  *ExecutionError `json:"error,omitempty"`
 }
 
-// Task is what an execution of an agent is besides an execution.
+// Task is what an execution of an agent has besides the fields of an execution.
 type Task struct {
 	AgentID        string            `json:"agent_id,omitempty" doc:"empty for an agent that a node describes by itself"`
 	ConversationID string            `json:"conversation_id,omitempty"`
@@ -92,7 +92,7 @@ type Task struct {
 	Steps          []TaskStep        `json:"steps"`
 }
 
-// TaskRisk is a judgement.
+// TaskRisk is how risky a task or a call was judged to be.
 type TaskRisk struct {
 	Risk   string `json:"risk" enum:"low,medium,high"`
 	Reason string `json:"reason"`
@@ -112,14 +112,14 @@ type TaskStep struct {
 	Error       string          `json:"error,omitempty"`
 }
 
-// Frozen is a task as a workflow.
+// Frozen is a workflow that was made from a task.
 type Frozen struct {
 	WorkflowID string          `json:"workflow_id"`
 	Definition json.RawMessage `json:"definition"`
 	Untraced   []Untraced      `json:"untraced" doc:"values that stand in the workflow as they were, since nobody knows where they came from"`
 }
 
-// Untraced is such a value.
+// Untraced is a value in a frozen workflow whose origin is not known.
 type Untraced struct {
 	StepID string          `json:"step_id"`
 	Path   string          `json:"path"`
@@ -127,7 +127,7 @@ type Untraced struct {
 	Reason string          `json:"reason"`
 }
 
-// FreezeRequest says what becomes of the workflow.
+// FreezeRequest says how the workflow is named and whether it is kept.
 type FreezeRequest struct {
 	ID   string `json:"id,omitempty" doc:"of the workflow; made from the task's name when it is left out"`
 	Name string `json:"name,omitempty" maxLength:"200"`

@@ -25,7 +25,7 @@ type AuditEntry struct {
 // AuditEntries is a page of the audit log, the newest first.
 type AuditEntries struct {
 	Entries []AuditEntry `json:"entries"`
-	// NextBefore is there when there may be more.
+	// NextBefore is set when there may be more entries.
 	NextBefore int64 `json:"next_before,omitempty" doc:"for the next page: before; absent: this was the last"`
 }
 

@@ -2,8 +2,8 @@ package api
 
 import "encoding/json"
 
-// Event is one frame of an execution's stream, in either vocabulary. Frames that tell of the journal have an id, "seq.part",
-// by which a reader goes on after a break; those of text while it is written have none.
+// Event is one frame of an execution's stream, in either vocabulary. Frames about rows of the journal have an id,
+// "seq.part", from which a reader goes on after a break. Frames of text that is being written have none.
 type Event struct {
 	EventType   string `json:"event_type"`
 	ExecutionID string `json:"execution_id"`
@@ -12,14 +12,14 @@ type Event struct {
 	Timestamp   int64  `json:"timestamp"`
 	// Data is an [ExecutionUpdate], or the payload of the flow vocabulary.
 	Data json.RawMessage `json:"data"`
-	// Step and Executor are of the flow vocabulary only.
+	// Step and Executor are set in the flow vocabulary only.
 	Step     *FlowStep     `json:"step,omitempty"`
 	Executor *FlowExecutor `json:"executor,omitempty"`
 }
 
 // ExecutionUpdate is the data of a frame of the execution vocabulary.
 type ExecutionUpdate struct {
-	// NodeID is a node of the workflow. With InnerStep the frame tells of that step inside the node, and not of the node itself.
+	// NodeID is a node of the workflow. With InnerStep the frame is about that step inside the node, and not about the node itself.
 	NodeID          string         `json:"node_id,omitempty"`
 	InnerStep       string         `json:"inner_step,omitempty"`
 	NodeExecution   *NodeExecution `json:"node_execution,omitempty"`
@@ -31,11 +31,11 @@ type ExecutionUpdate struct {
 	Reason           string            `json:"reason,omitempty" enum:"human,operator"`
 	Error            *ExecutionError   `json:"error,omitempty"`
 	UserInputRequest *UserInputRequest `json:"user_input_request,omitempty"`
-	// Iterations is how many iterations the loop around the node has, told with the nodes that a loop begins with.
+	// Iterations is how many iterations the loop around the node has. It is set for the nodes that a loop begins with.
 	Iterations int64 `json:"iterations,omitempty"`
 }
 
-// PartialOutput is output while it is made. It is not kept: the completion has the whole of it.
+// PartialOutput is output that is being written. It is not stored: the completed output has all of it.
 type PartialOutput struct {
 	ActivationID string `json:"activation_id"`
 	Attempt      int    `json:"attempt"`
@@ -50,11 +50,12 @@ type PartialOutput struct {
 	Missed bool `json:"missed,omitempty"`
 }
 
-// WrittenLines says that a running node has written lines, which GET /executions/{id}/logs has now. Lines that a node writes at its end come with its end.
+// WrittenLines says that a running node has written lines, which GET /executions/{id}/logs has now. Lines that a node writes at its end
+// come with its end.
 type WrittenLines struct {
 	ActivationID string `json:"activation_id,omitempty"`
 	Count        int    `json:"count,omitempty"`
-	// Missed says that the reader was slow: lines may have been written since it was told last.
+	// Missed says that the reader was slow, and that lines may have been written since its last frame.
 	Missed bool `json:"missed,omitempty"`
 }
 

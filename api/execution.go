@@ -49,7 +49,7 @@ type Execution struct {
 	Acts              []Act                      `json:"acts,omitempty" doc:"what people did to it: answers and what operators did, the last hundred, in order"`
 }
 
-// TestRun is what of a definition a test runs.
+// TestRun says which part of a definition a test runs.
 type TestRun struct {
 	Name   string   `json:"name,omitempty" doc:"that of the test in the definition"`
 	Node   string   `json:"node,omitempty" doc:"the only node that runs"`
@@ -73,7 +73,7 @@ type ExecutionMetrics struct {
 type Act struct {
 	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal,fork"`
 	By     string `json:"by"`
-	// Means, Ground, ReadBy and InteractionID are those of an answer.
+	// Means, Ground, ReadBy and InteractionID are set for an answer to a question.
 	Means         identity.Means `json:"means,omitzero" doc:"by which means who answered proved who they are"`
 	Ground        string         `json:"ground,omitempty" doc:"why an answer counts when who gave it was not simply asked: override, nobody_left or reading"`
 	ReadBy        string         `json:"read_by,omitempty" doc:"who says that a reply in prose is this answer"`
@@ -86,7 +86,7 @@ type Act struct {
 	At            int64          `json:"at"`
 }
 
-// Fork is how an execution came of another one.
+// Fork says how an execution was forked from another one.
 type Fork struct {
 	ExecutionID  string     `json:"execution_id" doc:"the execution that it came of"`
 	ActivationID string     `json:"activation_id" doc:"where it begins"`
@@ -96,13 +96,12 @@ type Fork struct {
 	Reason       string     `json:"reason,omitempty"`
 	Time         int64      `json:"time"`
 	Edits        []ForkEdit `json:"edits" doc:"the values that were edited; whatever reads these names in the fork reads the edited values"`
-	// Kept are the values that a question shows where a fork with edits begins, and that nobody has edited.
+	// Kept are the values that the question at the beginning of a fork with edits shows, and that were not edited.
 	Kept    []string `json:"kept,omitempty" doc:"in the question where the fork begins: the values shown that were not edited. They are as they were before, and are not computed again from the edited ones"`
 	Earlier []Fork   `json:"earlier,omitempty" doc:"the forks that the other execution came of, the last one first; their edits hold as well"`
 }
 
-// Asking is the fork as a question tells it that shows something. One where the fork begins names the values that it shows as they were
-// before the edits.
+// Asking returns the fork as a question shows it. A question where the fork begins also names the values that it shows unedited.
 func (f *Fork) Asking(activation string, shown json.RawMessage) *Fork {
 	if f == nil || len(f.Edits) == 0 || f.ActivationID != activation {
 		return f
@@ -118,7 +117,7 @@ func (f *Fork) Asking(activation string, shown json.RawMessage) *Fork {
 	return &told
 }
 
-// AskedAgain is what somebody did behind a question, so that it is asked again.
+// AskedAgain is what somebody did after a question was answered, so that it is asked again.
 type AskedAgain struct {
 	Action string `json:"action" enum:"start,fork,retry,output" doc:"the execution began behind the question, was forked behind it, a node behind it was tried again, or a node was given its output"`
 	NodeID string `json:"node_id"`
@@ -150,7 +149,7 @@ type TriggerInfo struct {
 	Timestamp         int64           `json:"timestamp"`
 }
 
-// TokenUsage is what language models were given and gave.
+// TokenUsage counts the tokens that went to language models and came from them.
 type TokenUsage struct {
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
@@ -169,7 +168,7 @@ type NodeExecution struct {
 	StartTime   int64  `json:"start_time,omitempty"`
 	EndTime     int64  `json:"end_time,omitempty"`
 	DurationMS  int64  `json:"duration_ms,omitempty"`
-	// InputData is there when one activation is asked for.
+	// InputData is set when one activation is requested.
 	InputData        json.RawMessage            `json:"input_data,omitempty"`
 	Sent             json.RawMessage            `json:"sent,omitempty" doc:"when one activation is asked for whose effect is once: what it sends (method, address, body or arguments), without secrets and bounded. execution_details has it when nobody knows whether it was done"`
 	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
@@ -193,12 +192,12 @@ type NodeExecution struct {
 	Steps           []NodeExecution  `json:"steps,omitempty" doc:"what was done inside the node, in order: completions, calls of tools, approvals, memories, the filling of its input"`
 	NextAt          int64            `json:"next_at,omitempty" doc:"when a retry is due"`
 	Lineage         json.RawMessage  `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
-	// AttachedExecutions are what the nodes attached to this one have done for it, by node.
+	// AttachedExecutions are the activations of the nodes that are attached to this one, by node.
 	AttachedExecutions map[string][]NodeExecution `json:"attached_executions,omitempty" doc:"what attached nodes have done for this one, by node"`
 	TokensUsed         *TokenUsage                `json:"tokens_used,omitempty"`
 }
 
-// ActivationNote is what is told of an activation beside the last one of its node.
+// ActivationNote is a short description of an activation that is not the last one of its node.
 type ActivationNote struct {
 	ActivationID string     `json:"activation_id"`
 	Iteration    *int64     `json:"iteration,omitempty"`
@@ -268,7 +267,7 @@ type Executions struct {
 	PageSize   int                `json:"page_size"`
 }
 
-// GetExecution answers a question for one execution.
+// GetExecution is the answer to a request for one execution.
 type GetExecution struct {
 	Execution          Execution       `json:"execution"`
 	WorkflowDefinition json.RawMessage `json:"workflow_definition,omitempty" doc:"the pinned revision, with include=workflow"`
@@ -288,7 +287,7 @@ type Checkpoint struct {
 	StepName            string `json:"step_name,omitempty"`
 	StepType            string `json:"step_type,omitempty"`
 	StepStatus          string `json:"step_status,omitempty" enum:"INIT,RUNNING,WAITING,PARAM,SUCCESS,ERROR,CANCELLED,SKIPPED"`
-	// Data has the open question of the step and its input, as far as somebody has to see them.
+	// Data has the open question of the step and its input, as far as a person needs them to answer.
 	Data         map[string]json.RawMessage `json:"data"`
 	ErrorMessage *CheckpointError           `json:"error_message,omitempty"`
 }
@@ -333,7 +332,7 @@ type InputRequest struct {
 	InputData     json.RawMessage `json:"input_data,omitempty"`
 }
 
-// UserInputRequest is a question that waits for an answer.
+// UserInputRequest is an open question.
 type UserInputRequest struct {
 	InteractionID   string          `json:"interaction_id"`
 	ExecutionID     string          `json:"execution_id,omitempty" doc:"the execution below that asks, when it is not this one"`
@@ -368,7 +367,7 @@ type Context struct {
 	Variables       map[string]json.RawMessage `json:"variables,omitempty" doc:"those of the open iterations, with a scope"`
 }
 
-// StepResult is what a node left.
+// StepResult is the output of a node as later nodes read it.
 type StepResult struct {
 	StepID       string          `json:"step_id"`
 	StepName     string          `json:"step_name"`

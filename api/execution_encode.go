@@ -2,7 +2,8 @@ package api
 
 import "tandem/payload"
 
-// AppendJSON appends the listing as the general encoder would write it, in half of the time: lists of executions are what servers are asked for most.
+// AppendJSON appends the listing as the general encoder would write it, in half of the time: lists of executions are what servers are asked
+// for most.
 func (l Executions) AppendJSON(out []byte) []byte {
 	const usual = 400 // bytes of an execution
 	if out == nil {

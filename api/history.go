@@ -23,7 +23,7 @@ type History struct {
 	Next string `json:"next,omitempty"`
 }
 
-// HistoryFork is an execution that was forked from the one whose history is told.
+// HistoryFork is an execution that was forked from the one whose history this is.
 type HistoryFork struct {
 	ExecutionID string `json:"execution_id"`
 	By          string `json:"by" doc:"who made the fork"`
@@ -67,7 +67,7 @@ type HistoryStep struct {
 	Attempts       int                        `json:"attempts"`
 	Retries        []HistoryRetry             `json:"retries,omitempty"`
 	Questions      []HistoryQuestion          `json:"questions,omitempty"`
-	// Children are the executions that it has started, with their histories as far as these are told here.
+	// Children are the executions that the step has started, with their histories as far as these are included.
 	ChildIDs        []string    `json:"child_execution_ids,omitempty"`
 	Children        []History   `json:"children,omitempty"`
 	StartTime       int64       `json:"start_time,omitempty"`

@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// ImportRequest asks for files of other systems to be made workflows.
+// ImportRequest asks the server to make workflows from files of other systems.
 type ImportRequest struct {
 	Files  []ImportFile `json:"files" minItems:"1" maxItems:"100" doc:"the files, each with its whole content"`
 	DryRun bool         `json:"dry_run,omitempty" doc:"only tell what would become of them; nothing is kept"`

@@ -137,7 +137,7 @@ type LinkRequest struct {
 
 // Link opens the response page, for one answer.
 type Link struct {
-	URL       string `json:"url,omitempty" doc:"whoever has it answers for the recipient; it is shown once, and to nobody else"`
+	URL       string `json:"url,omitempty" doc:"anyone who has it answers for the recipient; it is shown once, and to nobody else"`
 	ExpiresAt int64  `json:"expires_at,omitempty"`
 	SentTo    string `json:"sent_to,omitempty" doc:"the recipient's address that it is sent to, when it was asked for by an admin; it is not shown then"`
 }

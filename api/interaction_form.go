@@ -2,7 +2,8 @@ package api
 
 import "encoding/json"
 
-// InteractionForm is what there is to fill in to answer a question, in the language of the reader: the same on every page and in every medium.
+// InteractionForm is what there is to fill in to answer a question, in the language of the reader: the same on every page and in every
+// medium.
 type InteractionForm struct {
 	Language    string      `json:"language" enum:"en,zh"`
 	Title       string      `json:"title,omitempty"`

@@ -1,6 +1,7 @@
 package api
 
-// LimitSettings is what a workspace is limited to and how long it keeps things. What is 0 or left out is not limited, and kept for ever.
+// LimitSettings says what a workspace is limited to and how long it keeps things. What is 0 or left out is not limited, or is kept for
+// ever.
 type LimitSettings struct {
 	Running            int64             `json:"running,omitempty" minimum:"0" maximum:"1000000" doc:"how many executions run at once; more wait for their turn"`
 	RunningPerUser     int64             `json:"running_per_user,omitempty" minimum:"0" maximum:"1000000" doc:"how many executions of one user run at once; more wait for their turn"`
@@ -26,7 +27,7 @@ type RetentionSettings struct {
 	BlobDays   int64    `json:"blob_days,omitempty" minimum:"0" maximum:"36500" doc:"after how many days large values and files go that nothing has ever named; those of removed executions go with these"`
 }
 
-// Retained is for how many days something is kept, and how many of it: what is too old or one too many is removed.
+// Retained says for how many days something is kept, and how many at most: what is older, or exceeds the number, is removed.
 type Retained struct {
 	Days  int64 `json:"days,omitempty" minimum:"0" maximum:"36500"`
 	Count int64 `json:"count,omitempty" minimum:"0"`

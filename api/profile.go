@@ -2,8 +2,8 @@ package api
 
 import "encoding/json"
 
-// Profile is a model as a workspace knows it: how it is reached, what it costs, what takes its place. It holds no secret; the
-// key is in the credential that it names.
+// Profile describes a model in a workspace: how it is reached, what it costs, which profile replaces it when it fails. It
+// holds no secret; the key is in the credential that it names.
 type Profile struct {
 	ID       string `json:"id" required:"false" pattern:"^[A-Za-z0-9_.-]{1,128}$" doc:"made from the name when it is left out"`
 	Name     string `json:"name,omitempty" maxLength:"200"`
@@ -22,7 +22,7 @@ type Profile struct {
 	UpdatedTime    int64             `json:"updated_time,omitempty" readOnly:"true"`
 }
 
-// ProfileParameters are what a request leaves open.
+// ProfileParameters are used where a request does not set them.
 type ProfileParameters struct {
 	Temperature      *float64        `json:"temperature,omitempty" minimum:"0" maximum:"2"`
 	TopP             *float64        `json:"top_p,omitempty" minimum:"0" maximum:"1"`
@@ -88,7 +88,7 @@ type ProfileTestRequest struct {
 	Prompt string `json:"prompt,omitempty" maxLength:"2000" doc:"left out, it is asked to say ok"`
 }
 
-// ProfileTest is how a model answered. An answer that failed is told in error; the request itself has not failed then.
+// ProfileTest is how a model answered. When the model could not answer, error says why; the request itself succeeds.
 type ProfileTest struct {
 	OK           bool           `json:"ok"`
 	Model        string         `json:"model,omitempty" doc:"as the service calls it"`
@@ -128,7 +128,7 @@ type Budget struct {
 	Reserved  float64 `json:"reserved" doc:"what calls that are under way may use at most"`
 	Remaining float64 `json:"remaining" doc:"limit and raises, less what is spent and reserved; never less than 0"`
 	OpenCalls int     `json:"open_calls"`
-	// Waiting are those who wait for it to be raised, the longest first.
+	// Waiting are the activations that wait for it to be raised, the longest first.
 	Waiting []BudgetWait `json:"waiting"`
 }
 
@@ -141,19 +141,19 @@ type BudgetWait struct {
 	Asks         bool   `json:"asks,omitempty" doc:"it asks a person; the others wait for the same answer"`
 }
 
-// Budgets lists them by profile; those who wait come first among a profile's.
+// Budgets lists budgets by profile; those that nodes wait for come first.
 type Budgets struct {
 	Budgets []Budget `json:"budgets"`
 	More    bool     `json:"more,omitempty" doc:"executions or workflows were left out; narrow the listing or raise the limit"`
 }
 
-// BudgetQuery narrows a listing of budgets. Empty fields do not.
+// BudgetQuery narrows a listing of budgets. Empty fields do not narrow it.
 type BudgetQuery struct {
 	ProfileID string
 	Per       string
 	// Budget is the name of one.
 	Budget string
-	// Waiting leaves out what nobody waits for.
+	// Waiting leaves out budgets that no node waits for.
 	Waiting bool
 	// Limit is how many executions and workflows are listed per profile, of each.
 	Limit int

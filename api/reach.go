@@ -7,7 +7,7 @@ type ContactChannel struct {
 	CredentialID   string `json:"credential_id,omitempty" doc:"what messages are sent with"`
 	InCredentialID string `json:"in_credential_id,omitempty" doc:"what replies are read with, if that is another credential"`
 	WebhookURL     string `json:"webhook_url,omitempty" doc:"where questions are posted to, of the medium webhook; for admins"`
-	NeedsAddress   bool   `json:"needs_address" doc:"whoever chooses it says which address there is theirs"`
+	NeedsAddress   bool   `json:"needs_address" doc:"a person who chooses it says which address there is theirs"`
 	CreatedBy      string `json:"created_by,omitempty"`
 	CreatedTime    int64  `json:"created_time"`
 	UpdatedTime    int64  `json:"updated_time"`
@@ -63,7 +63,7 @@ type AddressProof struct {
 	ExpiresTime int64  `json:"expires_time"`
 }
 
-// AddressConfirmation shows that an address is one's own.
+// AddressConfirmation has the code that proves that an address belongs to the caller.
 type AddressConfirmation struct {
 	Address string `json:"address" minLength:"1" maxLength:"320"`
 	Code    string `json:"code" minLength:"1" maxLength:"40" doc:"what was sent there"`

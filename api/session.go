@@ -49,5 +49,5 @@ type InvitationRequest struct {
 // NewInvitation is an invitation with its link, which is shown this once.
 type NewInvitation struct {
 	Invitation Invitation `json:"invitation"`
-	URL        string     `json:"url" doc:"whoever has it can join, once"`
+	URL        string     `json:"url" doc:"anyone who has it can join, once"`
 }

@@ -1,6 +1,6 @@
 package api
 
-// Overview tells how the executions of a workspace went, or of one of its workflows. Tests are left out, but for Counts.
+// Overview tells how the executions of a workspace went, or of one of its workflows. Tests are left out, except in Counts.
 type Overview struct {
 	Since    int64 `json:"since" doc:"where the first bucket begins, in Unix milliseconds"`
 	Until    int64 `json:"until" doc:"where the last one ends"`
@@ -26,7 +26,7 @@ type OverviewBucket struct {
 type FailureGroup struct {
 	WorkflowID   string `json:"workflow_id"`
 	WorkflowName string `json:"workflow_name"`
-	NodeID       string `json:"node_id,omitempty" doc:"left out if it was no node, as when the time of an execution is over"`
+	NodeID       string `json:"node_id,omitempty" doc:"left out if it was not a node, as when the time of an execution is over"`
 	Code         string `json:"code,omitempty" doc:"left out for executions of versions that did not keep it"`
 	Message      string `json:"message" doc:"of the newest one"`
 	Count        int64  `json:"count"`

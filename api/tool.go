@@ -44,7 +44,7 @@ type MCPTool struct {
 	PinnedHash   string          `json:"pinned_hash,omitempty" doc:"of the definition that the user has accepted"`
 	Drift        string          `json:"drift,omitempty" enum:"added,changed,removed" doc:"how it differs from what the user has accepted; calls of it wait until somebody accepts that"`
 	Class        string          `json:"class" enum:"read_only,additive,destructive,unclassed" doc:"what the server says that it does; an unclassed tool counts as destructive"`
-	// Decision is what calls meet in general, DecisionFrom where that comes from.
+	// Decision is what happens to calls in general, DecisionFrom where that is decided.
 	Decision        string         `json:"decision" enum:"read_only,judged,destructive,ask,never,by_argument" doc:"what calls of it meet. read_only: they need no confirmation where calls run by themselves; judged: their risk decides; destructive: it does, and is medium at least; ask: each is confirmed; never: none is made; by_argument: rules decide first"`
 	DecisionFrom    string         `json:"decision_from" enum:"policy,workspace_policy,annotation,nobody" doc:"the user's own policy, an admin's for everybody, what the server says, or nobody"`
 	Policy          *MCPToolPolicy `json:"policy,omitempty" doc:"the user's own"`
@@ -73,7 +73,7 @@ type MCPRule struct {
 	Policy   string          `json:"policy" enum:"read_only,ask,never"`
 }
 
-// MCPSuggestion is a policy that a tool's name and description suggest. Nothing follows from it.
+// MCPSuggestion is a policy that a tool's name and description suggest. It has no effect until a person sets it.
 type MCPSuggestion struct {
 	Policy string `json:"policy" enum:"read_only,ask"`
 	Reason string `json:"reason"`
@@ -93,7 +93,7 @@ type MCPPolicies struct {
 	Remove   []string                 `json:"remove,omitempty" doc:"the names of tools whose policies are taken away"`
 }
 
-// MCPPolicyList are the policies that hold for a user.
+// MCPPolicyList has the policies that apply to a user.
 type MCPPolicyList struct {
 	Policies          map[string]MCPToolPolicy `json:"policies"`
 	WorkspacePolicies map[string]MCPToolPolicy `json:"workspace_policies"`
@@ -129,7 +129,7 @@ type MCPTools struct {
 	Changes []MCPChange `json:"changes"`
 }
 
-// MCPAccept accepts changes, as they were shown.
+// MCPAccept accepts changes, as they were shown to the caller.
 type MCPAccept struct {
 	Scope   string              `json:"scope,omitempty" enum:"user,workspace" doc:"for whom it counts: an admin accepts for everybody unless it says user, others for themselves"`
 	Changes []MCPAcceptedChange `json:"changes" minItems:"1" maxItems:"1000"`
@@ -138,16 +138,16 @@ type MCPAccept struct {
 // MCPAcceptedChange is a change as the one who accepts it has seen it.
 type MCPAcceptedChange struct {
 	Tool string `json:"tool"`
-	// After is the definition that was shown; without one, that the tool is gone is accepted.
+	// After is the definition that was shown; without one, the removal of the tool is accepted.
 	After json.RawMessage `json:"after,omitempty" doc:"as it was shown; left out for a tool that is gone"`
 }
 
-// MCPAuthorization is where a person has to go.
+// MCPAuthorization is the address that a person has to open.
 type MCPAuthorization struct {
 	URL string `json:"url"`
 }
 
-// MCPChange is a difference between what was accepted and what is.
+// MCPChange is a difference between what was accepted and what the server offers now.
 type MCPChange struct {
 	Tool    string          `json:"tool"`
 	Kind    string          `json:"kind" enum:"added,changed,removed"`

@@ -21,7 +21,7 @@ type Trigger struct {
 	UpdatedAt int64           `json:"updated_at"`
 }
 
-// Listening is how a trigger fares that looks for events itself.
+// Listening is the state of a trigger that looks for events itself.
 type Listening struct {
 	State    string `json:"state" enum:"starting,listening,failing" doc:"failing: it is tried again by itself, and nothing that arrives meanwhile is lost"`
 	Since    int64  `json:"since" doc:"when it came into this state, in Unix milliseconds"`
@@ -53,7 +53,7 @@ type Delivery struct {
 	Attempts    int    `json:"attempts,omitempty" doc:"how often it was tried to start it in vain"`
 	ReplayOf    string `json:"replay_of,omitempty" doc:"the delivery that it repeats"`
 	Size        int64  `json:"size" doc:"of the payload, in bytes"`
-	// Payload and Answer are there when one delivery is asked for.
+	// Payload and Answer are set when one delivery is requested.
 	Payload json.RawMessage `json:"payload,omitempty" doc:"what it has brought, without secrets; of a webhook the request. Only when one is asked for"`
 	Answer  json.RawMessage `json:"answer,omitempty" doc:"what a node has answered the sender. Only when one is asked for"`
 }
@@ -66,7 +66,7 @@ type Deliveries struct {
 	PageSize   int        `json:"page_size"`
 }
 
-// Received answers a request that has come to a trigger and is answered before its execution has ended.
+// Received is the answer to a request to a trigger that is answered before its execution has ended.
 type Received struct {
 	DeliveryID  string `json:"delivery_id"`
 	ExecutionID string `json:"execution_id,omitempty"`

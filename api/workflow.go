@@ -15,7 +15,7 @@ type Workflow struct {
 	Triggers    []string          `json:"triggers"`
 	Notes       []json.RawMessage `json:"notes,omitempty" doc:"what authors wrote beside the nodes; it changes nothing in a run"`
 	Tests       []json.RawMessage `json:"tests,omitempty" doc:"the tests that stand in the definition; POST /workflows/test runs one by its name"`
-	// Source is told when it is asked for.
+	// Source is set when it is requested.
 	Source       string `json:"source,omitempty" doc:"with include=source: the text as its author wrote it; left out if none was kept, as of a copy or of what a program wrote"`
 	SourceFormat string `json:"source_format,omitempty" enum:"yaml,json"`
 }
@@ -43,7 +43,7 @@ type WorkflowMetadata struct {
 	Settings            json.RawMessage `json:"settings,omitempty"`
 	Revision            int64           `json:"revision"`
 	RevisionHash        string          `json:"revision_hash"`
-	// Warnings are told by a deployment.
+	// Warnings are set by a deployment.
 	Warnings []Problem `json:"warnings,omitempty" doc:"of a deployment: what the workflow names and the workspace does not have"`
 }
 
@@ -55,7 +55,7 @@ type Statistics struct {
 	LastSuccessTime   int64   `json:"last_success_time,omitempty"`
 }
 
-// Saved answers a definition that was kept.
+// Saved is the answer to a definition that was stored.
 type Saved struct {
 	Workflow WorkflowMetadata `json:"workflow"`
 	// Created says that a new revision was made; the same content makes none.
@@ -90,7 +90,7 @@ type Workflows struct {
 	PageSize   int                `json:"page_size"`
 }
 
-// Revision is one state of a definition.
+// Revision is one version of a definition.
 type Revision struct {
 	Revision     int64  `json:"revision"`
 	RevisionHash string `json:"revision_hash"`
@@ -142,14 +142,15 @@ type TestRequest struct {
 	Language    string                                `json:"language,omitempty" enum:"zh,en"`
 }
 
-// TestResponse answers it. Passed and Differences are there when a test of the definition was run.
+// TestResponse is the answer to a TestRequest. Passed and Differences are there when a test of the definition was run.
 type TestResponse struct {
 	ExecuteResponse
 	Passed      *bool            `json:"passed,omitempty" doc:"of a test of the definition: nothing differs from what it expects"`
 	Differences []TestDifference `json:"differences,omitempty" doc:"what is not as the test expects"`
 }
 
-// EvaluateRequest asks what an expression or a text with placeholders is worth, with the data of an execution or with data that is given.
+// EvaluateRequest asks for the value of an expression or a text with placeholders, with the data of an execution or with data that is
+// given.
 type EvaluateRequest struct {
 	Expression  string                                `json:"expression,omitempty" maxLength:"65536" doc:"an expression, as in a condition"`
 	Template    string                                `json:"template,omitempty" maxLength:"65536" doc:"a text with placeholders, as in a configuration"`
@@ -159,7 +160,7 @@ type EvaluateRequest struct {
 	Pinned      map[string]map[string]json.RawMessage `json:"pinned,omitempty" doc:"outputs by node and output key, instead of what these nodes put out"`
 }
 
-// EvaluateResponse is what it is worth, or why it cannot be told. An error in what was typed is an answer, too.
+// EvaluateResponse is the value, or why there is none. An error in the expression is an answer, too.
 type EvaluateResponse struct {
 	Value json.RawMessage `json:"value,omitempty" doc:"the value; of a large one the beginning of its JSON, as a text"`
 	Size  int             `json:"size,omitempty" doc:"bytes of the value as JSON"`
@@ -206,7 +207,7 @@ func (d TestDifference) String() string {
 	return line
 }
 
-// ExecuteResponse answers it. Outputs and Error are there when the execution has ended within wait_seconds.
+// ExecuteResponse is the answer to an ExecuteRequest. Outputs and Error are there when the execution has ended within wait_seconds.
 type ExecuteResponse struct {
 	ExecutionID string                     `json:"execution_id"`
 	Status      string                     `json:"status"`

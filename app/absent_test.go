@@ -14,6 +14,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/identity"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // asksPeople is a workflow that names people and a workflow who are there, and others who are not.
@@ -40,7 +41,8 @@ func warned(list []api.Problem, code, path, says string) bool {
 	})
 }
 
-// What a workflow names and the workspace does not have is told when it is validated on a server, saved and copied; to be deployed it must be there.
+// What a workflow names and the workspace does not have is told when it is validated on a server, saved and copied; to be deployed it must
+// be there.
 func TestAbsent_IsToldWhenSaved(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
@@ -100,8 +102,8 @@ connections:
   - {from_node: ask, to_node: mail}
 `
 
-// Nobody is told of a question in the app by an address, so that only a user who has the address can answer it: who has none is told of, when the
-// workflow is saved and when it asks.
+// Nobody is told of a question in the app by an address, so that only a user who has the address can answer it: who has none is told of,
+// when the workflow is saved and when it asks.
 func TestAbsent_AddressesInTheApp(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
@@ -138,7 +140,7 @@ func TestAbsent_IsToldByARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var checked Report
-	_, _, err := RunFile(t.Context(), Run{File: file, Dir: t.TempDir(), Inputs: json.RawMessage(`{"who": "local"}`), Checked: func(r Report) { checked = r }})
+	_, _, err := RunFile(t.Context(), Run{File: file, Dir: sqlitetest.Dir(t), Inputs: json.RawMessage(`{"who": "local"}`), Checked: func(r Report) { checked = r }})
 	if !errors.Is(err, ErrAsked) && err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +277,8 @@ connections:
 	}
 }
 
-// A tool that a node names of a server, and that nobody has accepted, is told of when the workflow is saved; of a server that nobody uses yet nothing is known.
+// A tool that a node names of a server, and that nobody has accepted, is told of when the workflow is saved; of a server that nobody uses
+// yet nothing is known.
 func TestAbsent_Tools(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

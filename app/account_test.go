@@ -25,8 +25,8 @@ import (
 	"tandem/vault"
 )
 
-// authority is an authorization server (RFC 6749, 7636) with the service that its tokens are for. Codes and refresh tokens are good once: whoever brings one a
-// second time ends the whole family of tokens that came from it, as RFC 9700 wants it.
+// authority is an authorization server (RFC 6749, 7636) with the service that its tokens are for. Codes and refresh tokens are good once:
+// bringing one a second time ends the whole family of tokens that came from it, as RFC 9700 wants it.
 type authority struct {
 	*httptest.Server
 	mu sync.Mutex
@@ -173,7 +173,7 @@ func (x *site) begin(t *testing.T, user, id string) string {
 	return address
 }
 
-// tokenOf is the token that is kept in a credential now, as whoever reads the database finds it.
+// tokenOf is the token that is kept in a credential now, as somebody who reads the database finds it.
 func (x *site) tokenOf(t testing.TB, id string) string {
 	c, err := x.stores.Credentials.Get(context.Background(), identity.System("default"), id)
 	if err != nil {
@@ -205,7 +205,8 @@ func TestAccounts_Authorize(t *testing.T) {
 	other := x.keep(t, "key", "openai", `{"api_key":"0123456789abcdef"}`)
 	refused(t, x.call(t, "admin", "POST", "/credentials/"+other+"/authorize", nil), http.StatusUnprocessableEntity, "invalid")
 
-	// The first browser that opens the address is the one that comes back; a second one gets nowhere, with the address or with what the first was given.
+	// The first browser that opens the address is the one that comes back; a second one gets nowhere, with the address or with what the
+	// first was given.
 	ann, eve := newBrowser(t), newBrowser(t)
 	address := x.begin(t, "admin", id)
 	ann.CheckRedirect = func(r *http.Request, _ []*http.Request) error { return http.ErrUseLastResponse }

@@ -16,12 +16,13 @@ import (
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // agentCrash is a server with one workflow in which a model calls a service twice. It is killed somewhere in between.
 func agentCrash(t *testing.T, model *modelService) *crash {
 	t.Helper()
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, model.profile("m")); err != nil {
 		t.Fatal(err)

@@ -312,7 +312,7 @@ connections:
 	}
 }
 
-// When whoever asks for a budget goes away, another who waits for it asks.
+// When the execution that asks for a budget goes away, another who waits for it asks.
 func TestAgentMidTurn_AskerGoes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

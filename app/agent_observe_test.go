@@ -10,6 +10,7 @@ import (
 
 	"tandem/engine"
 	"tandem/llm"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // Who observes completions is told of their beginning, their pieces and their end, under one id.
@@ -18,7 +19,7 @@ func TestAgent_TellsObservers(t *testing.T) {
 	var mu sync.Mutex
 	var events []llm.Event
 	ended := make(chan struct{})
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), Observed: func(e llm.Event) {
+	i, err := Open(t.Context(), Options{Dir: sqlitetest.Dir(t), Observed: func(e llm.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		events = append(events, e)
@@ -29,11 +30,7 @@ func TestAgent_TellsObservers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, i)
 	if err := i.SaveProfile(t.Context(), user, llm.Profile{ID: "m", Provider: "scripted", Model: "s", Script: llm.Script{Rules: []llm.Rule{{Reply: "one two"}}}}); err != nil {
 		t.Fatal(err)
 	}

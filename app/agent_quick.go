@@ -18,20 +18,20 @@ import (
 	"tandem/fault"
 )
 
-// QuickAgent describes an agent on the spot, for a data directory that nobody else works on.
+// QuickAgent describes an agent by flags of a command, for a data directory that no server has open.
 type QuickAgent struct {
-	// Profile is that of the model that plans. It may be left out where there is only one.
+	// Profile is the profile of the model that plans. It may be left out where there is only one.
 	Profile string
 	// Servers are tool servers that are registered, Commands those that are to be: command lines, or addresses.
 	Servers, Commands []string
 }
 
-// Given says that something was described.
+// Given says whether anything was described.
 func (q QuickAgent) Given() bool { return q.Profile != "" || len(q.Servers) > 0 || len(q.Commands) > 0 }
 
 const (
-	// quickID is the id of the agent that is described on the spot, and quickPrefix begins the ids of its tool servers. By their names they
-	// are known to be made here, so that they may be replaced; that of the agent is also told to its model.
+	// quickID is the id of the agent that is described on the spot, and quickPrefix begins the ids of its tool servers. These ids show that
+	// they were made here and may be replaced. The model of the agent sees the agent's id, too.
 	quickID         = "cli"
 	quickName       = "Terminal agent"
 	quickPrefix     = "cli-"
@@ -74,7 +74,7 @@ func (c *Connection) CheckAuto(ctx context.Context, a api.Agent) error {
 	return nil
 }
 
-// onlyAgent is the one agent there is.
+// onlyAgent returns the agent of a workspace that has exactly one.
 func (c *Connection) onlyAgent(ctx context.Context) (api.Agent, error) {
 	list, err := c.Agents(ctx, client.AgentQuery{})
 	if err != nil {
@@ -118,7 +118,8 @@ func (c *Connection) keepQuick(ctx context.Context, q QuickAgent, auto bool) (ap
 		servers = append(servers, id)
 	}
 	return c.PutAgent(ctx, api.Agent{
-		ID: quickID, Name: quickName, LLMProfile: profile, MCPServers: slices.Compact(slices.Sorted(slices.Values(servers))), AutoExecute: auto,
+		ID: quickID, Name: quickName, LLMProfile: profile, MCPServers: slices.Compact(slices.Sorted(slices.Values(servers))),
+		AutoExecute: auto,
 	}, 0)
 }
 
@@ -161,7 +162,8 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 		return "", err
 	}
 	fresh := err != nil
-	same := !fresh && was.Transport == s.Transport && was.Command == s.Command && slices.Equal(was.Args, s.Args) && was.Dir == s.Dir && was.URL == s.URL && !was.Disabled
+	same := !fresh && was.Transport == s.Transport && was.Command == s.Command && slices.Equal(was.Args, s.Args) && was.Dir == s.Dir &&
+		was.URL == s.URL && !was.Disabled
 	if !same {
 		if was, err = c.PutMCPServer(ctx, s); err != nil {
 			return "", err
@@ -171,7 +173,7 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 		_, err := c.ActivateMCPServer(ctx, s.ID, api.MCPActivate{})
 		if err != nil {
 			err = fmt.Errorf("activate the tool server of --mcp %q: %w", command, err)
-			if fresh { // it is of no use to anybody
+			if fresh { // nothing can use it
 				err = errors.Join(err, c.DeleteMCPServer(ctx, s.ID))
 			}
 			return "", err
@@ -191,7 +193,7 @@ func quickServer(command string, taken []string) (api.MCPServer, error) {
 		if err != nil {
 			return s, err
 		}
-		dir, err := os.Getwd() // so that a path means what it means to whoever writes it
+		dir, err := os.Getwd() // so that a path means what it means to the person who writes it
 		if err != nil {
 			return s, fmt.Errorf("find the working directory: %w", err)
 		}
@@ -211,7 +213,8 @@ var notInID = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 // stemOf is what a command line is about: the program or, where a program runs another one, that.
 func stemOf(words []string) string {
 	name := filepath.Base(words[0])
-	runners := []string{"npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "npm", "pnpm", "yarn", "uv", "go", "env", "docker", "podman"}
+	runners := []string{"npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "npm", "pnpm", "yarn", "uv",
+		"go", "env", "docker", "podman"}
 	if slices.Contains(runners, name) {
 		for _, w := range words[1:] {
 			if strings.HasPrefix(w, "-") || slices.Contains([]string{"run", "exec", "dlx", "x"}, w) {

@@ -21,24 +21,24 @@ type Task struct {
 	Request api.TaskRequest
 	// Resume is the id of a task to go on with, instead of starting one. At a server it is followed again.
 	Resume string
-	// Server and Dir are what the connection was made to: the address of a server, or else the data directory. They are named to those
-	// who are told how to go on.
+	// Server and Dir are what the connection was made to: the address of a server, or else the data directory. Messages that say how
+	// to go on name them.
 	Server, Dir string
-	// Again is that of [Run].
+	// Again is the field of [Run] with this name.
 	Again string
-	// Started is told of the task when it is on disk.
+	// Started is called with the task when it is on disk.
 	Started func(api.TaskStarted)
-	// Held is told that a start is put off for a while, and why. May be nil.
+	// Held is called when a start has to wait, with the time and the reason. May be nil.
 	Held func(wait time.Duration, why error)
-	// Each and Ask are those of [Run].
+	// Each and Ask are the fields of [Run] with these names.
 	Each func(api.Event) error
 	Ask  func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error
 }
 
 const (
-	// startTries is how often a start is tried that the server wants to come later.
+	// startTries is how often a start is tried when the server asks to come back later.
 	startTries = 8
-	// startPause is how long one waits when the server does not say how long.
+	// startPause is the time between two tries when the server does not name one.
 	startPause = 2 * time.Second
 	// maxTaskResult is how much of a large result is read for the answer in it.
 	maxTaskResult = 64 << 20
@@ -67,7 +67,7 @@ func (c *Connection) RunTask(ctx context.Context, t Task) (api.Execution, error)
 	return c.pursueThere(ctx, r, started.ExecutionID, "", false)
 }
 
-// startTask starts a task. A user who starts too many at once has to wait, which is done here.
+// startTask starts a task. When the user has started too many at once, it waits as long as the server asks.
 func (c *Connection) startTask(ctx context.Context, t Task) (api.TaskStarted, error) {
 	key := rand.Text() // so that a broken connection does not start it twice
 	for try := 1; ; try++ {
@@ -103,12 +103,11 @@ func (c *Connection) resumeTask(ctx context.Context, t Task, r Run) (api.Executi
 	if t.Started != nil {
 		t.Started(api.TaskStarted{TaskID: e.ExecutionID, ExecutionID: e.ExecutionID, AgentID: id, Status: e.Status})
 	}
-	r.past = e.Seq // what was done is shown, too: whoever comes back has forgotten it
+	r.past = e.Seq // what was done is shown, too: a person who comes back has forgotten it
 	return c.run(ctx, r, nil)
 }
 
-// pursueThere follows an execution at a server to its end, and puts what it asks to the person at hand. What is for others is waited
-// for.
+// pursueThere follows an execution at a server to its end, and puts what it asks to the person at hand. What is for others is waited for.
 func (c *Connection) pursueThere(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	for {
 		if waits {
@@ -136,7 +135,7 @@ func (c *Connection) pursueThere(ctx context.Context, r Run, id, after string, w
 	}
 }
 
-// Answer is what a task has come to; empty if it has not.
+// Answer returns the final answer of a task; empty if it has none.
 func (c *Connection) Answer(ctx context.Context, e api.Execution) (string, error) {
 	raw := e.Outputs[agent.TaskNode]
 	var large struct {

@@ -11,6 +11,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // there is a connection to the server of a site.
@@ -25,7 +26,7 @@ func readingBox(t *testing.T) *toolbox {
 	return newToolbox(t, nil, toolDefinition{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true})
 }
 
-// A task at a server asks whoever follows it, tells them what is wrong with an answer, and goes on by itself.
+// A task at a server asks the person who follows it, says what is wrong with an answer, and goes on by itself.
 func TestRunTask_AsksThere(t *testing.T) {
 	t.Parallel()
 	x := openTasks(t, newMind(t, []string{"box/read"}, nil), readingBox(t))
@@ -104,7 +105,7 @@ func TestRunTask_NobodyIsThere(t *testing.T) {
 	}
 }
 
-// Whoever starts too many tasks at once is told to wait, and may give up meanwhile.
+// A user who starts too many tasks at once has to wait, and may give up meanwhile.
 func TestRunTask_WaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	x := openTasks(t, newMind(t, nil, nil), readingBox(t))
@@ -156,7 +157,7 @@ func TestConnection_Answer(t *testing.T) {
 // An execution of a workflow is not a task.
 func TestRunTask_NoTask(t *testing.T) {
 	t.Parallel()
-	c := connectTo(t, t.TempDir())
+	c := connectTo(t, sqlitetest.Dir(t))
 	defer func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

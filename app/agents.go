@@ -21,7 +21,7 @@ import (
 // defaultTasks is how many tasks of agents run at once when nobody says otherwise.
 const defaultTasks = 30
 
-// agents is what tasks have to know of an instance.
+// agents gives tasks access to an instance.
 type agents struct{ *Instance }
 
 var _ task.Agents = agents{}
@@ -66,7 +66,7 @@ func (a agents) names(ctx context.Context, p identity.Principal) ([]string, erro
 	}
 }
 
-// Keep implements [task.Agents]. What describes an agent is also its id, so the same is kept once.
+// Keep implements [task.Agents]. The id follows from the description, so that the same agent is kept once.
 func (a agents) Keep(ctx context.Context, workspace string, s agent.Spec) (string, error) {
 	if err := s.Check(); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (a agents) Keep(ctx context.Context, workspace string, s agent.Spec) (strin
 func (a agents) Auto(ctx context.Context, workspace, user string) (bool, error) {
 	u, err := a.stores.Users.Get(ctx, identity.System(workspace), user)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil // nobody has switched it on
+		return false, nil // it was never switched on
 	}
 	return u.AutoExecute && !u.Disabled, err
 }
@@ -131,7 +131,8 @@ func (a agents) round(ctx context.Context, p identity.Principal, e *store.Execut
 	if err != nil {
 		return round, false, err
 	}
-	journal := host.Journal{Source: a.source, Principal: p, Execution: e.ID, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()}
+	journal := host.Journal{Source: a.source, Principal: p, Execution: e.ID, Graph: ready.Graph,
+		Revision: local.Revision(ready), Programs: programs()}
 	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return round, false, err

@@ -20,6 +20,7 @@ import (
 	"tandem/identity"
 	"tandem/server"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // repeating is a model that plans nothing and answers with the question.
@@ -221,7 +222,7 @@ connections:
 
 func TestMe_WithoutAServer(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	for _, before := range []bool{false, true} { // the second time in another process
 		c, err := NewConnection(t.Context(), Connect{Dir: dir, Make: true, Drives: true, Version: "test"})
 		if err != nil {

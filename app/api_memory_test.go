@@ -54,11 +54,18 @@ type memorySite struct {
 	*site
 	source *countedSource
 	cold   server.Options
+	// others are servers beside it, by user: each has been asked for some paths, once.
+	others map[string]*coldServer
+}
+
+type coldServer struct {
+	*server.Server
+	asked map[string]bool
 }
 
 func openMemory(t *testing.T) *memorySite {
 	t.Helper()
-	m := &memorySite{source: &countedSource{}}
+	m := &memorySite{source: &countedSource{}, others: map[string]*coldServer{}}
 	m.site = openSite(t, func(o *server.Options) {
 		m.cold = *o
 		m.source.Source = o.Source
@@ -68,15 +75,21 @@ func openMemory(t *testing.T) *memorySite {
 	return m
 }
 
-// coldly sends a request to a server that has seen nothing.
+// coldly sends a request to a server that has seen nothing of what it is asked for.
 func (m *memorySite) coldly(t *testing.T, user, path string) string {
 	t.Helper()
-	o := m.cold
-	o.Hub = host.NewHub()
-	s, err := server.New(o)
-	if err != nil {
-		t.Fatal(err)
+	s := m.others[user]
+	if s == nil || s.asked[path] {
+		o := m.cold
+		o.Hub = host.NewHub()
+		made, err := server.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = &coldServer{made, map[string]bool{}}
+		m.others[user] = s
 	}
+	s.asked[path] = true
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1"+path, nil)
 	r.Header.Set("Authorization", "Bearer "+m.tokens[user])
 	w := httptest.NewRecorder()

@@ -78,13 +78,14 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 	}
 	web.Config.Handler = s.Handler()
 	web.Start()
-	t.Cleanup(func() {
+	x := &site{Instance: i, url: web.URL + "/api/v1", api: s, tokens: map[string]string{}}
+	t.Cleanup(func() { // what stands in here is kept until all tests have ended, so it lets go of the instance and the API
 		web.Close()
-		if err := i.Close(); err != nil {
+		if err := x.Close(); err != nil {
 			t.Error(err)
 		}
+		x.Instance, x.api, web.Config.Handler = nil, nil, nil
 	})
-	x := &site{Instance: i, url: web.URL + "/api/v1", api: s, tokens: map[string]string{}}
 	for _, id := range []string{"default", "other"} {
 		if err := i.stores.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: id, Name: id, Created: 1}); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,8 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 		return report, api.Saved{}, fault.Newf(fault.Unsupported, "%s is right for the server and cannot be read by this program, which may be older: %v", file, problems)
 	}
 	nameAfter(source.Definition, file)
-	saved, err := c.KeepWorkflow(ctx, source.Definition.Metadata.ID, data, source.Format == workflow.YAML) // the text itself: the server keeps its comments
+	// The text itself: the server keeps its comments.
+	saved, err := c.KeepWorkflow(ctx, source.Definition.Metadata.ID, data, source.Format == workflow.YAML)
 	return report, saved, err
 }
 
@@ -56,7 +57,7 @@ func (c *Connection) checkFile(ctx context.Context, file string, data []byte) (R
 	return report, nil
 }
 
-// Export returns a workflow's definition as a file: what ApplyFile takes, without what a server knows besides.
+// Export returns a workflow's definition as a file that ApplyFile takes, without the fields that only a server sets.
 func (c *Connection) Export(ctx context.Context, id string, revision int64, asJSON bool) ([]byte, error) {
 	w, err := c.Workflow(ctx, id, revision)
 	if err != nil {
@@ -94,8 +95,8 @@ func (c *Connection) Source(ctx context.Context, id string, revision int64) ([]b
 	return []byte(w.Source), err
 }
 
-// Portable is a document that names credentials by their names instead of their ids, so that it can be used in another installation. Who may not list
-// credentials gets the ids, which are all that the document has.
+// Portable is a document that names credentials by their names instead of their ids, so that it can be used in another installation. A
+// caller who may not list credentials gets the document with the ids.
 func (c *Connection) Portable(ctx context.Context, document any) (json.RawMessage, error) {
 	raw, err := payload.Marshal(document)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // SocketFile is the name of the socket in a data directory by which commands on the same machine reach the server that has the
-// directory open. Whoever may open it may read and write the database as well, so it asks for no token: they are the local user.
+// directory open. Anyone who may open it may read and write the database as well, so it asks for no token: they are the local user.
 const SocketFile = "tandem.sock"
 
 // maxSocketPath is how long the name of a socket may be on every system that has them.
@@ -44,7 +44,7 @@ func listenBeside(ctx context.Context, dir string, log *slog.Logger) net.Listene
 		log.Info("the name of the data directory is too long for a socket; commands beside this server need --server")
 		return nil
 	}
-	// It gets its mode before it gets its name, so that nobody else can ever open it.
+	// It gets its mode before it gets its name, so that other accounts can never open it.
 	fresh := path + ".new"
 	var config net.ListenConfig
 	listener, err := func() (*net.UnixListener, error) {
@@ -71,7 +71,7 @@ func listenBeside(ctx context.Context, dir string, log *slog.Logger) net.Listene
 	return besideListener{UnixListener: listener, path: path}
 }
 
-// besideListener takes the name of its socket away when it is closed.
+// besideListener removes the file of its socket when it is closed.
 type besideListener struct {
 	*net.UnixListener
 	path string
@@ -132,7 +132,7 @@ func connectBeside(ctx context.Context, dir string) (*Connection, bool, error) {
 		return d.DialContext(ctx, "unix", path)
 	}
 	probe, err := dial(ctx, "", "")
-	if err != nil { // nobody listens: what has the directory is not a server, or is just starting or stopping
+	if err != nil { // nothing listens: the process that has the directory is not a server, or is starting or stopping
 		return nil, false, nil
 	}
 	if err := probe.Close(); err != nil {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerAccount is the account of the operating system at the other end of a socket, which the kernel vouches for; empty if it
-// does not say.
+// peerAccount is the account of the operating system at the other end of a socket, which the kernel vouches for; empty if it does not say.
 func peerAccount(c net.Conn) string {
 	socket, ok := c.(*net.UnixConn)
 	if !ok {

@@ -22,11 +22,11 @@ const (
 // maxToken bounds a configured token; [identity.Weakness] says which are too weak.
 const maxToken = 1 << 10
 
-// Bootstrap sees to it that somebody can come in. The first start makes the workspace, its first user, who is an admin, and
-// a token, which is returned: it is kept nowhere, so it must be shown.
+// Bootstrap makes sure that somebody can log in. The first start makes the workspace, its first user, who is an admin, and
+// a token, which is returned: it is not stored, so it must be shown.
 //
-// A configured token works from then on instead, and as long as it is configured: the one of an earlier start is taken out
-// of use. When no admin is left with a token, a new one is made.
+// A configured token works instead, for as long as it is configured: one that an earlier start was configured with is
+// revoked. When no admin is left with a token, a new one is made.
 func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret string, err error) {
 	if err := i.ensureWorkspace(ctx); err != nil {
 		return "", err
@@ -46,14 +46,16 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 		return "", err
 	}
 	secret = identity.NewSecret()
-	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", MadeBy: firstUser, Created: time.Now().UnixMilli()}
+	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", MadeBy: firstUser,
+		Created: time.Now().UnixMilli()}
 	return secret, i.issue(ctx, p, t, identity.HashSecret(secret))
 }
 
 // LoginCode makes the code of a link that logs the first user in once, within an hour. Its hash is kept.
 func (i *Instance) LoginCode(ctx context.Context) (string, error) {
 	secret, now := identity.NewSecret(), time.Now()
-	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "login link", MadeBy: firstUser, Scopes: []identity.Scope{identity.ScopeLogin}, Created: now.UnixMilli(), Expires: now.Add(identity.LoginLife).UnixMilli()}
+	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "login link", MadeBy: firstUser,
+		Scopes: []identity.Scope{identity.ScopeLogin}, Created: now.UnixMilli(), Expires: now.Add(identity.LoginLife).UnixMilli()}
 	return secret, i.issue(ctx, identity.System(defaultWorkspace), t, identity.HashSecret(secret))
 }
 
@@ -88,21 +90,24 @@ func (i *Instance) useToken(ctx context.Context, secret string) error {
 	if err := i.dropConfigured(ctx, p); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator", MadeBy: firstUser, Created: time.Now().UnixMilli()}
+	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator",
+		MadeBy: firstUser, Created: time.Now().UnixMilli()}
 	if err := i.issue(ctx, p, t, hash); err != nil {
 		return fmt.Errorf("keep the configured token: %w", err)
 	}
 	return nil
 }
 
-// issue keeps a token that whoever starts the process has made.
+// issue stores a token that the operator has configured.
 func (i *Instance) issue(ctx context.Context, p identity.Principal, t identity.Token, hash identity.SecretHash) error {
-	return i.stores.Tokens.Create(store.AuditedBy(ctx, Local(), "token.create", t.ID, map[string]any{"user_id": t.User, "name": t.Name}), p, t, hash)
+	return i.stores.Tokens.Create(store.AuditedBy(ctx, Local(), "token.create", t.ID, map[string]any{"user_id": t.User, "name": t.Name}), p,
+		t, hash)
 }
 
-// dropConfigured takes the token out of use that was configured with an earlier start.
+// dropConfigured revokes the token that an earlier start was configured with.
 func (i *Instance) dropConfigured(ctx context.Context, p identity.Principal) error {
-	return i.stores.Tokens.Delete(store.AuditedBy(ctx, Local(), "token.delete", configuredToken, map[string]any{"user_id": firstUser}), p, configuredToken)
+	return i.stores.Tokens.Delete(store.AuditedBy(ctx, Local(), "token.delete", configuredToken, map[string]any{"user_id": firstUser}), p,
+		configuredToken)
 }
 
 func (i *Instance) ensureWorkspace(ctx context.Context) error {
@@ -110,16 +115,18 @@ func (i *Instance) ensureWorkspace(ctx context.Context) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	return i.stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: defaultWorkspace, Name: "Default", Created: time.Now().UnixMilli()})
+	return i.stores.Workspaces.Create(ctx, identity.System(""),
+		identity.Workspace{ID: defaultWorkspace, Name: "Default", Created: time.Now().UnixMilli()})
 }
 
-// ensureAdmin makes the first user, or makes it an admin again: whoever starts the process has decided so.
+// ensureAdmin makes the first user, or makes it an admin again: the operator who starts the process has decided so.
 func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error {
 	now := time.Now().UnixMilli()
 	u, err := i.stores.Users.Get(ctx, p, firstUser)
 	if errors.Is(err, store.ErrNotFound) {
 		audited := store.AuditedBy(ctx, Local(), "user.create", firstUser, map[string]any{"roles": []identity.Role{identity.Admin}})
-		return i.stores.Users.Create(audited, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
+		return i.stores.Users.Create(audited, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin",
+			Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
 	}
 	if err != nil || !u.Disabled && slices.Contains(u.Roles, identity.Admin) {
 		return err
@@ -128,10 +135,11 @@ func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error 
 		u.Roles = append(u.Roles, identity.Admin)
 	}
 	u.Disabled, u.Updated = false, now
-	return i.stores.Users.Update(store.AuditedBy(ctx, Local(), "user.update", u.ID, map[string]any{"roles": u.Roles, "enabled": true}), p, u)
+	return i.stores.Users.Update(store.AuditedBy(ctx, Local(), "user.update", u.ID, map[string]any{"roles": u.Roles, "enabled": true}), p,
+		u)
 }
 
-// hasDoor says whether an admin can come in with a token.
+// hasDoor says whether some admin has a token to log in with.
 func (i *Instance) hasDoor(ctx context.Context, p identity.Principal) (bool, error) {
 	users, err := i.stores.Users.List(ctx, p)
 	if err != nil {
@@ -143,8 +151,9 @@ func (i *Instance) hasDoor(ctx context.Context, p identity.Principal) (bool, err
 	}
 	now := time.Now().UnixMilli()
 	return slices.ContainsFunc(tokens, func(t identity.Token) bool {
-		return (t.Expires == 0 || t.Expires > now) && !slices.Contains(t.Scopes, identity.ScopeLogin) && slices.ContainsFunc(users, func(u identity.User) bool {
-			return u.ID == t.User && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
-		})
+		return (t.Expires == 0 || t.Expires > now) && !slices.Contains(t.Scopes, identity.ScopeLogin) &&
+			slices.ContainsFunc(users, func(u identity.User) bool {
+				return u.ID == t.User && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
+			})
 	}), nil
 }

@@ -19,6 +19,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // callbackSite is an instance with its server, which services can reach.
@@ -175,7 +176,7 @@ func (s *callbackSite) output(execution, node string) string {
 
 func TestCallback(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	s := openCallbacks(t, dir)
 	var secrets []string // every address that was given away; subtests run one after the other
 
@@ -347,7 +348,7 @@ func TestCallback(t *testing.T) {
 // A call back finds its node after a restart of the server, and one that came just before it is not lost.
 func TestCallback_Restart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	r := newReceiver(t, nil)
 	s := openCallbacks(t, dir)
 	after := s.begin("after", `{url: "`+r.URL+`", wait_for_callback: true}`)
@@ -382,7 +383,7 @@ func TestCallback_Restart(t *testing.T) {
 // A retry of the node waits for a call back of its own.
 func TestCallback_Generations(t *testing.T) {
 	t.Parallel()
-	s := openCallbacks(t, t.TempDir())
+	s := openCallbacks(t, sqlitetest.Dir(t))
 	r := newReceiver(t, func(w http.ResponseWriter, _ string) {})
 	s.saveText(t, `
 metadata: {id: again, name: again, description: d}

@@ -90,8 +90,8 @@ func (l *debugLog) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// A secret of any type of credential is nowhere but in the sealed column: not in the files of the data directory, nor in logs, events, errors, exports, metrics
-// or the answer of any route.
+// A secret of any type of credential is nowhere but in the sealed column: not in the files of the data directory, nor in logs, events,
+// errors, exports, metrics or the answer of any route.
 func TestCredentials_Canary(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{canaryMark, hex.EncodeToString([]byte("x" + canaryMark)), base64.StdEncoding.EncodeToString([]byte("a" + canaryMark + "b")), base64.StdEncoding.EncodeToString([]byte("user:" + canaryMark + "-x"))} {
@@ -149,7 +149,8 @@ func TestCredentials_Canary(t *testing.T) {
 			t.Errorf("no sample of %s has a secret", typ.Name)
 		}
 	}
-	// Runs that use some of them: calls whose answer repeats the secret, a database and a mail server that are not there, an authorization that is refused.
+	// Runs that use some of them: calls whose answer repeats the secret, a database and a mail server that are not there, an authorization
+	// that is refused.
 	want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"ending","type":"oauth2","data":{"client_id":"i","client_secret":"`+canaryMark+`-client","refresh_token":"`+canaryMark+`-refresh","token_url":"`+service.URL+`/token"}}`), http.StatusCreated)
 	want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"anywhere","type":"http_auth","data":{"scheme":"bearer","token":"`+canaryMark+`-bearer"}}`), http.StatusCreated)
 	nodes := map[string]string{

@@ -23,9 +23,9 @@ import (
 // canaryOf is a secret that nothing else has.
 func canaryOf(what string) string { return canaryMark + "-" + what }
 
-// What triggers are sent, and what they are registered with, is nowhere but in the sealed column: headers that senders prove themselves by, the secret wherever
-// a sender puts it, the tokens that services send along, the credentials of bots. Looked at are the files of the data directory while it is open, the log, deliveries, replays, executions,
-// every route that can be read, and metrics.
+// What triggers are sent, and what they are registered with, is nowhere but in the sealed column: headers that senders prove themselves by,
+// the secret wherever a sender puts it, the tokens that services send along, the credentials of bots. Looked at are the files of the data
+// directory while it is open, the log, deliveries, replays, executions, every route that can be read, and metrics.
 func TestTriggers_CanaryOfSenders(t *testing.T) {
 	t.Parallel()
 	log := &debugLog{}

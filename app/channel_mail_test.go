@@ -351,7 +351,7 @@ func TestChannelMail_Reply(t *testing.T) {
 	}
 }
 
-// A mail that comes twice counts once, and a second vote of one person is none.
+// A mail that comes twice counts once, and a second vote of one person does not count.
 func TestChannelMail_Twice(t *testing.T) {
 	t.Parallel()
 	s := openMail(t)

@@ -71,7 +71,8 @@ func (x channelSite) detail(t *testing.T, id string) api.InteractionDetail {
 	return want[api.InteractionDetail](t, x.call(t, "viewer", "GET", "/interactions/"+id, nil), http.StatusOK)
 }
 
-// until waits until a question, its replies or its messages are as they should be. Messages make no events, so they are looked at now and then.
+// until waits until a question, its replies or its messages are as they should be. Messages make no events, so they are looked at now and
+// then.
 func (x channelSite) until(t *testing.T, id, what string, is func(api.InteractionDetail) bool) api.InteractionDetail {
 	t.Helper()
 	events, _, stop := x.desk.Watch("default")

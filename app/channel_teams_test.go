@@ -198,7 +198,7 @@ func TestChannelTeams_Risk(t *testing.T) {
 	s.gets(t, "PUT /v3/conversations/a:talk/activities/200", hasText("Answered by"))
 }
 
-// A bare webhook only tells that there is a question: whoever reads the channel must not answer in the name of who is asked.
+// A bare webhook only tells that there is a question: readers of the channel must not answer in the name of the person who is asked.
 func TestChannelTeams_BareWebhook(t *testing.T) {
 	t.Parallel()
 	s := openTeams(t)

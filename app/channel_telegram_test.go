@@ -14,8 +14,8 @@ import (
 
 const telegramToken, telegramSecret = "7001:AAE-canary-token", "canary-hook-secret"
 
-// telegramSite is an instance with a bot. Ann is 42 and Bob 43; a chat with a person has their number. The instance is not reached by https, so it
-// polls; what is brought by a webhook is taken all the same.
+// telegramSite is an instance with a bot. Ann is 42 and Bob 43; a chat with a person has their number. The instance is not reached by
+// https, so it polls; what is brought by a webhook is taken all the same.
 type telegramSite struct {
 	channelSite
 	*wire

@@ -11,8 +11,8 @@ import (
 	"tandem/plug"
 )
 
-// The desk is told of each channel which credentials it sends with, how its addresses are written, and where the settings of a question send it to:
-// whether a link that answers in somebody's name may stand there depends on it.
+// The desk is told of each channel which credentials it sends with, how its addresses are written, and where the settings of a question
+// send it to: whether a link that answers in somebody's name may stand there depends on it.
 func TestChannels_Traits(t *testing.T) {
 	t.Parallel()
 	client := outbound.New(outbound.Options{})

@@ -9,7 +9,7 @@ import (
 	"tandem/sandbox"
 )
 
-// waitsForPython is what is said while something waits for the interpreter.
+// waitsForPython is the message for a person while something waits for the interpreter.
 const waitsForPython = `the Python interpreter is being compiled, which takes some seconds once on a machine; "tandem sandbox prepare" does it ahead`
 
 // interpreterCache is where compiled interpreters are kept: in one place for all data directories of this user, or in the data

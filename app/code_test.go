@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"tandem/engine"
 	"tandem/node"
 	"tandem/sandbox"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 func TestMain(m *testing.M) {
@@ -35,8 +37,14 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	// Hundreds of instances come and go here: collecting what they leave is a third of the work, unless there is room for some of it.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(testMemory)
 	os.Exit(m.Run())
 }
+
+// testMemory is the room that the tests take before they collect more often.
+const testMemory = 3 << 29
 
 // codeCache is where the compiled Python interpreter is kept, for all tests of this machine: compiling it takes seconds, and with the
 // race detector a minute.
@@ -72,12 +80,8 @@ func openWithCode(t *testing.T, dir string) *Instance {
 // Conversion functions are run in the language that their form tells, by the real interpreters.
 func TestInstance_Conversions(t *testing.T) {
 	t.Parallel()
-	i := openWithCode(t, t.TempDir())
-	t.Cleanup(func() { // after the subtests
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	i := openWithCode(t, sqlitetest.Dir(t))
+	closeAfter(t, i)
 	flow := func(id, conversion string) string {
 		quoted, err := json.Marshal(conversion)
 		if err != nil {
@@ -136,7 +140,7 @@ connections:
 // A payload of null is a payload as any other: the conversion is given it under its names.
 func TestInstance_ConvertsNull(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -164,7 +168,7 @@ connections:
 func TestInstance_NoCodeNoSandbox(t *testing.T) {
 	t.Parallel()
 	cache := filepath.Join(t.TempDir(), "sandbox")
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), CodeCache: cache})
+	i, err := Open(t.Context(), Options{Dir: sqlitetest.Dir(t), CodeCache: cache})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +224,7 @@ func TestInterpreterCache(t *testing.T) {
 // Code that runs when the server stops does not keep it, and fails nothing: the next start runs it again.
 func TestInstance_ClosesWhileCodeRuns(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, `
 metadata: {id: endless, name: endless, description: d}

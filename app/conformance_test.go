@@ -31,8 +31,8 @@ import (
 	"tandem/store"
 )
 
-// The conformance suite of the Model Context Protocol (npm @modelcontextprotocol/conformance) is run against both sides. Scenarios that do not
-// apply are listed with the reason; one that is in neither list fails the test.
+// The conformance suite of the Model Context Protocol (npm @modelcontextprotocol/conformance) is run against both sides. Scenarios that do
+// not apply are listed with the reason; one that is in neither list fails the test.
 
 // clientScenarios are those of the suite that Tandem passes as a client, by the tool that they want called; "" calls none.
 func clientScenarios() map[string]string {
@@ -141,7 +141,8 @@ func isListed[V any](t *testing.T, side string, run map[string]V, left map[strin
 	}
 }
 
-// conformant does with Tandem what scenarios for clients want: it registers their server, logs in as a person does, and calls a tool in a workflow.
+// conformant does with Tandem what scenarios for clients want: it registers their server, logs in as a person does, and calls a tool in a
+// workflow.
 type conformant struct {
 	*site
 	begun atomic.Int64
@@ -211,7 +212,8 @@ func (c *conformant) agree(id string) error {
 	return err
 }
 
-// withLogin does something, and again after a login when the server wants one. How often somebody tries is for people to decide: here, three times.
+// withLogin does something, and again after a login when the server wants one. How often somebody tries is for people to decide: here,
+// three times.
 func (c *conformant) withLogin(id string, do func() error) error {
 	for tries := 0; ; tries++ {
 		err := do()
@@ -423,8 +425,8 @@ func TestConformance_Server(t *testing.T) {
 		r.Out.Header.Set("Authorization", "Bearer "+g.tokens["operator"])
 	}}
 	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The message is read before it is handed on. A proxy that is answered while it still looks for the end of the body finds the body closed,
-		// takes that for an error and breaks the answer off.
+		// The message is read before it is handed on. A proxy that is answered while it still looks for the end of the body finds the body
+		// closed, takes that for an error and breaks the answer off.
 		message, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

@@ -24,13 +24,13 @@ type Connect struct {
 	Server string
 	Token  string
 	Dir    string
-	// Make makes the database if it is not there. Commands that only look do not want one.
+	// Make makes the database if it is not there. Commands that only read leave it unset.
 	Make bool
 	// Drives lets the executions go on, in this process, that are started here or taken up. Others rest in any case: what a command
 	// changes of them is recorded.
 	Drives bool
 	// Grace is how long what runs in this process may take to end when the connection is closed; zero: 30 s, less: no time. Draining is
-	// told of it when something takes its time. May be nil.
+	// called when this takes a while. May be nil.
 	Grace    time.Duration
 	Draining func(grace time.Duration)
 	// Options are how the directory is opened, besides Dir.
@@ -39,7 +39,7 @@ type Connect struct {
 	Version string
 }
 
-// Connection is a way to the API. Whoever uses it need not know where the API is.
+// Connection is a way to the API. It works in the same way for a server and for a data directory.
 type Connection struct {
 	*client.Client
 	// instance is the one in this process; nil with a server.
@@ -82,7 +82,7 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 	return c, nil
 }
 
-// drainNotice is how long a drain may take before somebody is told of it.
+// drainNotice is how long a drain may take before Draining is called.
 const drainNotice = 200 * time.Millisecond
 
 // drainFor gives what runs the grace of a command. An interrupt ends it, unless it is what began it: then a second one ends the process.
@@ -97,7 +97,7 @@ func (i *Instance) drainFor(ctx context.Context, o Connect) {
 	i.drain(ctx, grace)
 }
 
-// Drain gives what runs in this process its grace, as Close does; for whoever has something to say afterwards.
+// Drain gives what runs in this process its grace, as Close does. Call it to print something between the drain and Close.
 func (c *Connection) Drain() {
 	if c.instance != nil {
 		c.drain()
@@ -110,7 +110,7 @@ func isInUse(err error) bool {
 	return ok && f.Details[store.InUse] != nil
 }
 
-// howToReach adds to the refusal of a directory that another process has open how that is reached, if it is a server.
+// howToReach adds to the refusal of a directory that another process has open how to reach that process, if it is a server.
 func howToReach(err error) error {
 	f, _ := errors.AsType[*fault.Error](err)
 	c := *f
@@ -118,7 +118,7 @@ func howToReach(err error) error {
 	return &c
 }
 
-// Local says that the API is in this process: nothing goes on when the command ends.
+// Local says whether the API is in this process: nothing goes on when the command ends.
 func (c *Connection) Local() bool { return c.instance != nil }
 
 // TakeUp goes on with an execution that was parked. A server does that by itself.
@@ -129,7 +129,7 @@ func (c *Connection) TakeUp(ctx context.Context, execution string) error {
 	return c.instance.host.TakeUp(ctx, Local(), execution)
 }
 
-// givenUp tells when this process cannot go on with an execution, and why. Of a server nobody is told.
+// givenUp returns a channel that gets the reason when this process cannot go on with an execution. With a server it gets nothing.
 func (c *Connection) givenUp(execution string) (gone <-chan error, stop func()) {
 	if c.instance == nil {
 		return nil, func() {}
@@ -169,8 +169,8 @@ func (i *Instance) connect(version string, log *slog.Logger) (*Connection, error
 }
 
 // pipe carries requests to a handler in this process as if over a network: an HTTP server that accepts connections made in
-// memory. So streams, deadlines and early ends behave as they do elsewhere, and no port is opened. Everybody who has the
-// pipe is the local user.
+// memory. So streams, deadlines and early ends behave as they do elsewhere, and no port is opened. All requests through
+// the pipe are those of the local user.
 type pipe struct {
 	api       *server.Server
 	web       *http.Server

@@ -18,6 +18,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/reference"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -44,7 +45,7 @@ func (c *Connection) applyText(t *testing.T, text string) api.Saved {
 // nobody reads them or the connection is closed.
 func TestConnection_Streams(t *testing.T) {
 	t.Parallel()
-	c := connectTo(t, t.TempDir())
+	c := connectTo(t, sqlitetest.Dir(t))
 	c.applyText(t, waitingFlow)
 	e, err := c.Execute(t.Context(), "kid", api.ExecuteRequest{}, "")
 	if err != nil {
@@ -148,7 +149,7 @@ nodes:
 // Resuming one execution takes up that one, its timers and its children, and leaves the others alone.
 func TestRunFile_ResumesOne(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	ids := park(t, dir, delayFlow, "late", 3)
 	before := rows(t, dir, ids)
 	var frames []string
@@ -185,7 +186,7 @@ func rows(t *testing.T, dir string, ids []string) (list []uint64) {
 
 func TestRunFile_ResumesChildren(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	c := connectTo(t, dir)
 	c.applyText(t, strings.ReplaceAll(delayFlow, "late", "kid"))
 	c.applyText(t, subFlow("true"))
@@ -222,7 +223,7 @@ func TestRunFile_Parks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(waitingFlow), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	why := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	id := ""
@@ -245,7 +246,7 @@ func TestRunFile_Parks(t *testing.T) {
 // What is exported is what was kept, to the last digit, as YAML and as JSON.
 func TestConnection_ExportsWhatWasApplied(t *testing.T) {
 	t.Parallel()
-	c := connectTo(t, t.TempDir())
+	c := connectTo(t, sqlitetest.Dir(t))
 	defer c.Close()
 	odd := `{"metadata": {"id": "odd", "name": "0x1F", "description": "line\nbreak \"and\" 'quotes' \ud83d\ude00 \u0007 #no comment: yes"}, "nodes": [
 		{"id": "n", "description": "~", "type": "CALL", "subtype": "EMPTY", "input_params": {"z": 1.50, "a": 1e300, "big": 123456789012345678901234567890, "t": "true", "n": null, "e": "", "s": " lead", "list": [], "obj": {}, "deep": [[{"k": ["- x", "? y", "2026-01-02", "1_000", "0o7", ".5", "="]}]]}}]}`
@@ -293,7 +294,7 @@ func TestConnection_ExportsWhatWasApplied(t *testing.T) {
 
 func TestConnection_ApplyTellsPlaces(t *testing.T) {
 	t.Parallel()
-	c := connectTo(t, t.TempDir())
+	c := connectTo(t, sqlitetest.Dir(t))
 	defer c.Close()
 	report, _, err := c.ApplyFile(t.Context(), "-", strings.NewReader("metadata: {name: n}\nnodes:\n  - {id: a, description: d, type: FLOW, subtype: IFF}\n"))
 	if err != nil || report.Valid || len(report.Problems) == 0 || report.Problems[0].Line != 3 || report.Problems[0].Code != "unknown_kind" {

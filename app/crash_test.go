@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/client"
@@ -27,6 +28,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // What a process that this test starts to be killed finds in its environment.
@@ -36,9 +38,7 @@ const (
 )
 
 const (
-	// crashes is how often the process is killed, each time after some of these many calls of nodes.
-	crashes      = 50
-	crashCalls   = 50
+	crashCalls   = 50 // the process is killed after some of these many calls of nodes
 	crashToken   = "tdm_crash_test_token_0123456789abcdef"
 	crashFollows = 12 // executions whose streams are followed throughout
 	crashItems   = 4
@@ -146,6 +146,8 @@ func (s *service) posted(key string) int {
 // crash is one run of the test.
 type crash struct {
 	*testing.T
+	// crashes is how often the process is killed or stopped.
+	crashes   int
 	dir, addr string
 	service   *service
 	base      string
@@ -172,12 +174,9 @@ func TestCrash_KillNine(t *testing.T) {
 	s := &service{gets: map[string]int{}, posts: map[string]int{}}
 	fake := httptest.NewServer(s)
 	defer fake.Close()
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t), service: s, base: fake.URL}
-	var err error
-	if c.client, err = client.New(client.Options{URL: "http://" + c.addr, Token: crashToken}); err != nil {
-		t.Fatal(err)
-	}
-	for n := range crashes {
+	c := newCrash(t)
+	c.crashes, c.service, c.base = often(15, 50), s, fake.URL
+	for n := range c.crashes {
 		c.round(n)
 	}
 	end := c.serve()
@@ -187,7 +186,54 @@ func TestCrash_KillNine(t *testing.T) {
 	}
 	c.following.Wait()
 	c.check()
-	t.Logf("%d executions went through %d crashes; %d outcomes were unknown and decided, %d executions were revived by hand", len(c.started), crashes, c.decisions, c.revived)
+	t.Logf("%d executions went through %d crashes; %d outcomes were unknown and decided, %d executions were revived by hand", len(c.started), c.crashes, c.decisions, c.revived)
+}
+
+// newCrash is a server that can be killed and started again: a directory and an address for it, and a client of its API.
+func newCrash(t *testing.T) *crash {
+	t.Helper()
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	var err error
+	if c.client, err = client.New(client.Options{URL: "http://" + c.addr, Token: crashToken}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// startOne starts an execution of a workflow that has one node, called act, behind its trigger. CREDENTIAL in the configuration stands
+// for the credential, which is made for it.
+func (c *crash) startOne(subtype, configurations string, credential api.CredentialRequest) (execution string) {
+	c.Helper()
+	made, err := c.client.CreateCredential(c.Context(), credential)
+	if err != nil {
+		c.Fatal(err)
+	}
+	_, err = c.client.CreateWorkflow(c.Context(), []byte(`
+metadata: {id: one, name: one, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: act, description: d, type: EXTERNAL_ACTION, subtype: `+subtype+`, configurations: `+strings.ReplaceAll(configurations, "CREDENTIAL", made.ID)+`}
+connections:
+  - {from_node: start, to_node: act}
+`), true)
+	if err != nil {
+		c.Fatal(err)
+	}
+	started, err := c.client.Execute(c.Context(), "one", api.ExecuteRequest{}, "")
+	if err != nil {
+		c.Fatal(err)
+	}
+	return started.ExecutionID
+}
+
+// succeeds returns what the node of such an execution has put out, when the execution has succeeded.
+func (c *crash) succeeds(execution string) gjson.Result {
+	c.Helper()
+	raw, err := json.Marshal(c.becomes(execution, engine.StatusSuccess).NodeExecutions["act"].OutputData)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return gjson.GetBytes(raw, "result")
 }
 
 // freeAddr is an address that nobody listens on: the server has to come back where its clients look for it.
@@ -462,8 +508,8 @@ func (c *crash) check() {
 		}
 	}
 	for key, n := range c.service.gets {
-		if n > 1+crashes {
-			c.Errorf("%s was fetched %d times in %d crashes", key, n, crashes)
+		if n > 1+c.crashes {
+			c.Errorf("%s was fetched %d times in %d crashes", key, n, c.crashes)
 		}
 	}
 	if len(c.service.posts) != total*crashItems || len(c.service.gets) != total*crashItems {

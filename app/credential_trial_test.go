@@ -80,8 +80,8 @@ func trialServices(t *testing.T) *httptest.Server {
 	return s
 }
 
-// Every type of credentials is tried at its service, by a call that changes nothing, or says why it cannot be. What the service does not take is told
-// with what to do, and no answer holds a secret.
+// Every type of credentials is tried at its service, by a call that changes nothing, or says why it cannot be. What the service does not
+// take is told with what to do, and no answer holds a secret.
 func TestCredentialTest(t *testing.T) {
 	t.Parallel()
 	x, s := openMail(t), trialServices(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,9 +56,12 @@ func builtInCredentials(t testing.TB) credential.Types {
 	return builtIn(outbound.Options{}, kindDeps{}).Credentials
 }
 
+// knownCredentials are the same, made once for all who only read them. read-only
+var knownCredentials = sync.OnceValue(func() credential.Types { return builtIn(outbound.Options{}, kindDeps{}).Credentials })
+
 func validCredential(t testing.TB, name string, data json.RawMessage) error {
 	t.Helper()
-	known, err := builtInCredentials(t).Find(name)
+	known, err := knownCredentials().Find(name)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ func validCredential(t testing.TB, name string, data json.RawMessage) error {
 
 func credentialSecrets(t testing.TB, name string, data json.RawMessage) ([]string, error) {
 	t.Helper()
-	known, err := builtInCredentials(t).Find(name)
+	known, err := knownCredentials().Find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +268,7 @@ func TestCredentialTypes_Secrets(t *testing.T) {
 // sealedFor is the data of a credential of the default workspace as it is stored.
 func sealedFor(t testing.TB, ring *credential.Keyring, id, name string, data json.RawMessage) ([]byte, error) {
 	t.Helper()
-	known, err := builtInCredentials(t).Find(name)
+	known, err := knownCredentials().Find(name)
 	if err != nil {
 		return nil, err
 	}

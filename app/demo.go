@@ -23,8 +23,8 @@ import (
 	"tandem/validation"
 )
 
-// demoProfile is the id of the profile that every workspace has: a scripted model without a key. One that somebody keeps
-// under this id takes its place.
+// demoProfile is the id of the profile that every workspace has: a scripted model without a key. A profile that is
+// stored under this id takes its place.
 const demoProfile = "demo"
 
 // builtInDemo is the profile that is built in, read when it is first wanted. read-only
@@ -44,8 +44,8 @@ func readDemo() (profile llm.Profile, err error) {
 // profilesDir is where the profiles of a directory of workflows are.
 const profilesDir = "profiles"
 
-// keepProfiles keeps the profiles beside the workflows of a directory, as the API would. One whose id is taken is left as it
-// is: whoever has put a model there wants that one.
+// keepProfiles keeps the profiles beside the workflows of a directory, as the API would. A stored profile with the same id
+// is not replaced: its owner may have put another model there.
 func (i *Instance) keepProfiles(ctx context.Context, o ServeOptions) (kept []string, err error) {
 	dir := filepath.Join(o.Workflows, profilesDir)
 	entries, err := os.ReadDir(dir)
@@ -104,8 +104,8 @@ func isDocument(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// yamlToJSON turns a file that people write, YAML or JSON, into JSON. It is the way back of [toYAML], for files without
-// numbers that need all their digits.
+// yamlToJSON turns a file that people write, YAML or JSON, into JSON. It reverses [toYAML], for files without numbers
+// that need all their digits.
 func yamlToJSON(data []byte) (json.RawMessage, error) {
 	var value any
 	if err := yaml.Unmarshal(data, &value); err != nil {

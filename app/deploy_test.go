@@ -121,7 +121,8 @@ func TestDeploy_NamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
-// A question that names nobody is put to whoever has started the execution: behind a trigger there is nobody, which is found when it is deployed.
+// A question that names nobody is put to whoever has started the execution: behind a trigger there is nobody, which is found when it is
+// deployed.
 func TestDeploy_NobodyToAsk(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
@@ -163,7 +164,8 @@ connections:
   - {from_node: start, to_node: out}
 `
 
-// What is made later lets the workflow be deployed; a missing credential alone goes by its own code, and two workflows that start each other can be deployed.
+// What is made later lets the workflow be deployed; a missing credential alone goes by its own code, and two workflows that start each
+// other can be deployed.
 func TestDeploy_WhenEverythingIsThere(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

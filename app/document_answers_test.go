@@ -19,6 +19,7 @@ import (
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // embeddingService speaks the protocol of embeddings, and hands on what else it is asked. Texts with the same words are alike.
@@ -131,7 +132,7 @@ type answering struct {
 
 func newAnswering(t *testing.T, say func(r chatRequest, gone <-chan struct{}) chatReply) *answering {
 	t.Helper()
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
 	a := &answering{c, newEmbeddingService(t, say)}
 	i := openInstance(t, c.dir)
 	profile := llm.Profile{ID: "m", Provider: "openai", Model: "test-model", EmbeddingModel: "test-embedding", BaseURL: a.models.URL + "/v1"}
@@ -196,8 +197,8 @@ func (a *answering) asks(question string) gjson.Result {
 	return gjson.GetBytes(raw, "result")
 }
 
-// From a file that somebody uploads to an answer that names the page it rests on. The server is killed while the chunks of the file are embedded; what was uploaded is
-// learnt once all the same, and a newer file takes the place of the older one.
+// From a file that somebody uploads to an answer that names the page it rests on. The server is killed while the chunks of the file are
+// embedded; what was uploaded is learnt once all the same, and a newer file takes the place of the older one.
 func TestDocuments_AnswersWithSources(t *testing.T) {
 	t.Parallel()
 	a := newAnswering(t, func(r chatRequest, _ <-chan struct{}) chatReply {

@@ -30,11 +30,8 @@ func TestDrain_OrderlyRestarts(t *testing.T) {
 	s := &service{gets: map[string]int{}, posts: map[string]int{}}
 	fake := httptest.NewServer(s)
 	defer fake.Close()
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t), service: s, base: fake.URL}
-	var err error
-	if c.client, err = client.New(client.Options{URL: "http://" + c.addr, Token: crashToken}); err != nil {
-		t.Fatal(err)
-	}
+	c := newCrash(t)
+	c.crashes, c.service, c.base = restarts, s, fake.URL
 	for n := range restarts {
 		c.orderly(n)
 	}
@@ -111,11 +108,8 @@ func newDraining(t *testing.T) *draining {
 		}
 	}))
 	t.Cleanup(fake.Close)
-	d.crash = &crash{T: t, dir: t.TempDir(), addr: freeAddr(t), base: fake.URL}
-	var err error
-	if d.client, err = client.New(client.Options{URL: "http://" + d.addr, Token: crashToken}); err != nil {
-		t.Fatal(err)
-	}
+	d.crash = newCrash(t)
+	d.base = fake.URL
 	d.cmd = d.process()
 	d.keepFlows()
 	if _, err := d.client.CreateWorkflow(t.Context(), []byte(drainFlow), true); err != nil {

@@ -20,7 +20,7 @@ func Draw(file string, data []byte) (drawing string, r Report) {
 	if source == nil || len(source.Definition.Nodes) == 0 {
 		return "", r
 	}
-	// What stands in the way of compiling is among the problems already.
+	// The reasons why it cannot be compiled are among the problems already.
 	graph, _ := workflow.Compile(source.Definition, kinds)
 	return mermaid.Draw(source.Definition, graph), r
 }

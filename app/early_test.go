@@ -20,6 +20,9 @@ func TestPlan_RefusesWhatARunWouldRefuse(t *testing.T) {
 	for _, c := range []struct{ kind, path, wrong, right string }{
 		{"FLOW.SORT", "sort_field", `{"sort_field": "a["}`, `{"sort_field": "a[0].b"}`},
 		{"FLOW.SORT", "", `{"sort_field": ""}`, `{"sort_field": "a"}`},
+		{"FLOW.SORT", "sort_field", `{"sort_field": ".."}`, `{"sort_field": "."}`},
+		{"FLOW.SORT", "sort_fields[0].field", `{"sort_fields": [{"field": ". "}]}`, `{"sort_fields": [{"field": "."}, {"field": "a"}]}`},
+		{"FLOW.FILTER", "sort_field", `{"conditions": [{"field": ".", "operator": "is_null"}], "sort_filtered_results": true, "sort_field": "a["}`, `{"conditions": [{"field": ".", "operator": "is_null"}], "sort_filtered_results": true, "sort_field": "."}`},
 		{"FLOW.SORT", "sort_fields[0].field", `{"sort_fields": [{"field": " "}]}`, `{"sort_fields": [{"field": "{{x}}"}]}`},
 		{"FLOW.SWITCH", "default_output_key", `{"switch_value": "1", "cases": [{"case": 1}], "default_output_key": ""}`, `{"switch_value": "1", "cases": [{"case": "", "output_key": "a"}]}`},
 		{"FLOW.SWITCH", "switch_value", `{"switch_value": "", "cases": [{"case": 1}]}`, ``},

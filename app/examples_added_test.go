@@ -10,7 +10,8 @@ import (
 	"tandem/host"
 )
 
-// TestExamples_Added adds every example that comes with the binary, as the empty first page does, and runs those that are run by hand with their inputs.
+// TestExamples_Added adds every example that comes with the binary, as the empty first page does, and runs those that are run by hand with
+// their inputs.
 func TestExamples_Added(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

@@ -14,6 +14,7 @@ import (
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/llm/scripted"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // exampleRun is one run of an example.
@@ -68,7 +69,7 @@ func TestExamples_RunOffline(t *testing.T) {
 	for name, list := range runs { // order does not matter: each has a directory of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := sqlitetest.Dir(t)
 			for _, one := range list {
 				one.check(t, dir, filepath.Join("..", "examples", name+".yaml"))
 			}
@@ -113,7 +114,7 @@ func TestExamples_ToolsWriteWhenApproved(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("..", "examples", "ai_agent_tools.yaml")
 	for _, approved := range []bool{true, false} {
-		dir := t.TempDir()
+		dir := sqlitetest.Dir(t)
 		exampleRun{answers: []string{map[bool]string{true: `{"approved":true}`, false: `{"approved":false}`}[approved]}}.check(t, dir, file)
 		text, err := os.ReadFile(filepath.Join(dir, "files", defaultWorkspace, "books", "report.md"))
 		if approved && (err != nil || !strings.Contains(string(text), "123 pieces, 343 euros")) {
@@ -151,12 +152,8 @@ func TestDemoProfile(t *testing.T) {
 		}
 	}
 
-	i := openInstance(t, t.TempDir())
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	i := openInstance(t, sqlitetest.Dir(t))
+	closeAfter(t, i)
 	for _, workspace := range []string{defaultWorkspace, "another"} {
 		if p, err := i.Profile(t.Context(), workspace, demoProfile); err != nil || len(p.Script.Rules) < 10 {
 			t.Errorf("workspace %q has %+v, %v", workspace, p, err)
@@ -174,7 +171,7 @@ func TestDemoProfile(t *testing.T) {
 // A server keeps the profiles beside its workflows, and never replaces one.
 func TestServe_KeepsProfiles(t *testing.T) {
 	t.Parallel()
-	o := ServeOptions{Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789", Workflows: filepath.Join("..", "examples")}
+	o := ServeOptions{Dir: sqlitetest.Dir(t), Token: "tdm_of_the_tests_0123456789", Workflows: filepath.Join("..", "examples")}
 	s := startServer(t, o)
 	if !slices.Equal(s.Profiles, []string{demoProfile}) {
 		t.Errorf("kept %q", s.Profiles)

@@ -83,7 +83,7 @@ func vendors() []plug.Maker {
 	}
 }
 
-// kindDeps are what the families of kinds need of the program that they are part of; what a family does without is said at its Deps.
+// kindDeps are what the families of kinds need from the program. The Deps of each family say which of it may be missing.
 type kindDeps struct {
 	Files     *files.Store
 	Databases *database.Pools
@@ -98,8 +98,8 @@ type kindDeps struct {
 	Tell      func(ctx context.Context, n notify.Notice) (id string, err error)
 }
 
-// families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below builtin, and a
-// line here. What the kinds work with is known when everything else was gathered.
+// families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below
+// builtin, and a line here. What the kinds work with is known when everything else was gathered.
 func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 	var known *kindDeps
 	family := func(name string, kinds func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind, credentials ...credential.Type) plug.Maker {
@@ -130,7 +130,8 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
 		}),
 		family("builtin/flow", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil, Respond: k.Respond, Offers: k.Offers})
+			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil,
+				Respond: k.Respond, Offers: k.Offers})
 		}),
 		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
@@ -167,7 +168,7 @@ func programs() engine.Programs {
 	return all
 }
 
-// gather puts the parts of a program together: its families, the vendors, and what whoever embeds it brings.
+// gather puts the parts of a program together: its families, the vendors, and what the program that embeds it brings.
 func gather(d plug.Deps, own, more []plug.Maker) (*plug.Set, error) {
 	var list []plug.Extension
 	for _, make := range slices.Concat(own, vendors(), more) {

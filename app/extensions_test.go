@@ -19,6 +19,7 @@ import (
 	"tandem/node"
 	"tandem/plug"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -37,7 +38,7 @@ func madeOf(e plug.Extension) plug.Maker { return func(plug.Deps) plug.Extension
 // A name that something built in has is refused, with an error that says whose it is, and the data directory is left as if nobody had come.
 func TestOpen_ExtensionsClash(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	for name, c := range map[string]struct {
 		brings plug.Extension
 		says   string
@@ -94,7 +95,7 @@ func (h countingHost) Start(ctx context.Context, p identity.Principal, r host.St
 func TestOpen_Seams(t *testing.T) {
 	t.Parallel()
 	var closed, started atomic.Int64
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: sqlitetest.Dir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

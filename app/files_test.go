@@ -7,21 +7,18 @@ import (
 	"testing"
 
 	"tandem/engine"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestInstance_Files runs the example through the whole engine, twice, and looks at the files it leaves.
 func TestInstance_Files(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i, err := Open(t.Context(), Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, i)
 	text, err := os.ReadFile(filepath.Join("..", "examples", "daily_report.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"tandem/llm"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // orderSchema is what the nodes of these tests need.
@@ -387,7 +388,7 @@ func TestFilling_PaysTheModelOnce(t *testing.T) {
 		return `{"amount":null}`
 	})
 	t.Cleanup(func() { close(block) })
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := reopened(t, dir)
 	orderTemplate(t, i, "CALL.EMPTY")
 	if err := i.SaveProfile(t.Context(), user, llm.Profile{ID: "default", Provider: "openai", Model: "m", BaseURL: m.URL + "/v1"}); err != nil {
@@ -438,7 +439,7 @@ func TestFilling_RunsOnceWhatMustNotBeRepeated(t *testing.T) {
 		fmt.Fprint(w, `{"ok":true}`)
 	}))
 	t.Cleanup(service.Close)
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := reopened(t, dir)
 	orderTemplate(t, i, "ACTION.HTTP_REQUEST")
 	post := func(id, params string) string {
@@ -606,7 +607,8 @@ connections:
 	}
 }
 
-// A node that wants to be filled where nothing says with what is warned of: in a file, when it is saved with a template that does not say it, and by its run.
+// A node that wants to be filled where nothing says with what is warned of: in a file, when it is saved with a template that does not say
+// it, and by its run.
 func TestFilling_WithoutAnythingToFill(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

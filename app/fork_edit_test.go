@@ -351,8 +351,8 @@ func TestForkEdit_OfAFork(t *testing.T) {
 	}
 }
 
-// Whoever has decided about what is asked for is not an approver of it: by a fork, a retry, an output in the place of a node's, or one of these
-// in the execution above.
+// A person who has decided about what is asked for is not an approver of it: by a fork, a retry, an output in the place of a node's, or one of
+// these in the execution above.
 func TestForkEdit_NobodyApprovesTheirOwn(t *testing.T) {
 	t.Parallel()
 	x, _ := openForPeople(t)

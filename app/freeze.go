@@ -10,7 +10,7 @@ import (
 	"tandem/workflow"
 )
 
-// FreezeTask makes a workflow of a task that has ended well, and returns its definition as a file, too.
+// FreezeTask makes a workflow of a task that has succeeded, and returns its definition as a file, too.
 func (c *Connection) FreezeTask(ctx context.Context, execution string, r api.FreezeRequest, asJSON bool) (api.Frozen, []byte, error) {
 	frozen, err := c.Freeze(ctx, execution, r)
 	if err != nil {

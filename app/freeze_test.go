@@ -98,7 +98,7 @@ func TestFreeze_NamesWhatItCouldNotTrace(t *testing.T) {
 			t.Errorf("untraced %q; want %q among them", untracedLines(frozen), line)
 		}
 	}
-	// What looks like a placeholder in it and is none is text in the workflow, too.
+	// What looks like a placeholder in it and is not one is text in the workflow, too.
 	if report := Validate("booking.json", frozen.Definition); len(report.Problems) > 0 {
 		t.Errorf("the workflow has problems: %+v", report.Problems)
 	}

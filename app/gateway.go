@@ -15,7 +15,7 @@ import (
 	"tandem/server"
 )
 
-// apiGateway is the API as an MCP server: its requests go to the API's own handler in this process, with the token of whoever has called.
+// apiGateway is the API as an MCP server: its requests go to the API's own handler in this process, with the token of the caller.
 type apiGateway struct {
 	*gateway.HTTP
 	web       *http.Server
@@ -24,7 +24,7 @@ type apiGateway struct {
 	log       *slog.Logger
 }
 
-// gatewayOf makes the gateway of a server that others reach. One in this process needs none: it is asked for the API only.
+// gatewayOf makes the gateway of a server that listens. A server inside a command has none: it serves only the API.
 func (o *ServeOptions) gatewayOf(listener net.Listener) func(http.Handler) (server.Gateway, error) {
 	if _, inside := listener.(*memoryListener); inside {
 		return nil
@@ -38,7 +38,7 @@ func newGateway(handler http.Handler, version string, wait time.Duration, log *s
 	listener := &memoryListener{accept: make(chan net.Conn), done: make(chan struct{})}
 	g := &apiGateway{served: make(chan error, 1), log: log}
 	g.transport = &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 32, DisableCompression: true}
-	// Nobody is anybody here without a token: unlike the pipe of a command, this one is for callers from outside.
+	// Every request needs a token: unlike the pipe of a command, this one is for callers from outside.
 	g.web = &http.Server{
 		Handler: calledFrom(handler), ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		BaseContext: func(net.Listener) context.Context { return context.Background() },
@@ -51,7 +51,7 @@ func newGateway(handler http.Handler, version string, wait time.Duration, log *s
 	return g
 }
 
-// sayCaller says in each request on whose call it is made.
+// sayCaller adds to each request the address and the program of the caller it is made for.
 type sayCaller struct{ next http.RoundTripper }
 
 func (s sayCaller) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -63,7 +63,7 @@ func (s sayCaller) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// calledFrom lets requests look as if they came from where the call did. It is for requests of the gateway alone, which say the truth.
+// calledFrom gives requests the address of the caller of the gateway. It serves requests of the gateway only, whose header can be trusted.
 func calledFrom(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if address := r.Header.Get(api.CallerHeader); address != "" {

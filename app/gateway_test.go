@@ -298,7 +298,8 @@ func TestGateway_GoesOn(t *testing.T) {
 	}
 }
 
-// An agent is a tool. What it asks before a risky call reaches the user of the client, with its arguments and a warning; the client's no ends the task.
+// An agent is a tool. What it asks before a risky call reaches the user of the client, with its arguments and a warning; the client's no
+// ends the task.
 func TestGateway_Agent(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcpVersions() {

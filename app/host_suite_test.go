@@ -2,7 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"tandem/engine"
 	"tandem/host"
@@ -12,6 +16,7 @@ import (
 	"tandem/store/postgres"
 	"tandem/store/postgres/postgrestest"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -19,33 +24,26 @@ import (
 func TestHostSuite(t *testing.T) {
 	t.Parallel()
 	hosttest.Run(t, func(t *testing.T) hosttest.Rig {
-		dir := t.TempDir()
+		dir := sqlitetest.Dir(t)
 		return suiteRig(t, func(ctx context.Context) (Store, error) { return sqlite.Open(ctx, sqlite.Options{Dir: dir}) })
 	})
 }
 
-// TestHostSuite_PostgreSQL is the same on a database of PostgreSQL, and with crashes at some writes of every case that stands them.
+// TestHostSuite_PostgreSQL is the same on a database of PostgreSQL, and with crashes at some writes of every fourth
+// case, if it stands them; of all of them with TANDEM_LONG=1. The simulation of package local strikes each case at many.
 func TestHostSuite_PostgreSQL(t *testing.T) {
 	t.Parallel()
-	server := postgrestest.Start(t)
-	ready := server.Database(t)
-	db, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: ready})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	spare := newSpareDatabases(t)
 	rig := func(t *testing.T) hosttest.Rig {
-		address := server.Copy(t, ready)
+		address := spare.take(t)
 		return suiteRig(t, func(ctx context.Context) (Store, error) {
 			return postgres.OpenOwned(ctx, postgres.Options{URL: address + "&pool_max_conns=4"})
 		})
 	}
 	t.Run("Cases", func(t *testing.T) { hosttest.Run(t, rig) })
 	t.Run("Crashes", func(t *testing.T) {
-		for _, c := range hosttest.Cases() {
-			if !c.Crashes {
+		for i, c := range hosttest.Cases() {
+			if !c.Crashes || i%4 != 0 && !long() {
 				continue
 			}
 			t.Run(c.Name, func(t *testing.T) {
@@ -54,6 +52,86 @@ func TestHostSuite_PostgreSQL(t *testing.T) {
 			})
 		}
 	})
+}
+
+// spareDatabases are databases of PostgreSQL that are up to date and empty. One that a case has used is emptied for the next: to make one is more work than
+// most cases are.
+type spareDatabases struct {
+	t      *testing.T
+	server *postgrestest.Server
+	// ready is what the others are copies of, and empty empties a copy.
+	ready, empty string
+	mu           sync.Mutex
+	free         []string
+}
+
+func newSpareDatabases(t *testing.T) *spareDatabases {
+	t.Helper()
+	s := &spareDatabases{t: t, server: postgrestest.Start(t)}
+	s.ready = s.server.Database(t)
+	db, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: s.ready})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), s.ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), `SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	s.empty = "SET session_replication_role = replica" // nothing follows from what is removed
+	for _, table := range tables {
+		var filled bool
+		if err := conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM "+table+")").Scan(&filled); err != nil {
+			t.Fatal(err)
+		}
+		if !filled { // what a new one has stays: which migrations it has, for example
+			s.empty += "; DELETE FROM " + table
+		}
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// take hands out a database until a test has ended.
+func (s *spareDatabases) take(t *testing.T) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var address string
+	if n := len(s.free); n > 0 {
+		address, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		address = s.server.Copy(s.t, s.ready)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		conn, err := pgx.Connect(ctx, address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, err = conn.Exec(ctx, s.empty)
+		if err = errors.Join(err, conn.Close(ctx)); err != nil {
+			t.Error(err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free = append(s.free, address)
+	})
+	return address
 }
 
 // suiteRig is the local host on a database that is opened again after each crash.

@@ -11,6 +11,7 @@ import (
 
 	"tandem/engine"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestInstance_HTTPRequest calls a loopback service through the whole engine: what the guarded client says of a call
@@ -39,15 +40,11 @@ func TestInstance_HTTPRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow})
+	i, err := Open(t.Context(), Options{Dir: sqlitetest.Dir(t), HTTPAllow: allow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, i)
 	run := func(t *testing.T, config, inputs string, want engine.Status) (out, problem string) {
 		t.Helper()
 		id := strings.ReplaceAll(strings.ToLower(t.Name()), "/", "_")

@@ -10,7 +10,8 @@ import (
 	"tandem/workflow"
 )
 
-// importSystems are the systems whose files can be imported. Each is a package, and a line here; they are asked in this order whether a file is theirs.
+// importSystems are the systems whose files can be imported. Each is a package, and a line here; they are asked in this order whether a
+// file is theirs.
 func importSystems() []importer.System {
 	return []importer.System{n8n.System{}, dify.System{}, seed.Steps{}, seed.Older{}}
 }
@@ -21,7 +22,7 @@ type Importer struct {
 	code  *validation.Syntax
 }
 
-// NewImporter is an importer with the kinds of this program.
+// NewImporter makes an importer with the kinds of this program.
 func NewImporter() *Importer { return &Importer{kinds: Kinds(), code: validation.NewSyntax()} }
 
 // Close ends the interpreters that code was read with.
@@ -39,9 +40,11 @@ func (i *Instance) Import(name string, content []byte, language string) (*import
 	return importFile(name, content, language, &i.registry, i.check)
 }
 
-func importFile(name string, content []byte, language string, kinds *node.Registry, check func([]byte) (*workflow.Source, []workflow.Problem)) (*importer.Imported, error) {
-	return importer.Import(name, content, importer.Options{Systems: importSystems(), Kinds: kinds, Language: language, Check: func(definition []byte) []workflow.Problem {
-		_, problems := check(definition)
-		return problems
-	}})
+func importFile(name string, content []byte, language string, kinds *node.Registry,
+	check func([]byte) (*workflow.Source, []workflow.Problem)) (*importer.Imported, error) {
+	return importer.Import(name, content, importer.Options{Systems: importSystems(), Kinds: kinds, Language: language,
+		Check: func(definition []byte) []workflow.Problem {
+			_, problems := check(definition)
+			return problems
+		}})
 }

@@ -15,6 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/importer"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -56,15 +57,11 @@ func runImported(t *testing.T, w *importer.Workflow, inputs string, want engine.
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow, CodeCache: codeCache()})
+	i, err := Open(t.Context(), Options{Dir: sqlitetest.Dir(t), HTTPAllow: allow, CodeCache: codeCache()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, i)
 	w.Definition.Metadata.ID = "imported"
 	i.saveText(t, string(workflow.Encode(w.Definition)))
 	execution := i.startText(t, "imported", inputs)
@@ -297,8 +294,8 @@ func TestImport_DifyAssigned(t *testing.T) {
 	}
 }
 
-// What puts a value together with a variable reads the variable then: after an iteration and an assignment before it. What follows an assigner runs when all is set,
-// and branches that may do so at the same time are told of.
+// What puts a value together with a variable reads the variable then: after an iteration and an assignment before it. What follows an
+// assigner runs when all is set, and branches that may do so at the same time are told of.
 func TestImport_DifyCombined(t *testing.T) {
 	t.Parallel()
 	w := imported(t, "dify/testdata/combined.yml", "")

@@ -19,6 +19,7 @@ import (
 	"tandem/builtin/code"
 	"tandem/builtin/flow"
 	"tandem/builtin/models"
+	"tandem/cluster"
 	"tandem/credential"
 	"tandem/database"
 	"tandem/engine"
@@ -29,6 +30,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/limits"
+	"tandem/live"
 	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
@@ -53,6 +55,10 @@ type Instance struct {
 	host     Host
 	source   host.Source
 	hub      *host.Hub
+	// runs drops the output of runs that have ended, in a process whose runs other processes may end.
+	runs *live.Runs
+	// followed is called for each reader that follows an execution, and left when it stops. May be nil.
+	followed func(host.Ref) (left func())
 	sandbox  *sandbox.Pool
 	notice   func(text string)
 	vault    *vault.Vault
@@ -73,11 +79,16 @@ type Instance struct {
 	log   *slog.Logger
 	// register is where the host notes its runs; nil: nowhere.
 	register *os.File
+	// cluster is the part of this process in a cluster, and rows reads what other processes record; nil: there are none.
+	cluster *cluster.Engine
+	rows    *cluster.Rows
+	// unhear ends the exchange of output with other processes; nil: there is none.
+	unhear   func()
 	draining atomic.Bool
-	// language is that of the installation.
+	// language is the language of the installation.
 	language string
 
-	// revisions are those that are ready to run.
+	// revisions are the revisions that are ready to run.
 	revisions *revisions.Cache
 
 	mu       sync.Mutex
@@ -90,68 +101,72 @@ type Instance struct {
 type Options struct {
 	// Dir is the data directory. It is made if it does not exist.
 	Dir string
-	// Database is the address of a database of PostgreSQL, postgres://USER:PASSWORD@HOST:PORT/NAME, which no other process may have open; empty: the
-	// SQLite database in Dir. Existing refuses one that is not there, or has no data, instead of making it.
+	// Database is the address of a database of PostgreSQL, postgres://USER:PASSWORD@HOST:PORT/NAME, which no other process may have open;
+	// empty: the SQLite database in Dir. Existing refuses one that is not there, or has no data, instead of making it.
 	Database string
 	Existing bool
-	// Store is the database, which the instance closes, also when it cannot be opened; nil: the one that Database names. Files, keys and notes about
-	// runs are in Dir in any case.
+	// Store is the database, which the instance closes, also when it cannot be opened; nil: the one that Database names. Files, keys and
+	// notes about runs are in Dir in any case.
 	Store Store
 	// Host makes what drives executions; nil: a host in this process.
 	Host MakeHost
+	// Cluster is the part that this process has in an installation whose executions run on Temporal; nil: they run in this process. Its
+	// maker closes it after the instance.
+	Cluster *cluster.Engine
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
 	Scripts *code.Scripts
 	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
-	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
+	// cache directory, or in Dir where that cannot be. Other accounts must not be able to write to it.
 	CodeCache string
-	// Notice is told what somebody who waits at a terminal should know, such as that an interpreter is being compiled. May be nil.
+	// Notice is called with messages for a person who waits at a terminal, such as that an interpreter is being compiled. May be nil.
 	Notice func(text string)
 	// PublicURL is where services reach this instance to call back; empty: they cannot.
 	PublicURL string
-	// Language is that of the installation, zh or en: of pages and messages for which nobody says anything else. Empty: en.
+	// Language is the language of the installation, zh or en, for pages and messages that do not ask for another one. Empty: en.
 	Language string
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
 	Activations int
 	MaxRunning  int
 	// MaxTasks is how many tasks of agents run at once, 30 when zero; more wait for their turn.
 	MaxTasks int
-	// NoRunAhead lets every row be on disk before the next node runs, also where nobody could tell.
+	// NoRunAhead lets every row be on disk before the next node runs, also where the difference cannot be observed.
 	NoRunAhead bool
-	// Idle instances work on what they have started or were told to take up, and on nothing else. Resting ones work on nothing: what
-	// they are asked for is recorded, and goes on with the next instance.
+	// Idle lets the instance work only on executions that it has started or taken up. Rest lets it work on nothing: requests are
+	// recorded, and go on with the next instance.
 	Idle bool
 	Rest bool
 	// MasterKey is the key that seals credentials; empty: the one in the data directory.
 	MasterKey string
-	// Version is what tool servers are told.
+	// Version is the version of this program, which tool servers are sent.
 	Version string
 	Log     *slog.Logger
-	// Extensions are what the program brings besides what is built in: kinds, channels, providers of models, types of credentials, object stores. A
-	// name that something built in has, or another of them, is refused.
+	// Extensions are what the program brings besides what is built in: kinds, channels, providers of models, types of credentials, object
+	// stores. Two parts with the same name, or a name that a built-in part has, are refused.
 	Extensions []plug.Maker
-	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
-	// not waited for. May be nil.
+	// Observed is called for every completion of a model: when it begins, for each piece, and when it ends. It does not affect
+	// the completion, which does not wait for it. May be nil.
 	Observed func(llm.Event)
-	// AuditDays is how many days the audit log is kept of workspaces that do not say; zero: for ever.
+	// AuditDays is how many days the audit log is kept in workspaces that do not set it; zero: for ever.
 	AuditDays int
-	// Removed is told how much of what was removed because it had its time, or on request. May be nil.
+	// Removed is called with how many records of a sort were removed, because they were kept long enough or on request. May be nil.
 	Removed func(what string, n int64)
-	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
+	// Recorded is called for every row that is on disk. The instance waits for it, so it should be quick. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
 
-	// lock is the right to open the database, which was waited for; nil: it was not.
+	// lock is the right to open the database, if this process has waited for it; nil: it has not.
 	lock *postgres.Lock
 }
 
 // Keyring returns the keys that seal the credentials. The key file is made when there is none and nothing was sealed.
 func (i *Instance) Keyring() (*credential.Keyring, error) { return i.vault.Keyring() }
 
-// Watcher is told of a row that is on disk, and of what is to be done about it.
+// Watcher is called with each row that is on disk and the commands that follow from it. On Temporal, where another process may have
+// recorded the row, the commands are only those that ask a question, take one back, or end the execution.
 type Watcher func(host.Row, []engine.Command)
 
-// defaultActivations is how many nodes run at once when nobody says otherwise.
+// defaultActivations is how many nodes run at once by default.
 const defaultActivations = 100
 
 // Open opens a data directory and takes up what was under way in it.
@@ -161,37 +176,46 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(),
-		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), cluster: o.Cluster,
+		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
+	i.runs = live.NewRuns(i.hub)
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
 	i.notice = o.Notice
-	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log, Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
-		_, err := i.host.Act(ctx, p, r)
-		return err
-	}})
+	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log,
+		Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
+			_, err := i.host.Act(ctx, p, r)
+			return err
+		}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
-	i.vault = vault.New(vault.Options{Dir: o.Dir, Key: o.MasterKey, Credentials: i.stores.Credentials, HTTP: client.HTTPClient(), Dial: client.DialContext, Log: i.log})
+	i.vault = vault.New(vault.Options{Dir: o.Dir, Key: o.MasterKey, Credentials: i.stores.Credentials, HTTP: client.HTTPClient(),
+		Dial: client.DialContext, Log: i.log})
+	i.sealMessages()
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
-	if i.tools, err = i.vault.OpenTools(vault.ToolOptions{Stores: i.stores, Allow: o.HTTPAllow, PublicURL: o.PublicURL, Version: o.Version}); err != nil {
+	forTools := vault.ToolOptions{Stores: i.stores, Allow: o.HTTPAllow, PublicURL: o.PublicURL, Version: o.Version}
+	if i.tools, err = i.vault.OpenTools(forTools); err != nil {
 		return nil, closing(err, db)
 	}
 	i.kinds = &i.registry
-	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry, ForFolds: local.Revision})
+	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs,
+		Kinds: i.kinds, Registry: &i.registry, ForFolds: local.Revision})
 	if err := i.assemble(client, o); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)
 	}
-	i.limits = limits.New(limits.Options{Stores: i.stores, Deleted: files.New(filepath.Join(o.Dir, "files")).Remove, AuditDays: o.AuditDays, Removed: o.Removed, Log: i.log, Gone: func(workspace string, ids []string) {
-		for _, id := range ids {
-			i.hub.Changing(host.Ref{Workspace: workspace, Execution: id})()
-		}
-	}, Changed: func(string) {
-		if h, ok := i.host.(interface{ Readmit() }); ok {
-			h.Readmit()
-		}
-	}})
+	i.limits = limits.New(limits.Options{
+		Stores: i.stores, Deleted: files.New(filepath.Join(o.Dir, "files")).Remove, AuditDays: o.AuditDays, Removed: o.Removed, Log: i.log,
+		Gone: func(workspace string, ids []string) {
+			for _, id := range ids {
+				i.hub.Changing(host.Ref{Workspace: workspace, Execution: id})()
+			}
+		}, Changed: func(string) {
+			if h, ok := i.host.(interface{ Readmit() }); ok {
+				h.Readmit()
+			}
+		}})
 	if err := i.limits.Load(ctx); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)
@@ -199,7 +223,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.desk = i.people(o)
 	i.triggers = i.newTriggers(o)
 	var register local.Register
-	if !o.Rest {
+	if !o.Rest && o.Cluster == nil {
 		if i.register, err = os.OpenFile(filepath.Join(o.Dir, registerFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 			i.tools.Close()
 			return nil, closing(fmt.Errorf("open the register of runs: %w", err), db)
@@ -207,7 +231,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		register = i.register
 	}
 	newHost := o.Host
-	if newHost == nil {
+	switch {
+	case newHost != nil:
+	case o.Cluster != nil:
+		newHost = newClusterHost(o.Cluster, db)
+	default:
 		newHost = newLocalHost
 	}
 	i.host, err = newHost(ctx, local.Options{
@@ -218,26 +246,23 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
 		Credentials: i.vault.Opener, Redact: i.vault.Redactor(), Code: interpreter{i.sandbox},
-		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Caps: i.limits.Caps, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Caps: i.limits.Caps,
+		MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest,
+		Register: register, Log: o.Log,
 		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
 			}
 			i.limits.Recorded(ref.Workspace, row)
-			if budget.Settled(row) {
-				i.purse.Wake()
+			switch {
+			case o.Cluster == nil:
+				i.known(ref, row, commands)
+			case o.Cluster.Works(): // output that has ended is dropped; readers get the row at the servers
+				i.runs.Recorded(host.Ref(ref), &row)
+				i.hub.Publish(host.Ref(ref), row)
+			default: // this process learns of it as of what others record
 			}
-			for _, c := range commands {
-				if w, ok := c.(engine.Withdraw); ok {
-					if err := i.purse.Withdrawn(ref, w.Ask); err != nil {
-						i.log.Error("nobody asks for a budget instead of who was stopped", "execution", ref.Execution, "error", err)
-					}
-				}
-			}
-			i.changed(ref, commands)
-			i.hub.Publish(host.Ref(ref), row)
-			i.recorded(ref, row, commands)
 		},
 		Emitted: i.emitted, Logged: i.logged, Late: i.purse.Late, GivenUp: i.givenUp,
 	})
@@ -245,7 +270,10 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		i.tools.Close()
 		return nil, fmt.Errorf("start the host: %w", errors.Join(closing(err, db), i.closeRegister()))
 	}
-	if !o.Idle && !o.Rest { // messages and timeouts are work that nobody has asked for
+	if err := i.follow(ctx, o); err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	if !o.Idle && !o.Rest && (o.Cluster == nil || !o.Cluster.Works()) { // sending messages and timeouts is not work that was asked for here
 		i.desk.Start()
 		i.triggers.Start()
 	}
@@ -268,14 +296,16 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 		return kindDeps{
 			Databases: i.databases, Files: store, Models: speak, Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
-			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (string, error) {
+			Respond: func(
+				ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer,
+			) (string, error) {
 				return i.triggers.Respond(ctx, workspace, execution, activation, a)
 			},
 			Offers: func(ctx context.Context, workspace, user, id, revision string) (flow.Offered, error) {
 				o, err := i.revisions.Offer(ctx, identity.Principal{Workspace: workspace, User: user}, id, revision)
 				return flow.Offered(o), err
 			},
-			Tell:     i.tell,
+			Tell:     i.putNotice,
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 		}
 	})
@@ -299,7 +329,7 @@ func (o *Options) store(ctx context.Context) (Store, error) {
 		}
 		return o.Store, nil
 	}
-	return openStore(ctx, o.Dir, o.Database, o.Existing, o.lock)
+	return openStore(ctx, o)
 }
 
 func closing(err error, db Store) error {
@@ -309,8 +339,8 @@ func closing(err error, db Store) error {
 	return err
 }
 
-// registerFile is where in the data directory the runs are noted that have begun. It is about processes that die, and may be left out
-// of a copy.
+// registerFile is where in the data directory the runs are noted that have begun. It matters only when a process dies, and may be
+// left out of a copy.
 const registerFile = "runs.register"
 
 func (i *Instance) closeRegister() error {
@@ -334,6 +364,12 @@ func (i *Instance) Drain(ctx context.Context) bool {
 
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
+	if i.rows != nil {
+		i.rows.Close()
+	}
+	if i.unhear != nil {
+		i.unhear()
+	}
 	i.triggers.Close() // it and the desk talk to the host
 	i.desk.Close()
 	i.host.Close()
@@ -398,8 +434,8 @@ func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revisi
 	return request, err
 }
 
-// Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The
-// callback is waited for, so it should be quick.
+// Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The host
+// waits for the callback, so it should be quick.
 func (i *Instance) Watch(p identity.Principal, execution string, each Watcher) (stop func()) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: execution}
 	i.mu.Lock()
@@ -419,7 +455,7 @@ func (i *Instance) Watch(p identity.Principal, execution string, each Watcher) (
 	}
 }
 
-// emitted hands on what a run hands out while it goes on.
+// emitted hands on what a run hands out while it goes on; nil: it has ended.
 func (i *Instance) emitted(ref store.Ref, attempt engine.Attempt, chunk any) {
 	c := host.Chunk{Attempt: attempt}
 	switch chunk := chunk.(type) {
@@ -427,11 +463,14 @@ func (i *Instance) emitted(ref store.Ref, attempt engine.Attempt, chunk any) {
 		c.Text = chunk
 	case json.RawMessage:
 		c.Data = chunk
+	case nil:
+		i.runs.Ended(host.Ref(ref), attempt)
+		return
 	}
 	i.hub.Emit(host.Ref(ref), c)
 }
 
-// logged tells who follows a run of lines that it has written.
+// logged tells the readers that follow a run that it has written lines.
 func (i *Instance) logged(ref store.Ref, attempt engine.Attempt, lines int) {
 	i.hub.Log(host.Ref(ref), host.Logged{Attempt: attempt, Lines: lines})
 }
@@ -455,7 +494,8 @@ func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution 
 	if err != nil {
 		return nil, err
 	}
-	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()}
+	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready),
+		Programs: programs()}
 	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return nil, err
@@ -470,7 +510,7 @@ func (i *Instance) givenUp(ref store.Ref, err error) {
 	for _, c := range i.waiting[ref] {
 		select {
 		case c <- err:
-		default: // it has been told already
+		default: // it already has an error
 		}
 	}
 }
@@ -495,7 +535,7 @@ func (i *Instance) await(ref store.Ref) (gone <-chan error, stop func()) {
 	}
 }
 
-// Wait returns when an execution has ended, with how it ended. It fails when this process cannot go on with it.
+// Wait returns the status of an execution when it has ended. It fails when this process cannot go on with it.
 func (i *Instance) Wait(ctx context.Context, p identity.Principal, execution string) (store.Execution, error) {
 	gone, forget := i.await(store.Ref{Workspace: p.Workspace, Execution: execution})
 	defer forget()

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -29,6 +33,29 @@ func openInstance(t *testing.T, dir string) *Instance {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// long says that tests have the time for everything (`make test-long`).
+func long() bool { return os.Getenv("TANDEM_LONG") != "" }
+
+// often is how often a test does the same again: in the long form the second of the numbers.
+func often(short, most int) int {
+	if long() {
+		return most
+	}
+	return short
+}
+
+// closeAfter closes an instance when the test and those below it have ended, and lets go of it: what a test has handed to Cleanup is kept until all tests
+// have ended, and an instance is some ten megabytes.
+func closeAfter(t testing.TB, i *Instance) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+		i = nil
+	})
 }
 
 func (i *Instance) saveText(t *testing.T, text string) {
@@ -88,7 +115,7 @@ connections:
 
 func TestInstance_RunsAWorkflow(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, loopFlow)
 	execution := i.startText(t, "loops", `{"n":5,"list":[1,2,3]}`)
@@ -115,7 +142,7 @@ func TestInstance_RunsAWorkflow(t *testing.T) {
 
 func TestInstance_GoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, loopFlow)
 	execution := i.startText(t, "loops", `{"n":5,"list":[1,2,3]}`)
@@ -140,7 +167,7 @@ func TestInstance_Children(t *testing.T) {
 	t.Parallel()
 	t.Run("TheParentWaitsAndGetsTheOutputs", func(t *testing.T) {
 		t.Parallel()
-		i := openInstance(t, t.TempDir())
+		i := openInstance(t, sqlitetest.Dir(t))
 		defer i.Close()
 		i.saveText(t, parentFlow)
 		i.saveText(t, `
@@ -164,7 +191,7 @@ connections:
 	})
 	t.Run("AChildThatDoesNotExistFailsTheNode", func(t *testing.T) {
 		t.Parallel()
-		i := openInstance(t, t.TempDir())
+		i := openInstance(t, sqlitetest.Dir(t))
 		defer i.Close()
 		i.saveText(t, parentFlow)
 		execution := i.startText(t, "parent", `{}`)
@@ -174,7 +201,7 @@ connections:
 	})
 	t.Run("CancelReachesThem", func(t *testing.T) {
 		t.Parallel()
-		i := openInstance(t, t.TempDir())
+		i := openInstance(t, sqlitetest.Dir(t))
 		defer i.Close()
 		i.saveText(t, parentFlow)
 		i.saveText(t, `
@@ -193,7 +220,7 @@ nodes:
 // A condition sees what other nodes write while it waits.
 func TestInstance_WaitsForACondition(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, `
 metadata: {id: waits, name: waits, description: d}
@@ -210,7 +237,7 @@ connections:
 // A request that comes too late is answered in the journal, once, and does no harm.
 func TestInstance_RefusesWhatComesTooLate(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, `
 metadata: {id: short, name: short, description: d}
@@ -244,7 +271,7 @@ nodes:
 // A long execution comes back from its snapshot and what follows it.
 func TestInstance_ComesBackFromASnapshot(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, `
 metadata: {id: long, name: long, description: d}
@@ -313,7 +340,7 @@ func (d *fullDisk) Append(ctx context.Context, p identity.Principal, rows ...*st
 
 func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, loopFlow)
 	disk := &fullDisk{Journal: i.stores.Journal}
@@ -345,10 +372,65 @@ func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// fullBlobs has no room for one large value: the one after so many others.
+type fullBlobs struct {
+	store.Blobs
+	before atomic.Int32
+}
+
+func (d *fullBlobs) Put(ctx context.Context, p identity.Principal, r io.Reader) (store.Blob, error) {
+	if d.before.Add(-1) == -1 {
+		return store.Blob{}, fmt.Errorf("put: %w", store.ErrFull)
+	}
+	return d.Blobs.Put(ctx, p, r)
+}
+
+// A start is refused when there is no room for a large value, be it of the first row or of one that was run ahead of it. Nothing
+// of it is left, and it can be tried again.
+func TestLocal_RefusesAStartWhileTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, sqlitetest.Dir(t))
+	defer i.Close()
+	i.saveText(t, strings.Replace(napFlow, "SECONDS", "3600", 1))
+	disk := &fullBlobs{Blobs: i.stores.Blobs}
+	h, err := local.New(t.Context(), local.Options{
+		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions, Revision: i.revision,
+		Child: i.Request, Blobs: disk, Logs: i.stores.Logs, Workers: 2, RunAhead: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	request, err := i.request(t.Context(), user, "nap", json.RawMessage(`{"text":"`+strings.Repeat("0123456789abcdef", 2<<10)+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := int32(0)
+	for ; ; refused++ {
+		disk.before.Store(refused)
+		_, err := h.Start(t.Context(), user, request)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrFull) {
+			t.Errorf("without room for value %d: %v", refused, err)
+		}
+		if _, err := i.stores.Executions.Get(t.Context(), user, request.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("without room for value %d something is left: %v", refused, err)
+		}
+	}
+	if disk.before.Load() < 0 {
+		t.Errorf("a start waited until there was room for value %d", refused)
+	}
+	if refused < 2 {
+		t.Errorf("%d large values: none of a row that was run ahead", refused)
+	}
+}
+
 // Somebody who waits for an execution is told when this process cannot go on with it.
 func TestInstance_WaitingEndsWhenTheExecutionIsGivenUp(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, waitingFlow)
 	execution := i.startText(t, "kid", `{}`)

@@ -236,8 +236,8 @@ func (w *workbench) plain(key, text string) string {
 	return chance.ReplaceAllString(strings.ReplaceAll(text, key, "RUN"), "~")
 }
 
-// waitsFor is what an execution waits for, as its journal says: for how many seconds from the record or from the end of the wait before it, and
-// for which signal. What is far away is a point in time.
+// waitsFor is what an execution waits for, as its journal says: for how many seconds from the record or from the end of the wait before it,
+// and for which signal. What is far away is a point in time.
 func (w *workbench) waitsFor(t *testing.T, id string) string {
 	t.Helper()
 	var b strings.Builder
@@ -413,8 +413,8 @@ func (w *workbench) embed(rw http.ResponseWriter, body []byte) {
 // saidText is what models answer.
 const saidText = `{"word":"hi"}`
 
-// sayAs answers a completion in the words of the provider whose address was called. The scene "replies" is followed by what is said. In the scenes "tool" and "pair" the model calls
-// the first tool that it is offered, once or twice, until it has the results.
+// sayAs answers a completion in the words of the provider whose address was called. The scene "replies" is followed by what is said. In the
+// scenes "tool" and "pair" the model calls the first tool that it is offered, once or twice, until it has the results.
 func sayAs(rw http.ResponseWriter, path string, body []byte, scene, address string) {
 	all := gjson.ParseBytes(body)
 	var name string

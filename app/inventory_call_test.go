@@ -42,8 +42,8 @@ func TestInventory_Calls(t *testing.T) {
 	}.check(t)
 }
 
-// TestInventory_Triggers: see inventory_test.go. A trigger is where an execution starts, so the workflow has one with the configurations in front of
-// what it hands its output to.
+// TestInventory_Triggers: see inventory_test.go. A trigger is where an execution starts, so the workflow has one with the configurations in
+// front of what it hands its output to.
 func TestInventory_Triggers(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t)

@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// conditionProofs are the proofs of the fields of conditions, which FLOW.FILTER and ACTION.DATA_TRANSFORMATION share. Name is the field that the
-// conditions are in, with the rest of the configuration; typed says that a filter_type goes with them.
+// conditionProofs are the proofs of the fields of conditions, which FLOW.FILTER and ACTION.DATA_TRANSFORMATION share. Name is the field
+// that the conditions are in, with the rest of the configuration; typed says that a filter_type goes with them.
 func conditionProofs(name, with string, typed bool) map[string]proof {
 	const input = `{"items": [{"k": "abc", "n": 1, "t": ["x", "y"]}, {"k": "abd", "n": 3, "t": ["x"]}, {"k": "zzz", "n": 5, "t": ["z"], "more": 1}]}`
 	proofs := map[string]proof{}

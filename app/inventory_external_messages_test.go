@@ -11,10 +11,12 @@ func messageProofs() map[string]map[string]proof {
 	maps.Copy(mail, sentTo("integration/mail.TestAction_Mailbox", "imap_credential_id", "mailbox", "source_mailbox", "seen", "flagged", "since", "unseen"))
 	maps.Copy(mail, sentTo("integration/mail.TestAction_SearchPages", "limit", "cursor"))
 	maps.Copy(mail, sentTo("integration/mail.TestAction_Inquire", "sent_mailbox"))
+	notice := sentTo("TestNotification", "channels", "channels.type", "channels.to", "channels.credential_id", "title", "message", "require")
+	maps.Copy(notice, sentTo("TestNotification_LostMail", "channels.imap_credential_id", "channels.sent_mailbox"))
 	return map[string]map[string]proof{
 		"EXTERNAL_ACTION.WEBHOOK":      sentTo("integration/webhook.TestSend_Deliveries", "url", "event", "method", "headers", "payload"),
 		"EXTERNAL_ACTION.EMAIL":        mail,
-		"EXTERNAL_ACTION.NOTIFICATION": sentTo("TestNotification", "channels", "channels.type", "channels.to", "channels.credential_id", "title", "message", "require"),
+		"EXTERNAL_ACTION.NOTIFICATION": notice,
 		"EXTERNAL_ACTION.DISCORD_ACTION": sentTo("integration/discord.TestAction_Operations",
 			"action_type", "data", "server_id", "channel_id", "message_content", "embed_config", "allowed_mentions", "file", "message_id", "reaction_emoji", "target_user_id",
 			"role_id", "action", "reason", "name", "type", "before", "after", "method", "path", "query", "body", "limit", "cursor"),

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// externalProofs show what the fields of kinds do that act in services, vendor by vendor. What they send is seen where the service is played.
+// externalProofs show what the fields of kinds do that act in services, vendor by vendor. What they send is seen where the service is
+// played.
 func externalProofs() []map[string]map[string]proof {
 	return []map[string]map[string]proof{
 		slackProofs(),
@@ -34,8 +35,8 @@ func sentTo(test string, fields ...string) map[string]proof {
 func slackProofs() map[string]map[string]proof {
 	slack := sentTo("integration/slack.TestAction_Operations",
 		"action_type", "data", "channel", "message", "message_format", "blocks", "attachments", "user_mentions", "thread_ts", "unfurl_links", "unfurl_media",
-		"message_ts", "file", "title", "emoji", "name", "is_private", "users", "topic", "user", "email", "method", "body", "channel_override")
-	maps.Copy(slack, sentTo("integration/slack.TestAction_History", "oldest", "latest", "limit", "cursor"))
+		"message_ts", "file", "title", "emoji", "name", "is_private", "users", "topic", "user", "email", "method", "body", "channel_override", "oldest", "latest")
+	maps.Copy(slack, sentTo("integration/slack.TestAction_Failures", "limit", "cursor"))
 	return map[string]map[string]proof{"EXTERNAL_ACTION.SLACK": slack}
 }
 

@@ -21,9 +21,9 @@ import (
 	"tandem/store"
 )
 
-// mediaBench is a workbench for questions, with everything that they are asked by: a post office, and the services of Slack, Discord, Telegram and
-// Teams. These names stand for credentials besides those of a workbench: $SMTP and $IMAP, $BOT_S, $BOT_D, $BOT_T and $BOT_M for the services, $BARE for
-// an incoming webhook of Teams, $HOOK for a program.
+// mediaBench is a workbench for questions, with everything that they are asked by: a post office, and the services of Slack, Discord,
+// Telegram and Teams. These names stand for credentials besides those of a workbench: $SMTP and $IMAP, $BOT_S, $BOT_D, $BOT_T and $BOT_M
+// for the services, $BARE for an incoming webhook of Teams, $HOOK for a program.
 type mediaBench struct {
 	*workbench
 	people   channelSite
@@ -110,9 +110,10 @@ func (m medium) complete(t *testing.T, config, scene string) string {
 	return string(raw)
 }
 
-// run runs a node that asks. What happens then is the scene: "runs out" lets the time of the question be up, "answers" is followed by a user and
-// an answer, "says" by the words of who is asked, "writes" by what is written in Telegram, "delegates" hands the answer on, "escalates" waits until others
-// are asked, "around" starts behind the question, and "page" only looks at the page of a link, which kinds without a medium show in any case.
+// run runs a node that asks. What happens then is the scene: "runs out" lets the time of the question be up, "answers" is followed by a
+// user and an answer, "says" by the words of who is asked, "writes" by what is written in Telegram, "delegates" hands the answer on,
+// "escalates" waits until others are asked, "around" starts behind the question, and "page" only looks at the page of a link, which kinds
+// without a medium show in any case.
 func (m *mediaBench) run(t *testing.T, kind, config string, p proof) string {
 	t.Helper()
 	by := mediumOf(kind)
@@ -161,7 +162,8 @@ func (m *mediaBench) settled(t *testing.T, q api.Interaction) {
 	}
 }
 
-// record is what is recorded of a question besides what it says: who may answer, until when, when it is looked at again, and what became of its messages.
+// record is what is recorded of a question besides what it says: who may answer, until when, when it is looked at again, and what became of
+// its messages.
 func (m *mediaBench) record(t *testing.T, q api.Interaction) string {
 	t.Helper()
 	i := m.interaction(t, q.ID)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ownHeaders are the headers of a call that an author decides about: who calls, and those that begin with X-Own, whose values differ from run to
-// run.
+// ownHeaders are the headers of a call that an author decides about: who calls, and those that begin with X-Own, whose values differ from
+// run to run.
 func ownHeaders(h http.Header) string {
 	who := h.Get("Authorization")
 	if strings.HasPrefix(who, "AWS4-") {

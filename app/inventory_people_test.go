@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestInventory_People: see inventory_test.go and inventory_media_test.go. What is seen of a question is what people are shown of it, by the service that
-// the medium belongs to or on the page of a link, who may answer until when, and what their answers lead to.
+// TestInventory_People: see inventory_test.go and inventory_media_test.go. What is seen of a question is what people are shown of it, by
+// the service that the medium belongs to or on the page of a link, who may answer until when, and what their answers lead to.
 func TestInventory_People(t *testing.T) {
 	t.Parallel()
 	m := newMediaBench(t)

@@ -9,7 +9,8 @@ func singleTools() map[string]map[string]proof {
 	}
 }
 
-// singleTool completes what a kind with one tool has with what all of them have: base are the configurations it must have, args and others arguments that work.
+// singleTool completes what a kind with one tool has with what all of them have: base are the configurations it must have, args and others
+// arguments that work.
 func singleTool(base, args, others string, own map[string]proof) map[string]proof {
 	run := base + `, "function_args": ` + args
 	all := map[string]proof{

@@ -15,8 +15,8 @@ import (
 // tinyPNG is a picture of 2 by 2 pixels.
 const tinyPNG = `{"base64": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==", "name": "a.png"}`
 
-// TestInventory_Tools: see inventory_test.go. In the scene "attached" the node is attached to a model, which is told what it offers; else it
-// stands alone.
+// TestInventory_Tools: see inventory_test.go. In the scene "attached" the node is attached to a model, which is told what it offers; else
+// it stands alone.
 func TestInventory_Tools(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, func(o *Options) { // whatever else is written meanwhile, nothing is in there
@@ -43,8 +43,8 @@ func TestInventory_Tools(t *testing.T) {
 	if a := w.call(t, "operator", "POST", "/mcp/servers/box/activate", api.MCPActivate{}); a.status >= 300 {
 		t.Fatalf("answer %d %s", a.status, a.body)
 	}
-	// tools completes what a set of tools has with what all have: base are the configurations it must have, first and second two of its tools with
-	// arguments that work.
+	// tools completes what a set of tools has with what all have: base are the configurations it must have, first and second two of its
+	// tools with arguments that work.
 	tools := func(base, first, second, args, others string, own map[string]proof) map[string]proof {
 		comma := base
 		if base != "" {

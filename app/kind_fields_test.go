@@ -9,8 +9,8 @@ import (
 	"tandem/api"
 )
 
-// What an editor draws a form from: every field says what it takes and whether it can be a placeholder, and has a short name in Chinese, and the fields
-// that all kinds have come along once.
+// What an editor draws a form from: every field says what it takes and whether it can be a placeholder, and has a short name in Chinese,
+// and the fields that all kinds have come along once.
 func TestKinds_FieldsForAnEditor(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

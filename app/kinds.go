@@ -1,5 +1,5 @@
-// Package app puts a Tandem together: which kinds of nodes there are, an instance on a data directory, the server around it, and what the commands
-// do.
+// Package app puts a Tandem together: which kinds of nodes there are, an instance on a data directory, the server around it, and
+// what the commands do.
 //
 // The command line and programs that embed Tandem import app; no package below it may.
 package app
@@ -25,36 +25,46 @@ import (
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
 func Kinds() *node.Registry { return theKinds() }
 
-// theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
+// theKinds are the kinds of this program, to be looked at and not to be run. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {
 	var registry node.Registry
-	registry.Register(builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}).Kinds...)
+	registry.Register(builtIn(outbound.Options{}, askable()).Kinds...)
 	return &registry
 })
 
-// builtIn are the parts of this program without an instance: kinds have what they are given here, and nothing else.
+// askable has what kinds need to describe themselves.
+func askable() kindDeps {
+	return kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}
+}
+
+// builtIn are the parts of this program without an instance: kinds can use only what they are given here.
 func builtIn(reach outbound.Options, k kindDeps) *plug.Set {
-	deps := plug.Deps{HTTP: outbound.New(reach), Log: slog.New(slog.DiscardHandler)}
-	set, err := gather(deps, families(func(*plug.Set) kindDeps { return k }), nil)
+	set, err := partsWith(reach, k, nil)
 	if err != nil {
 		panic(err) // two of our own parts have one name: no program can be made of them
 	}
 	return set
 }
 
-// NodeKinds lists the kinds that this program can run, as a server of it does.
+// partsWith are the parts of this program and those that an embedding one brings, without an instance.
+func partsWith(reach outbound.Options, k kindDeps, more []plug.Maker) (*plug.Set, error) {
+	deps := plug.Deps{HTTP: outbound.New(reach), Log: slog.New(slog.DiscardHandler)}
+	return gather(deps, families(func(*plug.Set) kindDeps { return k }), more)
+}
+
+// NodeKinds lists the kinds that this program can run, as its server lists them.
 func NodeKinds() []api.NodeKind {
 	kinds := theKinds()
 	var list []api.NodeKind
 	for _, k := range kinds.List() {
-		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
+		if k.About.Name != agent.TaskKind { // it is used inside agents only
 			list = append(list, server.TellKind(kinds, k))
 		}
 	}
 	return list
 }
 
-// NodeKind returns one of them.
+// NodeKind returns one of these kinds.
 func NodeKind(name string) (api.NodeKind, error) {
 	var names []string
 	for _, k := range NodeKinds() {

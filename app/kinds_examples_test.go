@@ -32,9 +32,9 @@ import (
 	"tandem/workflow"
 )
 
-// TestKinds_Examples runs the examples of all kinds: each is valid as it is printed, gives the output that it says, and what it reads and what
-// comes out is described. What an example names (a model profile, a credential, an address) is there under this name, each with a service of its
-// own that replies as the example says.
+// TestKinds_Examples runs the examples of all kinds: each is valid as it is printed, gives the output that it says, and what it reads and
+// what comes out is described. What an example names (a model profile, a credential, an address) is there under this name, each with a
+// service of its own that replies as the example says.
 func TestKinds_Examples(t *testing.T) {
 	t.Parallel()
 	b := newExampleBench(t)
@@ -99,7 +99,7 @@ func (b *exampleBench) tools(t *testing.T) {
 	}
 }
 
-// serve replies to whoever calls in the name of a run, by the protocol of the address that is called.
+// serve replies to every call that is made in the name of a run, by the protocol of the address that is called.
 func (b *exampleBench) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -307,7 +307,7 @@ func (b *exampleBench) prepare(t *testing.T, key, node string) {
 	}
 }
 
-// answers lets whoever is asked answer: in words, by the medium of the kind, or with the data of a form.
+// answers lets the person who is asked answer: in words, by the medium of the kind, or with the data of a form.
 func (b *exampleBench) answers(t *testing.T, k node.Kind, example node.Example, execution string) {
 	t.Helper()
 	list := b.pending(t, execution)

@@ -9,8 +9,8 @@ import (
 	"tandem/node"
 )
 
-// Whatever is only looked at beside some values of another configuration is warned of beside the other values. That it does something beside
-// the right ones is shown by the inventory.
+// Whatever is only looked at beside some values of another configuration is warned of beside the other values. That it does something
+// beside the right ones is shown by the inventory.
 func TestKinds_IdleConfigurations(t *testing.T) {
 	t.Parallel()
 	tried := 0

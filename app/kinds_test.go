@@ -135,8 +135,8 @@ func namesRecord(field string) bool {
 	return strings.HasSuffix(field, "profile") || strings.HasSuffix(field, "profiles") || slices.Contains([]string{"profile_id", "agent_id", "workflow_id", "template_id", "approvers", "reviewers", "mcp_servers"}, field)
 }
 
-// Every field says in both languages what it means, every key what comes out under it, and every default passes the check that a written value has
-// to pass: leaving a field out must not be better than writing down what it is anyway.
+// Every field says in both languages what it means, every key what comes out under it, and every default passes the check that a written
+// value has to pass: leaving a field out must not be better than writing down what it is anyway.
 func TestKinds_FieldsAreDescribed(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -188,8 +188,8 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 	}
 }
 
-// valuesAreDescribed says that every field that a kind reads of its input and puts out is told in both languages. That what it tells of its outputs
-// is what comes out is seen by [TestKinds_Examples].
+// valuesAreDescribed says that every field that a kind reads of its input and puts out is told in both languages. That what it tells of its
+// outputs is what comes out is seen by [TestKinds_Examples].
 func valuesAreDescribed(t *testing.T, k node.Kind) {
 	t.Helper()
 	check := func(what string, list []node.Value, schema json.RawMessage) {

@@ -12,7 +12,7 @@ import (
 	"tandem/server"
 )
 
-// Questions are in the language that whoever started it asked for, else that of the workflow, else that of the installation, and so are
+// Questions are in the language that the person who started it asked for, else that of the workflow, else that of the installation, and so are
 // the steps that Tandem names itself.
 func TestLanguage_OfQuestionsAndSteps(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ connections: [{from_node: start, to_node: ai}, {from_node: ai, to_node: ask}]
 	refused(t, x.call(t, "editor", "POST", "/workflows", text("w", `, settings: {language: fr}`)), http.StatusUnprocessableEntity, "invalid")
 }
 
-// Pages for visitors are in the language that was chosen on them, else that of the reader's account, else the browser's, else the workflow's, else the
-// installation's.
+// Pages for visitors are in the language that was chosen on them, else that of the reader's account, else the browser's, else the
+// workflow's, else the installation's.
 func TestLanguage_OfPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ installed, settings, account, browser, chosen, want string }{

@@ -36,8 +36,8 @@ func (x *site) inFiles(t *testing.T, text string) (found []string) {
 	return found
 }
 
-// Deleted is everything of an execution: what it was started with and has made, also large values, what people have answered, what its children have, and what
-// stays in memory. It is refused while it runs, and who did it is known.
+// Deleted is everything of an execution: what it was started with and has made, also large values, what people have answered, what its
+// children have, and what stays in memory. It is refused while it runs, and who did it is known.
 func TestLimits_Delete(t *testing.T) {
 	t.Parallel()
 	const mark = "canary-7c1d09be"

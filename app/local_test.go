@@ -10,6 +10,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -87,7 +88,7 @@ func TestLocal_StartsAChildAfterACrash(t *testing.T) {
 	for _, wait := range []string{"true", "false"} {
 		t.Run("Wait"+wait, func(t *testing.T) {
 			t.Parallel()
-			i := openInstance(t, t.TempDir())
+			i := openInstance(t, sqlitetest.Dir(t))
 			defer i.Close()
 			i.saveText(t, subFlow(wait))
 			i.saveText(t, waitingFlow)
@@ -117,7 +118,7 @@ func TestLocal_StartsAChildAfterACrash(t *testing.T) {
 // What a parent tells its child is on disk with the row that decided it.
 func TestLocal_TellsAChildWithTheRow(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, subFlow("true"))
 	i.saveText(t, waitingFlow)
@@ -155,7 +156,7 @@ func TestLocal_TellsAChildWithTheRow(t *testing.T) {
 // A start of an execution that is there already does not swallow what comes for it meanwhile.
 func TestLocal_ASecondStartLosesNothing(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer i.Close()
 	i.saveText(t, waitingFlow)
 	first := hostOn(t, i, i.stores.Journal, nil)
@@ -197,7 +198,7 @@ func TestLocal_ASecondStartLosesNothing(t *testing.T) {
 // A loop that was canceled with a failure elsewhere, revived, and then comes back from a snapshot, still knows its items.
 func TestLocal_ARevivedLoopSurvivesASnapshot(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, `
 metadata: {id: both, name: both, description: d}

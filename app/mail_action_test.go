@@ -1,7 +1,9 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"tandem/api"
@@ -39,12 +41,25 @@ connections:
 	if e := s.read(t, lost("looks", 60)); e.Status != string(engine.StatusSuccess) || e.NodeExecutions["send"].OutputData == nil {
 		t.Errorf("the execution is %s: %+v", e.Status, e.Error)
 	}
-	if list := s.opens(t, lost("asks", 0), 1); list[0].Purpose != engine.PurposeOutcomeUnknown {
-		t.Errorf("it asks %+v", list)
-	}
+	list := s.opens(t, lost("asks", 0), 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if id := s.mails[len(s.mails)-1].id; list[0].Purpose != engine.PurposeOutcomeUnknown || strings.Count(said(t, list[0]), id) != 2 {
+		t.Errorf("it does not ask about the mail %s: %+v", id, list)
+	}
 	if len(s.mails) != 2 {
 		t.Errorf("%d mails went out, want 2", len(s.mails))
 	}
+}
+
+// said is what a question says besides its title.
+func said(t *testing.T, q api.Interaction) string {
+	t.Helper()
+	var request struct {
+		Description string `json:"description"`
+	}
+	if err := json.Unmarshal(q.RequestData, &request); err != nil {
+		t.Fatal(err)
+	}
+	return request.Description
 }

@@ -6,13 +6,14 @@ import (
 
 	"tandem/engine"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestInstance_Memory runs memory nodes through the whole engine: what one execution stores the next one finds, and a child
 // begins with a copy of its parent's scratch space.
 func TestInstance_Memory(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	closed := false
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/host"
 	"tandem/llm"
+	"tandem/metrics"
 	"tandem/server"
 	"tandem/store"
 	"tandem/workflow"
@@ -17,10 +18,10 @@ import (
 
 // counting is a site whose numbers are kept as those of a server are.
 func counting(t *testing.T) *site {
-	metrics := server.NewMetrics()
+	kept := metrics.New()
 	return openSiteAs(t, func(o *Options, _ string) {
-		o.Recorded = func(_ store.Ref, graph *workflow.Graph, row host.Row) { metrics.Recorded(row, graph) }
-	}, func(o *server.Options) { o.Metrics = metrics })
+		o.Recorded = func(_ store.Ref, graph *workflow.Graph, row host.Row) { kept.Recorded(row, graph) }
+	}, func(o *server.Options) { o.Metrics = kept })
 }
 
 // numbers are the lines of the metrics that count work, tokens and cost.

@@ -28,7 +28,7 @@ import (
 	"tandem/validation"
 )
 
-// maxCompletionBytes is how much a service may say in one completion.
+// maxCompletionBytes is how much a service may send in one completion.
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
@@ -45,7 +45,7 @@ func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *mo
 	return i.speech
 }
 
-// Providers is what the providers say of themselves, by name.
+// Providers is what the providers say about themselves, sorted by name.
 func (i *Instance) Providers() []llm.About { return i.parts.AboutProviders() }
 
 // logStages writes the stages of completions for operators who look that closely. Prompts and answers are not among it.
@@ -121,7 +121,7 @@ func readProfile(stored store.Profile) (profile llm.Profile, err error) {
 	return profile, nil
 }
 
-// SaveProfile makes a profile or replaces it. Whoever waits for one of its budgets looks again, since there may be room now.
+// SaveProfile makes a profile or replaces it. Nodes that wait for one of its budgets try again, since there may be room now.
 func (i *Instance) SaveProfile(ctx context.Context, p identity.Principal, profile llm.Profile) error {
 	if check := i.parts.Providers[profile.Provider].Check; check != nil {
 		if err := check(profile); err != nil {
@@ -139,7 +139,7 @@ func (i *Instance) SaveProfile(ctx context.Context, p identity.Principal, profil
 	return i.lookAgain(ctx, p, profile.ID)
 }
 
-// DeleteProfile deletes a profile. Whoever waits for one of its budgets goes on, and finds that it is gone.
+// DeleteProfile deletes a profile. Nodes that wait for one of its budgets go on, and find that it is gone.
 func (i *Instance) DeleteProfile(ctx context.Context, p identity.Principal, id string) error {
 	if err := i.stores.Profiles.Delete(ctx, p, id); err != nil {
 		return err
@@ -168,18 +168,18 @@ func (i *Instance) lookAgain(ctx context.Context, p identity.Principal, profile 
 }
 
 // RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
-// money. The id makes saying it twice harmless.
+// money. A second call with the same id changes nothing.
 func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
 	return i.purse.RaiseBudget(ctx, p, id, budget, by)
 }
 
 // Budgets lists what the profiles of a workspace limit: the present day, the executions and workflows that have used
-// something, and whatever somebody waits for, also when the profile is gone.
+// something, and budgets that nodes wait for, also when the profile is gone.
 func (i *Instance) Budgets(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error) {
 	return i.purse.List(ctx, p, q)
 }
 
-// The limits of a trial: somebody waits for it.
+// The limits of a trial: a person waits for it.
 const (
 	tryTotal      = 20 * time.Second
 	tryFirstToken = 15 * time.Second
@@ -209,7 +209,8 @@ func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile
 }
 
 // try does the call and fills in the answer.
-func (i *Instance) try(ctx context.Context, p identity.Principal, open credential.Opener, profile llm.Profile, prompt string, out *api.ProfileTest) error {
+func (i *Instance) try(ctx context.Context, p identity.Principal, open credential.Opener, profile llm.Profile, prompt string,
+	out *api.ProfileTest) error {
 	provider, err := i.speech.Provider(ctx, open, profile)
 	if err != nil {
 		return err
@@ -223,7 +224,8 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, open credentia
 	begun := time.Now()
 	var first time.Duration
 	done, err := i.speech.Executor.Do(ctx, llm.Call{
-		RequestID: "test_" + rand.Text(), Profile: profile, Provider: provider, Request: request, FirstToken: tryFirstToken, Total: tryTotal,
+		RequestID: "test_" + rand.Text(), Profile: profile, Provider: provider, Request: request,
+		FirstToken: tryFirstToken, Total: tryTotal,
 		Sink: func(llm.Delta) {
 			if first == 0 {
 				first = time.Since(begun)
@@ -242,16 +244,17 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, open credentia
 	if len(reply) > tryExcerpt {
 		reply = append(reply[:tryExcerpt], '…')
 	}
-	out.OK, out.Model, out.Reply, out.FirstTokenMS, out.Warnings = true, cmp.Or(done.Model, profile.Model), string(reply), first.Milliseconds(), done.Warnings
+	out.OK, out.Model, out.Reply, out.FirstTokenMS, out.Warnings = true, cmp.Or(done.Model, profile.Model), string(reply),
+		first.Milliseconds(), done.Warnings
 	out.Usage = &api.ProfileUsage{
-		InputTokens: done.Usage.InputTokens, OutputTokens: done.Usage.OutputTokens, CachedTokens: done.Usage.CachedTokens, Estimated: done.Usage.Estimated,
-		Cost: float64(profile.Price.Cost(done.Usage)) / 1e6,
+		InputTokens: done.Usage.InputTokens, OutputTokens: done.Usage.OutputTokens, CachedTokens: done.Usage.CachedTokens,
+		Estimated: done.Usage.Estimated,
+		Cost:      float64(profile.Price.Cost(done.Usage)) / 1e6,
 	}
 	return nil
 }
 
-// reserveTrial sets aside what a trial may use of the budgets per day. It belongs to no execution, so it neither queues nor
-// asks.
+// reserveTrial sets aside what a trial may use of the budgets per day. It belongs to no execution, so it neither queues nor asks.
 func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profile llm.Profile, r llm.Request) (string, error) {
 	daily := profile
 	daily.Budgets = slices.DeleteFunc(slices.Clone(profile.Budgets), func(b llm.Budget) bool { return b.Per != budget.PerDay })
@@ -265,7 +268,8 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 	most := llm.Estimate(r.Messages, llm.Message{})
 	most.InputTokens *= 2
 	most.OutputTokens = r.MaxTokens
-	entry := store.LedgerEntry{ID: "test_" + rand.Text(), Profile: profile.ID, Day: day, Tokens: most.Total(), Cost: profile.Price.Cost(most)}
+	entry := store.LedgerEntry{ID: "test_" + rand.Text(), Profile: profile.ID, Day: day, Tokens: most.Total(),
+		Cost: profile.Price.Cost(most)}
 	err = i.stores.Ledger.Reserve(ctx, identity.System(p.Workspace), entry, limits...)
 	if over, ok := errors.AsType[*store.OverError](err); ok {
 		return "", fault.Newf(fault.BudgetExhausted, "the budget %q has no room for a test; raise it, or wait until the day is over", over.Budget)
@@ -287,7 +291,7 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 }
 
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
-// What is such an object, and like how one looks.
+// The arguments what and like are for errors: the sort of object, and an example.
 func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {

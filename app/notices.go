@@ -15,11 +15,12 @@ import (
 // noticeSeconds is how long a notice stays in the inbox.
 const noticeSeconds = 7 * 24 * 3600
 
-// tell puts a notice into the inbox: a question that nobody waits for, and that is answered to say that it was seen. Its id follows from the delivery, so that it is
-// there once.
-func (i *Instance) tell(ctx context.Context, n notify.Notice) (string, error) {
+// putNotice puts a notice into the inbox: a question that no execution waits for; its answer says that it was seen. Its id follows from
+// the delivery, so that it is there once.
+func (i *Instance) putNotice(ctx context.Context, n notify.Notice) (string, error) {
 	request := map[string]any{
-		"interaction_type": human.Approval, "title": n.Title, "description": n.Message, "options": []map[string]string{{"value": "ok"}}, "timeout_seconds": noticeSeconds,
+		"interaction_type": human.Approval, "title": n.Title, "description": n.Message, "options": []map[string]string{{"value": "ok"}},
+		"timeout_seconds": noticeSeconds,
 	}
 	if content := n.Content; !payload.IsNull(content) && string(content) != "{}" {
 		request["content"] = content
@@ -33,8 +34,10 @@ func (i *Instance) tell(ctx context.Context, n notify.Notice) (string, error) {
 	}
 	c := n.Call
 	record, err := i.parts.Media().Open(human.Question{
-		Ref: store.Ref{Workspace: c.Workspace, Execution: c.ExecutionID}, WorkflowID: c.WorkflowID, User: c.UserID, Requesters: c.Requesters, Language: c.Language, Node: c.NodeID,
-		Ask: engine.AskID(c.ActivationID) + "#notice", Activation: c.ActivationID, Attempt: int(c.Attempt), Purpose: human.PurposeNode, Request: raw, Time: n.At.UnixMilli(),
+		Ref: store.Ref{Workspace: c.Workspace, Execution: c.ExecutionID}, WorkflowID: c.WorkflowID, User: c.UserID,
+		Requesters: c.Requesters, Language: c.Language, Node: c.NodeID,
+		Ask: engine.AskID(c.ActivationID) + "#notice", Activation: c.ActivationID, Attempt: int(c.Attempt), Purpose: human.PurposeNode,
+		Request: raw, Time: n.At.UnixMilli(),
 	})
 	if err != nil {
 		return "", err

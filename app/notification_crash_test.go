@@ -9,11 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tidwall/gjson"
-
 	"tandem/api"
-	"tandem/client"
-	"tandem/engine"
 )
 
 // slackHistory is a Slack that remembers what was posted. It takes the first message and never says so.
@@ -61,48 +57,23 @@ func (s *slackHistory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A notification whose process is killed after Slack took the message, and before it said so: Slack is asked, has it, and nobody else is. What went to the inbox is there once.
+// A notification whose process is killed after Slack took the message, and before it said so: Slack is asked, has it, and nobody else is.
+// What went to the inbox is there once.
 func TestNotification_KilledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	slack := newSlackHistory(t)
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t)}
-	var err error
-	if c.client, err = client.New(client.Options{URL: "http://" + c.addr, Token: crashToken}); err != nil {
-		t.Fatal(err)
-	}
+	c := newCrash(t)
 	kill := c.serve()
-	credential, err := c.client.CreateCredential(t.Context(), api.CredentialRequest{
-		Name: "slack", Type: "slack_bot", Data: json.RawMessage(`{"token":"` + slackToken + `","signing_secret":"` + slackSigning + `","base_url":"` + slack.URL + `/api"}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.client.CreateWorkflow(t.Context(), []byte(`
-metadata: {id: tells, name: tells, description: d}
-nodes:
-  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: tell, description: d, type: EXTERNAL_ACTION, subtype: NOTIFICATION, configurations: {require: all, message: an order, channels: [{type: in_app}, {type: slack, to: C0PS, credential_id: `+credential.ID+`}]}}
-connections:
-  - {from_node: start, to_node: tell}
-`), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	started, err := c.client.Execute(t.Context(), "tells", api.ExecuteRequest{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := c.startOne("NOTIFICATION",
+		`{require: all, message: an order, channels: [{type: in_app}, {type: slack, to: C0PS, credential_id: CREDENTIAL}]}`,
+		api.CredentialRequest{Name: "slack", Type: "slack_bot",
+			Data: json.RawMessage(`{"token":"` + slackToken + `","signing_secret":"` + slackSigning + `","base_url":"` + slack.URL + `/api"}`)})
 	<-slack.taken
 	kill()
 	kill = c.serve()
 	defer func() { kill() }()
-	e := c.becomes(started.ExecutionID, engine.StatusSuccess)
-	raw, err := json.Marshal(e.NodeExecutions["tell"].OutputData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := gjson.GetBytes(raw, "result"); out.Get("delivered").Int() != 2 || out.Get("deliveries.1.id").Str != "1700000000.000001" {
-		t.Errorf("it puts out %s", raw)
+	if out := c.succeeds(id); out.Get("delivered").Int() != 2 || out.Get("deliveries.1.id").Str != "1700000000.000001" {
+		t.Errorf("it puts out %s", out.Raw)
 	}
 	slack.mu.Lock()
 	defer slack.mu.Unlock()

@@ -142,6 +142,11 @@ func TestNotification_Failures(t *testing.T) {
 	n.flow(t, "lost", channels, ", require: all")
 	id := n.execute(t, "lost", api.ExecuteRequest{})
 	q := n.opens(t, id, 1)[0]
+	n.mailSite.mu.Lock()
+	if mail := n.mails[len(n.mails)-1].id; !strings.Contains(said(t, q), mail) {
+		t.Errorf("it does not ask about the mail %s: %s", mail, q.RequestData)
+	}
+	n.mailSite.mu.Unlock()
 	if a := n.respond(t, "operator", q.ID, `{"outcome":"done","result":{"id":"found"}}`); a.status != http.StatusOK || q.Purpose != engine.PurposeOutcomeUnknown {
 		t.Fatalf("%+v: %d %s", q, a.status, a.body)
 	}
@@ -153,5 +158,32 @@ func TestNotification_Failures(t *testing.T) {
 	defer n.mailSite.mu.Unlock()
 	if len(n.mails) != 4 || len(n.calls) != 4 {
 		t.Errorf("%d mails and %d calls of the hook, want 4 of each", len(n.mails), len(n.calls))
+	}
+}
+
+// A mail whose answer was lost is looked for with the mailbox that the channel names: nobody is asked, and nothing is sent again. A mailbox that has all that was sent
+// and lacks the mail says that it did not go out, and it is sent again.
+func TestNotification_LostMail(t *testing.T) {
+	t.Parallel()
+	n := newNotifying(t)
+	for _, name := range []string{"Sent", "Other"} {
+		if err := n.box.Create(name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, c := range map[string]struct {
+		mailbox string
+		mails   int
+	}{"found": {"", 1}, "named": {", sent_mailbox: Sent", 1}, "gone": {", sent_mailbox: Other", 2}} {
+		n.mailSite.mu.Lock()
+		n.loses, n.mails = true, nil
+		n.mailSite.mu.Unlock()
+		n.flow(t, id, `{type: email, to: ann@example.org, credential_id: `+n.smtp+`, imap_credential_id: `+n.imap+c.mailbox+`}`, ", require: all")
+		e := n.read(t, n.execute(t, id, api.ExecuteRequest{WaitSeconds: 60}))
+		n.mailSite.mu.Lock()
+		if out := toldBy(t, e); e.Status != string(engine.StatusSuccess) || len(n.mails) != c.mails || out.Get("deliveries.0.id").Str != n.mails[0].id {
+			t.Errorf("%s: the execution is %s: %+v; %d mails; %s", id, e.Status, e.Error, len(n.mails), out.Raw)
+		}
+		n.mailSite.mu.Unlock()
 	}
 }

@@ -28,7 +28,8 @@ func (i *Instance) people(o Options) *human.Desk {
 		questions = ownQuestions{questions, func() []store.Ref { return i.host.Own() }}
 	}
 	return human.New(human.Options{
-		Interactions: questions, Users: i.stores.Users, Contacts: i.stores.Contacts, Channels: i.parts.Channels, PublicURL: o.PublicURL, Log: i.log,
+		Interactions: questions, Users: i.stores.Users, Contacts: i.stores.Contacts, Channels: i.parts.Channels,
+		PublicURL: o.PublicURL, Log: i.log,
 		Credentials: func(workspace string) credential.Opener { return i.vault.Opener(identity.System(workspace)) },
 		Wake:        i.wakes(o.Rest),
 		Listened:    func(ctx context.Context) ([]store.Account, error) { return i.triggers.Accounts(ctx) },
@@ -39,8 +40,8 @@ func (i *Instance) people(o Options) *human.Desk {
 	})
 }
 
-// wakes tells an execution that one of its questions is decided. A resting instance may end at once, so it waits until the execution has taken note: else it would be listed as
-// waiting for a person until another instance looks. Nothing of it runs by that.
+// wakes tells an execution that one of its questions is decided. A resting instance may end at once, so it waits until the execution
+// has recorded the answer: else it would be listed as waiting for a person until another instance works on it. No node runs for that.
 func (i *Instance) wakes(rest bool) func(store.Ref) {
 	if !rest {
 		return func(ref store.Ref) { i.host.Look(ref) }
@@ -48,7 +49,8 @@ func (i *Instance) wakes(rest bool) func(store.Ref) {
 	return func(ref store.Ref) {
 		ctx, cancel := context.WithTimeout(context.Background(), noteLimit)
 		defer cancel()
-		if _, err := i.host.Act(ctx, identity.System(ref.Workspace), host.Request{Execution: ref.Execution, Action: host.ActionLook}); err != nil {
+		if _, err := i.host.Act(ctx, identity.System(ref.Workspace),
+			host.Request{Execution: ref.Execution, Action: host.ActionLook}); err != nil {
 			i.log.Warn("the answer is on disk, and its execution will learn of it from the next instance", "execution", ref.Execution, "error", err)
 		}
 	}
@@ -57,17 +59,18 @@ func (i *Instance) wakes(rest bool) func(store.Ref) {
 // noteLimit is how long an execution may take to note an answer before a command ends without it.
 const noteLimit = 10 * time.Second
 
-// asked makes the record of a question. What cannot be asked as it was meant is put to those who operate the instance: a
-// question without a record could never be answered.
+// asked makes the record of a question. A question that cannot be asked as intended is put to operators: a question
+// without a record could never be answered.
 func (i *Instance) asked(q local.Question) store.Interaction {
 	var begun *lineage.Begun
 	if q.Begun != nil {
 		begun = &lineage.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
 	}
 	opened, err := i.desk.Media().Open(human.Question{
-		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
-		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: i.byID(q.Workspace, q.Request), Time: q.Time,
-		Reach: i.desk.Reaches(context.Background(), q.Workspace),
+		Begun: begun, Why: q.Why, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters,
+		Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node,
+		Tool: q.Tool, Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose,
+		Request: i.byID(q.Workspace, q.Request), Time: q.Time, Reach: i.desk.Reaches(context.Background(), q.Workspace),
 	})
 	if err != nil {
 		i.log.Error("a question cannot be asked as it was meant; operators are asked", "execution", q.Execution, "question", q.Ask, "error", err)
@@ -76,8 +79,8 @@ func (i *Instance) asked(q local.Question) store.Interaction {
 	return opened
 }
 
-// byID is the request of a question with the ids of the credentials that it names. Media call back to the id, and accounts are told apart by it. A name
-// that no credential has stays: sending says what is wrong with it.
+// byID is the request of a question with the ids of the credentials that it names. Media call back to the id, and accounts are
+// told apart by it. A name that no credential has stays as it is: sending the question reports it.
 func (i *Instance) byID(workspace string, request json.RawMessage) json.RawMessage {
 	ids := map[string]string{}
 	for _, r := range credential.References(request) {
@@ -107,7 +110,7 @@ func (i *Instance) changed(ref store.Ref, commands []engine.Command) {
 	}
 }
 
-// The limits of a judgement: a person waits for what becomes of the reply.
+// The limits of a judgement: a person waits for it.
 const (
 	judgeTotal      = time.Minute
 	judgeFirstToken = 30 * time.Second

@@ -30,7 +30,7 @@ connections:
 `
 }
 
-// Whoever goes on behind a question has it asked again first.
+// Going on behind a question asks it again first.
 func TestPeopleAround(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

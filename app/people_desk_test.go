@@ -19,6 +19,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // counterTop is a desk on a real database in which one execution has asked something.
@@ -58,7 +59,7 @@ func (c *counterTop) restart(t *testing.T) {
 
 func openCounterTop(t *testing.T, users int) *counterTop {
 	t.Helper()
-	c := &counterTop{dir: t.TempDir()}
+	c := &counterTop{dir: sqlitetest.Dir(t)}
 	c.open(t)
 	t.Cleanup(func() {
 		if err := c.db.Close(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"tandem/identity"
 	"tandem/integration/webhook"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // askOf is a workflow with one node that asks, called ask, and a node after each of the keys that are connected.
@@ -183,8 +184,8 @@ func TestPeopleKinds_Timeout(t *testing.T) {
 	}
 }
 
-// An answer that has nothing to do with the question is routed where something is connected for it, and else the question waits on. Prose that
-// names its question by a signed call counts.
+// An answer that has nothing to do with the question is routed where something is connected for it, and else the question waits on. Prose
+// that names its question by a signed call counts.
 func TestPeopleKinds_Prose(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
@@ -428,7 +429,7 @@ func TestPeopleKinds_Examples(t *testing.T) {
 	for name, list := range runs { // order does not matter: each has a directory of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := sqlitetest.Dir(t)
 			for _, one := range list {
 				one.check(t, dir, filepath.Join("..", "examples", name+".yaml"))
 			}

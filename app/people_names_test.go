@@ -339,7 +339,7 @@ func TestNames_IdempotencyKeys(t *testing.T) {
 	refused(t, x.call(t, "operator", "POST", "/workflows/ask/execute", `{"inputs":{"c":3}}`, "Idempotency-Key", "k"), http.StatusConflict, "conflict")
 }
 
-// Whoever is excluded from answering does not answer through a token that they made for somebody else; and wherever a question says who
+// A user who is excluded from answering cannot answer through a token that they made for somebody else; and wherever a question says who
 // did something, it says who made the token.
 func TestNames_TokenOfARequester(t *testing.T) {
 	t.Parallel()

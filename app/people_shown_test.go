@@ -9,7 +9,8 @@ import (
 	"tandem/api"
 )
 
-// Whoever is asked sees what the author's data is, and never what the trigger and nodes on the way have added to it, wherever that stands by now.
+// A person who is asked sees what the author's data is, and never what the trigger and nodes on the way have added to it, wherever that stands
+// by now.
 func TestPeople_SeeWhatTheAuthorChose(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

@@ -11,13 +11,14 @@ import (
 	"tandem/human"
 	"tandem/store"
 	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // A data directory of a version that kept no questions: what was asked then is asked again, under the id that it would have
 // had, and can be answered.
 func TestPeople_AsksAgainAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	i.saveText(t, askOf("older", "IN_APP_APPROVAL", `{title: Refund, description: 'Refund {{customer}}?', timeout_seconds: 3600, timeout_action: continue}`))
 	events, _, stop := i.desk.Watch("default")

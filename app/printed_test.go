@@ -12,6 +12,7 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // told are the lines of an execution as LEVEL node: message, in the order of the log.
@@ -150,15 +151,12 @@ func TestPrinted_WhileItRuns(t *testing.T) {
 	x.reaches(t, id, engine.StatusCanceled)
 }
 
-// A conversion that returns what it was given, whole, changed or inside of something else, does not hand on the names that it was given besides.
+// A conversion that returns what it was given, whole, changed or inside of something else, does not hand on the names that it was given
+// besides.
 func TestConversion_HandsOnNoAliases(t *testing.T) {
 	t.Parallel()
-	i := openWithCode(t, t.TempDir())
-	t.Cleanup(func() { // after the subtests
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	i := openWithCode(t, sqlitetest.Dir(t))
+	closeAfter(t, i)
 	for name, c := range map[string]struct{ source, from, want string }{
 		"unchanged":      {"def convert(input_data: Dict[str, Any]) -> Dict[str, Any]: return input_data", `{"a":1.5,"n":12345678901234567890}`, `{"a":1.5,"n":12345678901234567890}`},
 		"in_javascript":  {"x => x", `{"a":1.5,"n":12345678901234567890}`, `{"a":1.5,"n":12345678901234567890}`},

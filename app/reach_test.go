@@ -24,8 +24,8 @@ import (
 	"tandem/store"
 )
 
-// reachSite is an instance with a post office, a mailbox and an app in Slack, where the operator has chosen to be reached by both. The operator is
-// U1 in Slack.
+// reachSite is an instance with a post office, a mailbox and an app in Slack, where the operator has chosen to be reached by both. The
+// operator is U1 in Slack.
 type reachSite struct {
 	*mailSite
 	slack *slackSite
@@ -102,8 +102,8 @@ func (x *reachSite) told(t *testing.T, id string) (letterIn, gjson.Result) {
 	return mail, x.slack.wire.gets(t, "POST /api/chat.postMessage", func(r gjson.Result) bool { return strings.Contains(r.Raw, id) && r.Get("channel").Str == "DU1" })
 }
 
-// Every class of question reaches who may answer it by mail and in Slack, as a real workflow asks it, and what is answered there counts once: by a
-// button, by prose, by the form behind a link.
+// Every class of question reaches who may answer it by mail and in Slack, as a real workflow asks it, and what is answered there counts
+// once: by a button, by prose, by the form behind a link.
 func TestReach_EveryClassOfQuestion(t *testing.T) {
 	t.Parallel()
 	click := func(label string) func(*testing.T, *reachSite, letterIn, gjson.Result) {
@@ -251,8 +251,8 @@ func (x *reachSite) useTool(t *testing.T) string {
 	return x.execute(t, "alone", api.ExecuteRequest{})
 }
 
-// Servers die around a question that a user has chosen to be told of by a program: right after it was asked, and while the message is on its way. The
-// next one sends it: one message of one key for each question, and one answer counts.
+// Servers die around a question that a user has chosen to be told of by a program: right after it was asked, and while the message is on
+// its way. The next one sends it: one message of one key for each question, and one answer counts.
 func TestReach_OnceThroughCrashes(t *testing.T) {
 	t.Parallel()
 	type call struct{ key, event, interaction, callback string }
@@ -374,8 +374,8 @@ func TestReach_OnceThroughCrashes(t *testing.T) {
 	})
 }
 
-// An execution that a trigger starts is nobody's; who has deployed it wants what it does, and does not answer questions that exclude those. When the
-// time of a question is up, the audit log says so.
+// An execution that a trigger starts is nobody's; who has deployed it wants what it does, and does not answer questions that exclude those.
+// When the time of a question is up, the audit log says so.
 func TestReach_TriggeredAndTimedOut(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

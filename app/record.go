@@ -27,8 +27,8 @@ import (
 	"tandem/workflow"
 )
 
-// Record makes a fixture of an execution. The report says what its replay already finds different, which no recording can
-// help: it should be empty.
+// Record makes a fixture of an execution. The report lists what already differs when the fixture is replayed, which no
+// recording can avoid: it should be empty.
 func (i *Instance) Record(ctx context.Context, p identity.Principal, execution string) (*fixture.Fixture, fixture.Report, error) {
 	summary, err := i.stores.Executions.Get(ctx, p, execution)
 	if err != nil {
@@ -44,7 +44,8 @@ func (i *Instance) Record(ctx context.Context, p identity.Principal, execution s
 		return nil, fixture.Report{}, err
 	}
 	r := fixture.Recording{
-		Journal:  host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: programs()},
+		Journal: host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph,
+			Revision: local.Revision(ready), Programs: programs()},
 		Ready:    ready,
 		Code:     interpreter{i.sandbox},
 		Workflow: stored.Definition, Revision: summary.Revision, Hash: base,
@@ -69,7 +70,7 @@ func (c *Connection) Record(ctx context.Context, execution string) (*fixture.Fix
 	return c.instance.Record(ctx, Local(), execution)
 }
 
-// Exported is an execution as it is written down.
+// Exported is an execution as it is written to a file.
 type Exported struct {
 	api.GetExecution
 	// Activations are in the order they began.
@@ -79,8 +80,8 @@ type Exported struct {
 	WithoutInputs int `json:"without_inputs,omitempty"`
 }
 
-// ExportExecution reads all of an execution, as far as it has come. Working the input of an activation out takes as long as the
-// execution's journal is, so it is done for at most so many.
+// ExportExecution reads all of an execution, as far as it has come. Finding the input of an activation takes time that grows
+// with the journal, so it is done for a limited number.
 func (c *Connection) ExportExecution(ctx context.Context, execution string, inputs int) (Exported, error) {
 	e := Exported{Activations: []api.NodeExecution{}, Events: []api.Event{}}
 	var err error
@@ -112,10 +113,10 @@ func (c *Connection) ExportExecution(ctx context.Context, execution string, inpu
 	return e, err
 }
 
-// quiet is how long the stream of an execution that has not ended may say nothing before it is taken to have told all.
+// quiet is how long the stream of an execution that has not ended may be silent before it counts as complete.
 const quiet = time.Second
 
-// told lists the events of an execution so far.
+// told lists the events of an execution until now.
 func (c *Connection) told(ctx context.Context, execution string, e api.Execution) ([]api.Event, error) {
 	list := []api.Event{}
 	watched, stop := context.WithCancelCause(ctx)
@@ -138,16 +139,15 @@ func (c *Connection) told(ctx context.Context, execution string, e api.Execution
 
 var errTold = errors.New("everything is told") // read-only
 
-// Player plays fixtures, with the kinds of this program and without a data directory. No kind of it reaches anything: what
-// touches the world is answered from the recording.
+// Player plays fixtures, with the kinds of this program and without a data directory. Its kinds reach no service: calls to
+// the outside are answered from the recording.
 type Player struct {
 	kinds    *node.Registry
 	registry node.Registry
 	sandbox  *sandbox.Pool
 }
 
-// NewPlayer returns a player; cache is where compiled interpreters are kept, the user's cache directory when empty. It must be
-// closed.
+// NewPlayer returns a player; cache is where compiled interpreters are kept, the user's cache directory when empty. It must be closed.
 func NewPlayer(cache string) *Player {
 	if cache == "" {
 		if dir, err := sandbox.MachineCache(); err == nil { // without one every interpreter is compiled anew
@@ -155,7 +155,8 @@ func NewPlayer(cache string) *Player {
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}
-	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}}).Kinds...)
+	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}),
+		Tools: &mcp.Pool{}}).Kinds...)
 	return p
 }
 
@@ -218,7 +219,7 @@ func (p *Player) Check(t fixture.TB, recorded, file string) {
 	fixture.Check(t, f, fixture.Stage{Ready: ready, Code: interpreter{p.sandbox}})
 }
 
-// nowhere is how a client is made that reaches nobody. Nothing of a replay should ask it; if a kind does, it fails.
+// nowhere makes a client that reaches no address. A replay should not use it; a kind that does so fails.
 func nowhere() outbound.Options { return outbound.Options{Resolver: noResolver{}, DialAddress: noDial} }
 
 type noResolver struct{}

@@ -18,6 +18,7 @@ import (
 	"tandem/identity"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // plays records an execution, plays it from what a file would hold, and wants the same.
@@ -217,7 +218,7 @@ func TestInstance_RecordsChildren(t *testing.T) {
 
 func TestInstance_RecordsTemplatesAndPython(t *testing.T) {
 	t.Parallel()
-	i := openWithCode(t, t.TempDir())
+	i := openWithCode(t, sqlitetest.Dir(t))
 	defer func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -252,7 +253,7 @@ func TestInstance_RecordsARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	open := func() *Instance {
 		i, err := Open(t.Context(), Options{Dir: dir, HTTPAllow: allow})
 		if err != nil {

@@ -137,10 +137,13 @@ func (x *site) waitsAt(t testing.TB, id string, node engine.ActivationID) {
 	}
 }
 
-// newPlayer is a player for one test; interpreters are compiled once for it.
+// newPlayer is a player for one test, with the interpreters that are compiled already.
 func newPlayer(t *testing.T) *Player {
 	t.Helper()
-	p := NewPlayer(t.TempDir())
+	if err := python(); err != nil {
+		t.Fatal(err)
+	}
+	p := NewPlayer(codeCache())
 	t.Cleanup(p.Close)
 	return p
 }

@@ -218,7 +218,7 @@ func (x *site) expire(t testing.TB, id string) string {
 	return strings.TrimSuffix(x.url, "/api/v1") + "/respond/" + secret
 }
 
-// The pages by which people answer are driven in a real browser without scripts, as whoever gets a link does: every type of question, every
+// The pages by which people answer are driven in a real browser without scripts, as a person who gets a link does: every type of question, every
 // mistake, two languages, phones, the dark, the keyboard alone. The script in testdata looks at the pages, and here is seen what the
 // answers have become.
 func TestRespondBrowser(t *testing.T) {
@@ -248,7 +248,7 @@ func TestRespondBrowser(t *testing.T) {
 	ids["tool"], links["tool"] = tool.ID, x.linkTo(t, tool.ID, "user:operator")
 	want[api.Interaction](t, x.call(t, "admin", "POST", "/interactions/"+ids["ended"]+"/cancel", `{"reason":"no longer needed"}`), http.StatusOK)
 
-	for name, failed := range runBrowser(t, modules, map[string]any{"chromium": chromium, "links": links, "shots": os.Getenv(shotsDir), "files": t.TempDir()}) {
+	for name, failed := range runBrowser(t, modules, map[string]any{"chromium": chromium, "links": links, "shots": os.Getenv(shotsDir), "files": t.TempDir(), "long": long()}) {
 		t.Run(name, func(t *testing.T) {
 			if failed != "" {
 				t.Error(failed)
@@ -300,7 +300,7 @@ func runBrowser(t *testing.T, modules string, with any) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	script := exec.CommandContext(ctx, "node", filepath.Join(browserFiles, "respond.mjs"), modules)
 	script.Stdin = bytes.NewReader(raw)

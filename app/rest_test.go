@@ -15,6 +15,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestConnection_Rests answers questions on a data directory without a server: the answers are kept, and nothing goes on until the
@@ -31,7 +32,7 @@ func TestConnection_Rests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, options := t.TempDir(), Options{HTTPAllow: allow}
+	dir, options := sqlitetest.Dir(t), Options{HTTPAllow: allow}
 	file := filepath.Join(t.TempDir(), "pay.yaml")
 	text := `
 metadata: {id: pay, name: pay, description: d}

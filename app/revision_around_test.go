@@ -70,8 +70,8 @@ func TestRevisionAround_IsRefused(t *testing.T) {
 	want[api.ExecuteResponse](t, start("1"), http.StatusAccepted)
 }
 
-// The revision that is deployed may be started by its number, although a newer one asks: it is what triggers start until the newer one is deployed. Then
-// it is an older one like any other; and what ran it is not forked around the newer question in either case.
+// The revision that is deployed may be started by its number, although a newer one asks: it is what triggers start until the newer one is
+// deployed. Then it is an older one like any other; and what ran it is not forked around the newer question in either case.
 func TestRevisionAround_Deployed(t *testing.T) {
 	t.Parallel()
 	x, _ := openForPeople(t)

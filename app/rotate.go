@@ -25,11 +25,11 @@ type RotateOptions struct {
 	// KeepOld leaves the old keys in the key file. They open what they have sealed, and seal nothing.
 	KeepOld bool
 
-	// reached is told, in tests, of each point at which the process may die.
+	// reached is called in tests at each point at which the process may die.
 	reached func(point string)
 }
 
-// Rotation is what became of a rotation.
+// Rotation is the result of a rotation.
 type Rotation struct {
 	// Key is the id of the key that seals now, Old are those of the keys before it, and Dropped says that they are gone from the key file.
 	Key     string   `json:"key"`
@@ -40,11 +40,11 @@ type Rotation struct {
 	// Resealed and Already count the credentials that were put under the new key, now or before.
 	Resealed int `json:"resealed"`
 	Already  int `json:"already"`
-	// Unreadable are credentials that none of the keys opens, nor did before.
+	// Unreadable are credentials that none of the keys opens, before and after the rotation.
 	Unreadable []UnreadableCredential `json:"unreadable"`
 }
 
-// UnreadableCredential is one that no key opens.
+// UnreadableCredential is a credential that no key opens.
 type UnreadableCredential struct {
 	Workspace string `json:"workspace"`
 	ID        string `json:"id"`
@@ -52,8 +52,8 @@ type UnreadableCredential struct {
 	Reason    string `json:"reason"`
 }
 
-// RotateKey makes a new master key and puts every credential under it. The process may die at any point: the key file has the old keys until every
-// credential is on disk under the new one, and a further run finishes what is left.
+// RotateKey makes a new master key and puts every credential under it. The process may die at any point: the key file has the old
+// keys until every credential is on disk under the new one, and a further run finishes what is left.
 func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	if o.reached == nil {
 		o.reached = func(string) {}
@@ -61,7 +61,7 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	if _, err := os.Stat(filepath.Join(o.Dir, datadir.DatabaseFile)); err != nil && o.Database == "" {
 		return r, fault.Newf(fault.NotFound, "%q is not a data directory of Tandem; name it with --data", o.Dir).WithCause(err)
 	}
-	db, err := openStore(ctx, o.Dir, o.Database, true, nil)
+	db, err := openStore(ctx, &Options{Dir: o.Dir, Database: o.Database, Existing: true})
 	if err != nil {
 		return r, err
 	}
@@ -99,7 +99,7 @@ func RotateKey(ctx context.Context, o RotateOptions) (r Rotation, err error) {
 	return r, nil
 }
 
-// enterRotation tells the audit log of every workspace that its credentials are under another key now.
+// enterRotation notes in the audit log of every workspace that its credentials are sealed with another key now.
 func enterRotation(ctx context.Context, stores store.Stores, r Rotation) error {
 	list, err := stores.Workspaces.List(ctx, identity.System(""))
 	if err != nil {

@@ -33,7 +33,7 @@ func sealedDir(t *testing.T) string {
 		// The workspace of commands without a server has credentials and no row.
 		works(t, stores.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: "other", Name: "other"}))
 		for _, c := range []store.Credential{{Workspace: "default", ID: "c1", Name: "one"}, {Workspace: "default", ID: "c2", Name: "two"}, {Workspace: "other", ID: "c1", Name: "one"}} {
-			known, err := builtInCredentials(t).Find("openai")
+			known, err := knownCredentials().Find("openai")
 			works(t, err)
 			c.Type = known.Name
 			c.Sealed, err = ring.SealData(known, c.Workspace, c.ID, fmt.Appendf(nil, `{"api_key":"secret of %s %s"}`, c.Workspace, c.ID))
@@ -82,7 +82,8 @@ func works(t *testing.T, err error) {
 	}
 }
 
-// A process that is killed at any point of a rotation leaves every credential readable, and the next one finishes. Backups open with the old key.
+// A process that is killed at any point of a rotation leaves every credential readable, and the next one finishes. Backups open with the
+// old key.
 func TestRotate_KilledAnywhere(t *testing.T) {
 	t.Parallel()
 	original := sealedDir(t)

@@ -23,14 +23,15 @@ type door struct {
 	// pattern is the route; path is an address of it.
 	pattern, path string
 	values        url.Values
-	// nobody is the status for who shows nothing, wrong for who shows a token that there is not, foreign for an admin of another workspace.
+	// nobody is the status for a caller without a token, wrong for one with a token that does not exist, foreign for an admin of another
+	// workspace.
 	nobody, wrong, foreign int
 	roles                  map[identity.Role]int
 }
 
-// TestRoutes_Strangers goes through every route that is not in the OpenAPI document and says who may call it: nobody in particular, somebody with a wrong token or
-// session, each role, and an admin of another workspace. TestRoutes_Denied of package server does the same for every route in the document: REST, server-sent
-// events, WebSocket, MCP. A route that is in neither list fails one of the two.
+// TestRoutes_Strangers goes through every route that is not in the OpenAPI document and says who may call it: nobody in particular,
+// somebody with a wrong token or session, each role, and an admin of another workspace. TestRoutes_Denied of package server does the same
+// for every route in the document: REST, server-sent events, WebSocket, MCP. A route that is in neither list fails one of the two.
 func TestRoutes_Strangers(t *testing.T) {
 	t.Parallel()
 	var passed atomic.Int64
@@ -81,7 +82,7 @@ func TestRoutes_Strangers(t *testing.T) {
 		add(same(http.StatusNotFound), "GET /"+page+"/{token}", "/"+page+"/guess", nil)
 		add(same(http.StatusNotFound), "POST /"+page+"/{token}", "/"+page+"/guess", nil)
 	}
-	for _, method := range []string{http.MethodHead, http.MethodOptions} { // they start nothing, whoever asks
+	for _, method := range []string{http.MethodHead, http.MethodOptions} { // they start nothing, no matter who asks
 		add(same(http.StatusMethodNotAllowed), method+" /hooks/{workflow}/{path...}", "/hooks/hooks/in", nil)
 		add(same(http.StatusNotFound), method+" /hooks/{workflow}/{path...}", "/hooks/other/in", nil)
 	}
@@ -176,7 +177,7 @@ func (x *site) comes(t *testing.T, d door, passed *atomic.Int64) {
 	}
 	try("nobody", d.nobody, func(*visitor) {})
 	wrong := d.wrong
-	if wrong == http.StatusSeeOther { // whoever has a wrong token is sent to log in as well
+	if wrong == http.StatusSeeOther { // a visitor with a wrong token is sent to log in as well
 		wrong = d.nobody
 	}
 	try("somebody with a wrong token", wrong, func(v *visitor) { v.header["Authorization"] = "Bearer tdm_wrong" })

@@ -29,7 +29,7 @@ type Run struct {
 	Stdin io.Reader
 	// Dir is the data directory: what is in it survives the process.
 	Dir string
-	// Again is the rest of the flags, with a space before each, that a command which is suggested needs to reach the same database.
+	// Again has the other flags, with a space before each, that a suggested command needs to reach the same database.
 	Again string
 	// Options are how the directory is opened, besides Dir.
 	Options Options
@@ -38,26 +38,26 @@ type Run struct {
 	// Resume is the id of an execution to go on with, instead of starting one.
 	Resume  string
 	Version string
-	// Grace and Draining are those of [Connect].
+	// Grace and Draining are the fields of [Connect] with these names.
 	Grace    time.Duration
 	Draining func(grace time.Duration)
-	// Flags are those of the command that only a process of its own can follow. A server follows its own, so that they are refused
-	// where one has the directory open.
+	// Flags are those of the command that have an effect only in a process of its own. They are refused where a server has the
+	// directory open.
 	Flags []string
-	// Checked is told the warnings of a file that has some and no errors, before it is run: those that saving it has. May be nil.
+	// Checked is called with the warnings of a file without errors, before it is run. May be nil.
 	Checked func(Report)
-	// Warned is told which inputs the workflow does not use. May be nil.
+	// Warned is called with the inputs that the workflow does not use. May be nil.
 	Warned func(warning string)
-	// Started is called when the execution is on disk, and told whether it is driven here or by a server; Each for every frame of its
-	// stream (of a resumed one, from where it stands), in order. Both are waited for. May be nil.
+	// Started is called when the execution is on disk; here says that this process drives it, and not a server. Each is called for
+	// every frame of its stream, in order; for a resumed one, from where it stands. The run waits for both. They may be nil.
 	Started func(execution string, here bool)
 	Each    func(api.Event) error
-	// past is up to where the stream of a resumed one is told from its beginning, without being acted on; zero: it is not.
+	// past is the row up to which the stream of a resumed execution is shown without acting on it; zero: it is not shown.
 	past uint64
-	// server is the address of the server that the execution is at, for those who are told how to answer; empty: it is in Dir.
+	// server is the address of the server that has the execution, for messages that say how to answer; empty: it is in Dir.
 	server string
-	// Ask puts a question to the person at hand and hands in what they say. What is wrong with an answer is the error of handing it
-	// in, and it may be tried again. [ErrAsked] means that there is no answer now, which parks the execution; [ErrFaster], the cause of its
+	// Ask puts a question to the person at hand and hands in what they say. When an answer is wrong, handing it in returns an error, and
+	// another one may be tried. [ErrAsked] means that there is no answer now, which parks the execution; [ErrFaster], the cause of its
 	// context, that there is nothing to answer any more. Nil: nobody is at hand.
 	Ask func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error
 }
@@ -65,12 +65,13 @@ type Run struct {
 // defaultWorkspace is the one that a new installation has.
 const defaultWorkspace = "default"
 
-// Local is who acts on this machine without a server: the one user of the one workspace.
+// Local is the principal of commands on this machine without a server: the one user of the one workspace.
 func Local() identity.Principal {
-	return identity.Principal{Workspace: defaultWorkspace, User: identity.LocalUser, Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
+	return identity.Principal{Workspace: defaultWorkspace, User: identity.LocalUser, Roles: []identity.Role{identity.Admin},
+		Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
 }
 
-// systemAccount is the account of the operating system that runs this process: who it is that acts as "local".
+// systemAccount is the account of the operating system that runs this process, which acts as "local".
 func systemAccount() string {
 	if u, err := osuser.Current(); err == nil && u.Username != "" {
 		return "os:" + u.Username
@@ -78,22 +79,21 @@ func systemAccount() string {
 	return "os:" + strconv.Itoa(os.Getuid())
 }
 
-// ErrAsked ends a run that waits for a person who is not at hand: nobody else can answer while this process has the data
-// directory.
+// ErrAsked ends a run that waits for a person who is not at hand: nobody else can answer while this process has the data directory.
 var ErrAsked = errors.New("it waits for a person")
 
 // ErrFaster ends the asking of a question that somebody else has answered, or whose time is up.
 var ErrFaster = errors.New("the question has ended meanwhile")
 
-// RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
-// first, what runs gets its grace and the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
-// let it go on. A file with errors is reported and nothing is run. Where a server has the directory open, that runs it, and goes on
-// with it also when ctx ends.
+// RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends first, what runs
+// gets its grace and the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can let
+// it go on. A file with errors is reported and nothing is run. Where a server has the directory open, that runs it, and goes on with it
+// also when ctx ends.
 func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	report := validation.NewReport(r.File, nil)
 	var def *workflow.Definition
 	var data []byte
-	if r.Resume == "" { // nothing is opened, and no directory made, for a file that is wrong by itself
+	if r.Resume == "" { // nothing is opened, and no directory made, for a file with errors
 		var problem *workflow.Problem
 		if data, problem = validation.ReadFile(r.File, r.Stdin); problem != nil {
 			return validation.NewReport(r.File, []workflow.Problem{*problem}), api.Execution{}, nil
@@ -102,7 +102,8 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 			return report, api.Execution{}, nil
 		}
 	}
-	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Grace: r.Grace, Draining: r.Draining, Options: r.Options, Version: r.Version})
+	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Grace: r.Grace, Draining: r.Draining,
+		Options: r.Options, Version: r.Version})
 	if err != nil {
 		return report, api.Execution{}, err
 	}
@@ -126,8 +127,7 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	return report, e, err
 }
 
-// readDefinition reads a file for running; with errors there is no definition. A workflow without an id gets one from its
-// file's name.
+// readDefinition reads a file for running; with errors there is no definition. A workflow without an id gets one from its file's name.
 func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report) {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
@@ -159,7 +159,7 @@ func nameAfter(def *workflow.Definition, file string) {
 	}
 }
 
-// follows says whether what drives an execution by this connection can do what the flags of a run want.
+// follows returns an error when the process that drives executions of this connection cannot follow the flags of a run.
 func (c *Connection) follows(r Run) error {
 	if c.Local() || len(r.Flags) == 0 {
 		return nil
@@ -185,8 +185,8 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 	return c.pursueThere(ctx, r, id, after, waits)
 }
 
-// pursue follows an execution that has begun to its end; waits says that it has to be answered first. When ctx ends, what runs gets its grace; with
-// that the execution may have come to its end after all.
+// pursue follows an execution that has begun to its end; waits says that it has to be answered first. When ctx ends, what runs gets its
+// grace; with that the execution may have come to its end after all.
 func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	e, err := c.chase(ctx, r, id, after, waits)
 	if err == nil || ctx.Err() == nil {
@@ -260,7 +260,8 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		if err != nil {
 			return "", "", false, err
 		}
-		started, err := c.Execute(c.starting(ctx), saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
+		started, err := c.Execute(c.starting(ctx), saved.Workflow.ID,
+			api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
 		if err == nil && r.Warned != nil {
 			for _, warning := range started.Warnings {
 				r.Warned(warning)
@@ -285,7 +286,7 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		switch {
 		case err != nil:
 			return "", "", false, err
-		case answered: // somebody has seen to it, and nobody has worked on it since
+		case answered: // it was answered, and no process has worked on it since
 			return e.ExecutionID, after, false, nil
 		case r.Ask == nil:
 			return "", "", false, askedOf(e, r.where())
@@ -297,7 +298,7 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 	return e.ExecutionID, after, waitsBelow(e) || engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
 }
 
-// starting is the context of a start: in this process it is not broken off, since nobody would know of what has begun.
+// starting is the context of a start. In this process it is not canceled: the caller would not learn what has begun.
 func (c *Connection) starting(ctx context.Context) context.Context {
 	if c.Local() && ctx.Err() == nil {
 		return context.WithoutCancel(ctx)
@@ -305,7 +306,7 @@ func (c *Connection) starting(ctx context.Context) context.Context {
 	return ctx
 }
 
-// answered says that an execution that waits for a person has its answer, which nobody has worked on yet. A server works on it at once.
+// answered says whether an execution that waits for a person has an answer that no process has worked on yet. A server works on it at once.
 func (c *Connection) answered(ctx context.Context, execution string) (bool, error) {
 	if !c.Local() {
 		return false, nil

@@ -18,10 +18,10 @@ import (
 	"tandem/store"
 )
 
-// below hears of questions of the executions that a run has started. Their own streams are not followed, and the execution that waits
-// for them says nothing of them in its own.
+// below finds the questions of the executions that a run has started. Their streams are not followed, and the stream of the execution
+// that waits for them does not mention them.
 type below struct {
-	// look is told that it is time to look; open says that something was asked since the last time that nothing was.
+	// look gets a value when it is time to look; open says that something was asked since there were no questions.
 	look chan struct{}
 	open atomic.Bool
 	stop func()
@@ -48,14 +48,14 @@ func (c *Connection) listenBelow(id string) *below {
 	return b
 }
 
-// again lets it be looked whether somebody below waits for a person, if somebody may.
+// again looks once more whether an execution below waits for a person, if one may.
 func (b *below) again() {
 	if !b.open.Load() {
 		return
 	}
 	select {
 	case b.look <- struct{}{}:
-	default: // it is about to be looked
+	default: // a look is due already
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *Connection) follow(ctx context.Context, id string, b *below, watch func
 			case waitsBelow(e):
 				b.open.Store(true)
 				stop(ErrAsked)
-			case slices.ContainsFunc(e.Questions, isBelow): // something else goes on; it is looked again after what that does
+			case slices.ContainsFunc(e.Questions, isBelow): // other nodes run; it looks again after them
 				b.open.Store(true)
 			}
 		}
@@ -93,12 +93,12 @@ func (c *Connection) follow(ctx context.Context, id string, b *below, watch func
 
 func isBelow(q api.UserInputRequest) bool { return q.ExecutionID != "" }
 
-// waitsBelow says that an execution has nothing to do before a question of one that it started is answered.
+// waitsBelow says whether an execution can do nothing before a question of one that it started is answered.
 func waitsBelow(e api.Execution) bool {
 	return engine.Status(e.Status) == engine.StatusWaiting && slices.ContainsFunc(e.Questions, isBelow)
 }
 
-// ask puts the open questions to the person at hand. When that cannot be, or is of no use, it says how they are answered.
+// ask puts the open questions to the person at hand. When that is not possible, or does not help, its error says how to answer them.
 func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 	e, err := c.Execution(ctx, id)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 			left--
 		}
 	}
-	if c.Local() && left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
+	if c.Local() && left > 0 && left == len(e.Questions) { // they are for others, who cannot answer while this process has the directory
 		return askedOf(e, r.where())
 	}
 	return c.TakeUp(ctx, id)
@@ -218,7 +218,7 @@ func (r Run) asked(e api.Event) error {
 	return nil
 }
 
-// where are the flags that name the place where it runs.
+// where returns the flags that name the place where the execution runs.
 func (r Run) where() string {
 	if r.server != "" {
 		return "--server " + r.server

@@ -13,6 +13,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // askingFlow asks one question of a node, configured as given.
@@ -26,13 +27,13 @@ func askingFlow(t *testing.T, configuration string) string {
 	return file
 }
 
-// Whoever runs a workflow is asked, hears what is wrong with an answer, and may try again. When the question has ended the asking ends,
-// too, whoever ended it.
+// The person who runs a workflow is asked, hears what is wrong with an answer, and may try again. When the question has ended the asking ends,
+// too, no matter who ended it.
 func TestRunFile_Asks(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	_, e, err := RunFile(t.Context(), Run{
-		File: askingFlow(t, `{title: Pay it}`), Dir: t.TempDir(), Version: "test",
+		File: askingFlow(t, `{title: Pay it}`), Dir: sqlitetest.Dir(t), Version: "test",
 		Ask: func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error {
 			asked++
 			if err := answer(json.RawMessage(`{"action":"perhaps"}`)); fault.CodeOf(err) != fault.InvalidInput {
@@ -61,7 +62,7 @@ func TestRunFile_AsksAdmins(t *testing.T) {
 	t.Parallel()
 	asked := false
 	_, _, err := RunFile(t.Context(), Run{
-		File: askingFlow(t, `{title: Pay it, approvers: ["user:gone"]}`), Dir: t.TempDir(), Version: "test",
+		File: askingFlow(t, `{title: Pay it, approvers: ["user:gone"]}`), Dir: sqlitetest.Dir(t), Version: "test",
 		Ask: func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error {
 			asked = ctx.Err() == nil
 			return answer(json.RawMessage(`{"action":"approve"}`))
@@ -86,7 +87,7 @@ func TestRunFile_ParksForOthers(t *testing.T) {
 			t.Parallel()
 			asked := 0
 			_, _, err := RunFile(t.Context(), Run{
-				File: askingFlow(t, c.configuration), Dir: t.TempDir(), Version: "test",
+				File: askingFlow(t, c.configuration), Dir: sqlitetest.Dir(t), Version: "test",
 				Ask: func(_ context.Context, _ api.Interaction, answer func(json.RawMessage) error) error {
 					asked++
 					return answer(json.RawMessage(`{"action":"approve"}`))
@@ -102,7 +103,7 @@ func TestRunFile_ParksForOthers(t *testing.T) {
 // What an execution asks that the run has started is asked here as well.
 func TestRunFile_AsksForChildren(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	c := connectTo(t, dir)
 	c.applyText(t, "metadata: {id: kid, name: kid, description: d}\nnodes:\n  - {id: ask, description: d, type: HUMAN_IN_THE_LOOP, subtype: IN_APP_APPROVAL, configurations: {title: Pay it}}\n")
 	if err := c.Close(); err != nil {

@@ -15,7 +15,8 @@ import (
 
 // interpreters are the programs that scripts are written for, each under the names it is installed by.
 func interpreters() map[string][]string {
-	return map[string][]string{"bash": {"bash"}, "sh": {"sh"}, "python": {"python3", "python"}, "node": {"node", "nodejs"}, "pwsh": {"pwsh"}}
+	return map[string][]string{"bash": {"bash"}, "sh": {"sh"}, "python": {"python3", "python"},
+		"node": {"node", "nodejs"}, "pwsh": {"pwsh"}}
 }
 
 // ParseScripts reads what an operator allows of host processes. Both lists are separated by commas: interpreters as name or
@@ -73,7 +74,7 @@ func listed(text string) []string {
 	return list
 }
 
-// checkProgram refuses what could not be run, or would be something else tomorrow.
+// checkProgram refuses a path that cannot be run, or whose meaning depends on the working directory.
 func checkProgram(what, name, path string) error {
 	switch info, err := os.Stat(path); {
 	case path == "":
@@ -102,7 +103,7 @@ func installed(names []string) string {
 	return ""
 }
 
-// scripts are those of the options, with the files of this data directory.
+// scripts are the scripts of the options, with the files of this data directory.
 func (o *Options) scripts() *code.Scripts {
 	if o.Scripts == nil {
 		return nil
@@ -135,7 +136,8 @@ func checkPublicURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkPeerURL refuses an address under which no other server could reach this one. What was written is not told: it may have a password in it.
+// checkPeerURL refuses an address under which no other server could reach this one. The error does not repeat the address: it may have a
+// password in it.
 func checkPeerURL(text string) error {
 	if text != "" && serverURL(text) == nil {
 		return fault.New(fault.Invalid, "the address in --peer-url (TANDEM_PEER_URL) is not one such as http://10.0.0.5:8080, without a user, a password or a query")
@@ -146,7 +148,8 @@ func checkPeerURL(text string) error {
 // serverURL reads the address of a server; nil: it is not one.
 func serverURL(text string) *url.URL {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.ForceQuery ||
+		u.Fragment != "" || u.User != nil {
 		return nil
 	}
 	return u

@@ -12,6 +12,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 func TestParseScripts(t *testing.T) {
@@ -41,7 +42,7 @@ func TestInstance_ScriptInterrupted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("host processes run on Linux only")
 	}
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	scripts, err := ParseScripts("sh", "")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ connections:
 metadata: {id: slow, name: slow, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: work, description: d, type: ACTION, subtype: EXECUTE_SCRIPT, configurations: {interpreter: sh, script: "sleep 1000 & wait", timeout: 2}}
+  - {id: work, description: d, type: ACTION, subtype: EXECUTE_SCRIPT, configurations: {interpreter: sh, script: "sleep 1000 & wait", timeout: 8}}
 connections:
   - {from_node: start, to_node: work}
 `)

@@ -12,7 +12,7 @@ import (
 	"tandem/engine"
 )
 
-// Whoever is asked whether something was done sees what it is: in the question, wherever it is read, and in the activation.
+// A person who is asked whether something was done sees what it is: in the question, wherever it is read, and in the activation.
 func TestSent_InEveryQuestionAboutAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	remote := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

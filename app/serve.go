@@ -21,10 +21,13 @@ import (
 	"time"
 
 	"tandem/builtin/code"
+	"tandem/cluster"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/live"
 	"tandem/login"
+	"tandem/metrics"
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/route"
@@ -44,6 +47,8 @@ type ServeOptions struct {
 	// Dir is the data directory, and Database the address of the database if that is not in it, see [Options].
 	Dir      string
 	Database string
+	// Temporal is where the engine is that executions run on, which needs Database and workers (see [Work]); nil: they run in this process.
+	Temporal *cluster.Options
 	// PeerURL is where other servers of the same database reach this one, to forward requests; empty: where it listens.
 	PeerURL string
 	// Token is the token of the first user; empty: the first start makes one.
@@ -55,10 +60,10 @@ type ServeOptions struct {
 	Scripts *code.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
-	// Language is that of the installation, zh or en; empty: en.
+	// Language is the language of the installation, zh or en; empty: en.
 	Language string
 	// Proxies are the addresses and networks of the proxies in front of the server, separated by commas: they say in X-Forwarded-For
-	// where a request comes from. Empty: there are none, and nobody is believed.
+	// where a request comes from. Empty: there are none, and the header is ignored.
 	Proxies string
 	// Login is a provider of identities at which people log in; its zero value: there is none.
 	Login login.Provider
@@ -81,8 +86,11 @@ type ServeOptions struct {
 	// Extensions are what the program brings besides what is built in, see [Options].
 	Extensions []plug.Maker
 	Log        *slog.Logger
-	// Started is told that the server takes requests: once, and before that that it stands by, if it does. May be nil.
+	// Started is called once when the server takes requests and, if it stands by first, once before. May be nil.
 	Started func(Serving)
+
+	// crowded says that other instances are in this process, as in tests: what only starting has needed is not given back, since they need it.
+	crowded bool
 }
 
 // Serving is a server that takes requests.
@@ -91,11 +99,12 @@ type Serving struct {
 	URL string
 	// Database is where its database is, without a password; empty: in the data directory.
 	Database string
-	// StandsBy says that another process owns the database, and requests are forwarded to it. It is told again when this one does.
+	// StandsBy says that another process owns the database, and requests are forwarded to it. Started is called again when this process
+	// owns it.
 	StandsBy bool
 	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
 	Secret string
-	// Code is that of a login link for the first user, made with the secret.
+	// Code is the code of a login link for the first user, made with the secret.
 	Code string
 	// Workflows are the ids of the definitions that were kept, Profiles those of the profiles that are new.
 	Workflows []string
@@ -115,13 +124,12 @@ const (
 	DefaultGrace = 30 * time.Second
 )
 
-// heapRoom is how much a server holds and never touches, so that none of it is in memory. Garbage is collected when the heap has doubled:
-// without this, one that holds a few megabytes would spend a good part of its time collecting.
+// heapRoom is the size of memory that a server allocates and never touches, so that it takes no real memory. Garbage is collected when
+// the heap has doubled: without this, one that holds a few megabytes would spend a good part of its time collecting.
 const heapRoom = 32 << 20
 
-// Serve runs an instance with its API until ctx ends, which is not an error, or until it cannot go on, which is one: a
-// supervisor then starts it again. When ctx ends nothing new begins, what runs gets a grace, and what is left goes on with the
-// next start as after a crash.
+// Serve runs an instance with its API until ctx ends, which is not an error, or until it cannot go on, which is one: a supervisor then
+// starts it again. When ctx ends nothing new begins, what runs gets a grace, and what is left goes on with the next start as after a crash.
 func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -153,32 +161,52 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	engine, err := o.engine()
+	if err != nil {
+		return err
+	}
+	if engine != nil {
+		defer engine.Close()
+	}
 	room := make([]byte, heapRoom)
 	defer runtime.KeepAlive(room)
-	metrics := server.NewMetrics()
-	i, next, err := openOrStandBy(ctx, o, Options{
-		Dir: o.Dir, Database: o.Database, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: metrics.Removed, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
+	numbers := metrics.New()
+	i, next, turn, err := openOrStandBy(ctx, o, Options{
+		Dir: o.Dir, Database: o.Database, Cluster: engine, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL,
+		Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, AuditDays: o.AuditDays, Removed: numbers.Removed,
+		Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
-			metrics.Recorded(row, graph)
+			numbers.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)
 		},
 	}, listener)
 	if err != nil || i == nil {
 		return errors.Join(err, tracer.Close(context.WithoutCancel(ctx)))
 	}
-	err = i.serve(ctx, o, next, metrics, tracer)
+	err = errors.Join(i.serve(ctx, o, next, numbers, tracer), turn.Close())
 	if cerr := next.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
 		err = errors.Join(err, cerr)
 	}
 	return errors.Join(err, i.Close(), tracer.Close(context.WithoutCancel(ctx)))
 }
 
-func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, metrics *server.Metrics, tracer *tracing.Tracer) error {
+// engine is the connection to Temporal; nil: executions run in this process.
+func (o *ServeOptions) engine() (*cluster.Engine, error) {
+	if o.Temporal == nil {
+		return nil, nil
+	}
+	at := *o.Temporal
+	at.Log = o.Log
+	return cluster.Connect(at, false)
+}
+
+func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, numbers *metrics.Metrics,
+	tracer *tracing.Tracer) error {
 	ring, err := i.Keyring()
 	if err != nil {
 		return err
 	}
-	api, err := i.server(o, listener, metrics, ring)
+	api, err := i.server(o, listener, numbers, ring)
 	if err != nil {
 		return err
 	}
@@ -201,7 +229,8 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 		}
 	}
 	web := &http.Server{
-		Handler: tracer.Wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: tracer.Wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -213,15 +242,21 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	}
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
-		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Database: whereIs(o.Database), Secret: secret, Code: code, Workflows: kept, Profiles: profiles})
+		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Database: whereIs(o.Database), Secret: secret, Code: code,
+			Workflows: kept, Profiles: profiles})
 	}
 	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { i.limits.Keep(tidying, route.SessionIdle) })
 	background.Go(func() { i.preparePython(tidying, o.Log) })
+	if db, ok := i.db.(*besideDirectory); ok && i.cluster == nil { // else workers report it
+		background.Go(func() { live.NewTeller(i.hub, db.Wire(), o.Log).Run(tidying) })
+	}
 	defer background.Wait()
 	defer stopTidying()
-	restAfterStart(o.Log)
+	if !o.crowded {
+		restAfterStart(o.Log)
+	}
 	var reason error
 	select {
 	case <-ctx.Done():
@@ -282,13 +317,18 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 }
 
 // server makes the API of the instance.
-func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
+func (i *Instance) server(o ServeOptions, listener net.Listener, numbers *metrics.Metrics,
+	ring *credential.Keyring) (*server.Server, error) {
 	proxies, err := route.ParseProxies(o.Proxies)
 	if err != nil {
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Web: web.Files(), Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Accounts: &vault.Accounts{Vault: i.vault, Users: i.stores.Users, Public: i.tools.PublicURL()}, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
+		Stores: i.stores, Web: web.Files(), Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub,
+		Followed: i.followed, Kinds: i.kinds, Registry: &i.registry, Keyring: ring,
+		Accounts:        &vault.Accounts{Vault: i.vault, Users: i.stores.Users, Public: i.tools.PublicURL()},
+		CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Triggers: i.triggers, Models: i,
+		Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {
@@ -297,11 +337,13 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			return source.Definition, problems
 		},
 		Revisions: i.revisions, Credentials: i.vault.Opener, Import: i.Import,
-		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, Limits: i.limits, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Ready: i.ready, Lacking: i.lacking, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"),
+		Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: numbers, Limits: i.limits,
+		TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 
-// Listen listens on an address, and says clearly why an address cannot be had.
+// Listen listens on an address. Its error says in plain words why the address cannot be used.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", addr)
@@ -316,7 +358,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return nil, fault.Newf(fault.Invalid, "cannot listen on %q; write it as host:port, such as 127.0.0.1:8080: %w", addr, err)
 }
 
-// hostsOf are the names under which a server on a loopback address may be asked, by its public one too; for any other address, all.
+// hostsOf are the host names that a server on a loopback address accepts, its public one included; for any other address, all.
 func hostsOf(addr net.Addr, public string) []string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -329,7 +371,7 @@ func hostsOf(addr net.Addr, public string) []string {
 	return hosts
 }
 
-// reachable is an address as somebody on this machine can ask for it.
+// reachable is an address as a program on this machine can use it.
 func reachable(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
@@ -337,7 +379,7 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// keepAll keeps every definition of a directory. One that has errors ends it: what was asked for cannot be had.
+// keepAll keeps every definition of a directory. A definition with errors ends it with an error.
 func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
 	if dir == "" {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // restAfterStart gives back what only starting has needed: garbage, and the pages of the binary that were touched once. They
-// are clean and come back from the file when they are used again, so an idle server is as large as what it does.
+// are clean and come back from the file when they are used again, so an idle server takes only the memory that it uses.
 func restAfterStart(log *slog.Logger) {
 	debug.FreeOSMemory()
 	if err := forgetBinary(); err != nil {
@@ -49,7 +49,8 @@ func forgetBinary() (err error) {
 			begin, err1 := strconv.ParseUint(from, 16, 64)
 			end, err2 := strconv.ParseUint(to, 16, 64)
 			part.begin, part.size = begin, end-begin
-			part.ours = err1 == nil && err2 == nil && end > begin && len(fields) == 6 && fields[5] == self && !strings.Contains(fields[1], "w")
+			part.ours = err1 == nil && err2 == nil && end > begin && len(fields) == 6 && fields[5] == self &&
+				!strings.Contains(fields[1], "w")
 		case part.ours && len(fields) == 3 && fields[0] == "Anonymous:": // what is no longer as in the file
 			if fields[1] != "0" {
 				continue

@@ -18,6 +18,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // served is a server under test.
@@ -35,7 +36,7 @@ func startServer(t *testing.T, o ServeOptions) *served {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &served{t: t, token: o.Token, stop: stop, ended: make(chan error, 1)}
 	started := make(chan Serving, 1)
-	o.Addr, o.Version, o.Started = "127.0.0.1:0", "test", func(v Serving) { started <- v }
+	o.Addr, o.Version, o.crowded, o.Started = "127.0.0.1:0", "test", true, func(v Serving) { started <- v }
 	go func() { s.ended <- Serve(ctx, o) }() // it ends with ctx
 	t.Cleanup(stop)
 	select {
@@ -80,7 +81,13 @@ func (s *served) open(ctx context.Context, token, method, path, body string) *ht
 
 func (s *served) call(token, method, path, body string) (int, string) {
 	s.t.Helper()
-	res := s.open(s.t.Context(), token, method, path, body)
+	ctx := s.t.Context()
+	if deadline, ok := s.t.Deadline(); ok { // what hangs fails in time to clear away what the test has set up
+		within, cancel := context.WithDeadline(ctx, deadline.Add(-10*time.Second))
+		defer cancel()
+		ctx = within
+	}
+	res := s.open(ctx, token, method, path, body)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -141,7 +148,7 @@ func TestServe_FirstStart(t *testing.T) {
 // What waits when the server stops goes on with the next one.
 func TestServe_GoesOn(t *testing.T) {
 	t.Parallel()
-	o := ServeOptions{Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789"}
+	o := ServeOptions{Dir: sqlitetest.Dir(t), Token: "tdm_of_the_tests_0123456789"}
 	s := startServer(t, o)
 	s.want(201, "POST", "/api/v1/workflows", strings.Replace(napFlow, "SECONDS", "1", 1))
 	e := s.want(202, "POST", "/api/v1/workflows/nap/execute", `{}`)
@@ -161,7 +168,7 @@ func TestServe_GoesOn(t *testing.T) {
 // A reader that would stay for ever does not keep the server from stopping.
 func TestServe_ClosesStreams(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, ServeOptions{Dir: t.TempDir()})
+	s := startServer(t, ServeOptions{Dir: sqlitetest.Dir(t)})
 	s.want(201, "POST", "/api/v1/workflows", strings.Replace(napFlow, "SECONDS", "3600", 1))
 	e := s.want(202, "POST", "/api/v1/workflows/nap/execute", `{}`)
 	res := s.open(t.Context(), s.token, "GET", "/api/v1/executions/"+e["execution_id"].(string)+"/events", "")
@@ -180,7 +187,7 @@ func TestServe_ClosesStreams(t *testing.T) {
 
 func TestServe_ConfiguredToken(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	check := func(s *served, want map[string]int) {
 		t.Helper()
 		for token, status := range want {
@@ -200,7 +207,7 @@ func TestServe_ConfiguredToken(t *testing.T) {
 
 func TestServe_Refuses(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	s := startServer(t, ServeOptions{Dir: dir})
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -220,10 +227,10 @@ func TestServe_Refuses(t *testing.T) {
 		"NoAddress":        {ServeOptions{Addr: "nonsense", Dir: t.TempDir()}, "host:port"},
 		"ShortToken":       {ServeOptions{Dir: t.TempDir(), Token: "abc"}, "shorter than 16 characters, so it can be guessed; make one with: openssl rand"},
 		"GuessableToken":   {ServeOptions{Dir: t.TempDir(), Token: "my-secret-token-123456"}, "openssl rand"},
-		"WrongKey":         {ServeOptions{Dir: t.TempDir(), MasterKey: "abc"}, "master key 1"},
-		"WrongWorkflow":    {ServeOptions{Dir: t.TempDir(), Workflows: broken}, "bad.yaml"},
-		"NoWorkflows":      {ServeOptions{Dir: t.TempDir(), Workflows: filepath.Join(broken, "x")}, "cannot be read"},
-		"WrongTraceTarget": {ServeOptions{Dir: t.TempDir(), Traces: "nonsense"}, "http://localhost:4318"},
+		"WrongKey":         {ServeOptions{Dir: sqlitetest.Dir(t), MasterKey: "abc"}, "master key 1"},
+		"WrongWorkflow":    {ServeOptions{Dir: sqlitetest.Dir(t), Workflows: broken}, "bad.yaml"},
+		"NoWorkflows":      {ServeOptions{Dir: sqlitetest.Dir(t), Workflows: filepath.Join(broken, "x")}, "cannot be read"},
+		"WrongTraceTarget": {ServeOptions{Dir: sqlitetest.Dir(t), Traces: "nonsense"}, "http://localhost:4318"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.o.Addr == "" {
@@ -243,7 +250,7 @@ func TestServe_Refuses(t *testing.T) {
 // Without the key that sealed the credentials nothing may start with a new one.
 func TestServe_MissingKey(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	s := startServer(t, ServeOptions{Dir: dir})
 	s.want(201, "POST", "/api/v1/credentials", `{"name":"c","type":"slack_bot","data":{"token":"x-secret"}}`)
 	s.stopAndWait()
@@ -277,7 +284,7 @@ func TestServe_Host(t *testing.T) {
 
 func TestBootstrap(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openInstance(t, sqlitetest.Dir(t))
 	defer func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)

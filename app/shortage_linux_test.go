@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/outbound"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // What a process that is to run out of files finds in its environment: its data directory, and a service.
@@ -45,7 +46,7 @@ func TestShortage(t *testing.T) {
 	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer fake.Close()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestShortage_Process$", "-test.v")
-	cmd.Env = append(os.Environ(), shortageDir+"="+t.TempDir(), shortageURL+"="+fake.URL)
+	cmd.Env = append(os.Environ(), shortageDir+"="+sqlitetest.Dir(t), shortageURL+"="+fake.URL)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestShortage_Process") {
 		t.Errorf("%v\n%s", err, out)

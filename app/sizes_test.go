@@ -232,6 +232,10 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 		{"code", "FOR_EACH", `{items_path: orders, collect_results: false}`, `ACTION.RUN_CODE {language: javascript, code: "function main(d) { return d.item.id }"}`, ""},
 		{"nested", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.FOR_EACH {items_path: few, break_condition: "index > 5 && doc == 1", collect_results: false}`, ""},
 		{"split", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SPLIT {split_mode: items, items_path: few}`, ""},
+		{"transform", "FOR_EACH", `{items_path: orders, collect_results: false}`, `ACTION.DATA_TRANSFORMATION {operation: map, field_mapping: {a: "item * 2"}, items_path: few}`, ""},
+		{"filter", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.FILTER {items_path: few, conditions: [{field: ".", operator: greater_than, value: 0}]}`, ""},
+		{"sort", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.SORT {items_path: few, sort_field: "."}`, ""},
+		{"merge", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.MERGE {items_path: few}`, ""},
 		{"loop", "FOR_EACH", `{items_path: orders, collect_results: false}`, `FLOW.LOOP {loop_type: for_each, array_path: few, collect_results: false}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,8 +249,12 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 				if entry := map[string]string{"nested": "iteration", "loop": "iteration", "split": "branch"}[c.name]; entry != "" {
 					links = append(links, "body inner "+entry)
 				}
+				if c.name == "merge" {
+					links = []string{"start each", "each inner iteration", "each other iteration", "inner body", "other body", "body next", "next each"}
+				}
 				// what follows the body's node is handed what it hands on
 				flow := guardFlow(id, "", []string{guardStart, "each FLOW." + c.kind + " " + config, "body " + c.body, "inner CALL.EMPTY {pass_through: " + fmt.Sprint(c.name != "split") + "}",
+					"other CALL.EMPTY {pass_through: true}",
 					"next CALL.EMPTY {pass_through: " + fmt.Sprint(!strings.Contains("beside range own memory", c.name)) + "}"}, links)
 				if c.conversion != "" {
 					flow = strings.Replace(flow, "output_key: iteration}", fmt.Sprintf("output_key: iteration, conversion_function: %q}", c.conversion), 1)
@@ -532,16 +540,22 @@ func BenchmarkLoops_PayloadSize(b *testing.B) {
 		{"Python", "FOR_EACH", list, "CALL.EMPTY {pass_through: true}", "lambda d: {'id': d['item']['id']}", 200},
 		{"Code", "FOR_EACH", list, `ACTION.RUN_CODE {language: javascript, code: "function main(d) { return {id: d.item.id} }"}`, "", 200},
 		{"Nested", "FOR_EACH", list, `FLOW.FOR_EACH {items_path: few, collect_results: false}`, "", 500},
+		{"Transform", "FOR_EACH", list, `ACTION.DATA_TRANSFORMATION {operation: map, items_path: few}`, "", 500},
+		{"Merge", "FOR_EACH", list, `FLOW.MERGE {items_path: few}`, "", 200},
+		{"Gather", "FOR_EACH", list, "FLOW.MERGE", "", 100},
 		{"Child", "FOR_EACH", list, `FLOW.SUB_WORKFLOW {workflow_id: child, revision: latest}`, "", 100},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			x := openSite(b)
 			x.save(b, guardFlow("child", "", []string{guardStart, "body CALL.EMPTY"}, []string{"start body"}))
 			links := []string{"start each", "each body iteration", "body each" + map[string]string{"If": ` "true"`, "Nested": " completed"}[c.name]}
-			if c.name == "Nested" {
+			switch c.name {
+			case "Nested":
 				links = append(links, "body inner iteration")
+			case "Merge", "Gather": // two branches with the same payload
+				links = []string{"start each", "each inner iteration", "inner body", "each other iteration", "other body", "body each"}
 			}
-			flow := guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body, "inner CALL.EMPTY {pass_through: true}"}, links)
+			flow := guardFlow("loops", "", []string{guardStart, "each FLOW." + c.kind + " " + c.config, "body " + c.body, "inner CALL.EMPTY {pass_through: true}", "other CALL.EMPTY {pass_through: true}"}, links)
 			if c.conversion != "" {
 				flow = strings.Replace(flow, "output_key: iteration}", fmt.Sprintf("output_key: iteration, conversion_function: %q}", c.conversion), 1)
 			}

@@ -56,7 +56,7 @@ func TestTask_DyingServerIsCalledTwice(t *testing.T) {
 	}
 }
 
-// A confirmation is for one call: whoever forks a task at a call that was confirmed has its user asked again, by whatever name the call
+// A confirmation is for one call: a fork of a task at a call that was confirmed asks its user again, by whatever name the call
 // is meant.
 func TestTask_ForkConfirmsAnew(t *testing.T) {
 	t.Parallel()

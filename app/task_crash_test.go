@@ -12,13 +12,14 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // deaths kills the process of a server at every point that it comes to, once at each.
 type deaths struct {
 	mu   sync.Mutex
 	seen map[string]bool
-	// at tells the test that a point was reached for the first time; whoever reached it waits until the process is gone.
+	// at tells the test that a point was reached for the first time; the goroutine that reached it waits until the process is gone.
 	at chan string
 }
 
@@ -40,8 +41,8 @@ func (d *deaths) reach(point string, gone <-chan struct{}) bool {
 	return true
 }
 
-// A task whose process is killed with -9 in every decision, in every call and at every question goes on where it was: no decision that is on
-// disk is asked for again, a call that may run once only is not repeated, a question stays the same question, and counters go on.
+// A task whose process is killed with -9 in every decision, in every call and at every question goes on where it was: no decision that is
+// on disk is asked for again, a call that may run once only is not repeated, a question stays the same question, and counters go on.
 func TestTask_KilledInEveryState(t *testing.T) {
 	t.Parallel()
 	d := &deaths{seen: map[string]bool{}, at: make(chan string)}
@@ -104,7 +105,7 @@ func TestTask_KilledInEveryState(t *testing.T) {
 		return plan(q)
 	}
 
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, m.profile("mind")); err != nil {
 		t.Fatal(err)

@@ -22,10 +22,7 @@ import (
 // crowdMark is set for the process in which the crowd is: what it leaves behind can only be counted where nothing else runs.
 const crowdMark = "TANDEM_TEST_CROWD"
 
-const (
-	crowdTasks = 200
-	crowdCalls = 5
-)
+const crowdCalls = 5 // of each task
 
 // Many tasks share one tool server: none is stuck, and nothing is left of them but their records.
 func TestTask_Crowd(t *testing.T) {
@@ -72,7 +69,8 @@ func TestTask_CrowdProcess(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 
 	var all sync.WaitGroup
-	for range crowdTasks {
+	tasks := often(80, 200) // more than run at once
+	for range tasks {
 		id := one()
 		all.Go(func() {
 			if e, err := x.Wait(t.Context(), p, id); err != nil || e.Status != engine.StatusSuccess {
@@ -81,7 +79,7 @@ func TestTask_CrowdProcess(t *testing.T) {
 		})
 	}
 	all.Wait()
-	agrees(t, "calls", len(b.made()), (crowdTasks+1)*crowdCalls)
+	agrees(t, "calls", len(b.made()), (tasks+1)*crowdCalls)
 	agrees(t, "processes that were called", len(b.pids()), 1)
 	if n := most.Load(); n > defaultTasks {
 		t.Errorf("%d tasks have called at once; %d may run", n, defaultTasks)

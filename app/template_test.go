@@ -6,6 +6,7 @@ import (
 
 	"tandem/engine"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 const templateFlow = `
@@ -23,7 +24,7 @@ connections:
 // as they were when it began.
 func TestTemplate_StaysAsItWasAtTheStart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i := openInstance(t, dir)
 	keep := func(known string) {
 		t.Helper()

@@ -31,8 +31,8 @@ import (
 
 const templatesDir = "../templates"
 
-// templateRun is one run of a template: what it is started with, what the world answers, and what people do. What the world was asked is compared with a
-// file in testdata.
+// templateRun is one run of a template: what it is started with, what the world answers, and what people do. What the world was asked is
+// compared with a file in testdata.
 type templateRun struct {
 	// name is that of the run, template is what runs.
 	name, template string
@@ -48,9 +48,9 @@ type templateRun struct {
 	people []string
 }
 
-// TestTemplates_Recorded runs every template on the real engine, with services and a model on this machine that speak as the real ones do, and compares
-// what they were asked, what people saw and which way it went with what is recorded. The recorded run is then played with the template as it is now.
-// "go test ./app -run TestTemplates_Recorded -update" records anew.
+// TestTemplates_Recorded runs every template on the real engine, with services and a model on this machine that speak as the real ones do,
+// and compares what they were asked, what people saw and which way it went with what is recorded. The recorded run is then played with the
+// template as it is now. "go test ./app -run TestTemplates_Recorded -update" records anew.
 func TestTemplates_Recorded(t *testing.T) {
 	t.Parallel()
 	list, err := templates.List()

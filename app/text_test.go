@@ -10,7 +10,7 @@ import (
 	"tandem/engine"
 )
 
-// Values are readable wherever people and models read them, whoever wrote the JSON; what a prompt names and nobody knows stays as
+// Values are readable wherever people and models read them, no matter who wrote the JSON; what a prompt names and nobody knows stays as
 // written and is warned of.
 func TestText_PromptsAndQuestions(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func (c *Connection) SetMCPServer(ctx context.Context, file string, stdin io.Rea
 	return c.PutMCPServerDocument(ctx, id, raw)
 }
 
-// MCPChanges are the changes of the named tools of a server that somebody has to accept, of all without a name.
+// MCPChanges returns the changes of the named tools of a server that somebody has to accept; without a name, those of all tools.
 func (c *Connection) MCPChanges(ctx context.Context, server string, names []string) ([]api.MCPChange, error) {
 	list, err := c.MCPTools(ctx, server)
 	if err != nil {
@@ -51,8 +51,8 @@ func (c *Connection) MCPChanges(ctx context.Context, server string, names []stri
 	return found, nil
 }
 
-// ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with policy and
-// rules.
+// ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with
+// policy and rules.
 func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {

@@ -19,6 +19,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -62,8 +63,8 @@ func payingModel(t *testing.T) *modelService {
 	})
 }
 
-// A deployed workflow is a tool with the parameters of its trigger. A call is a child that is linked in the record, and neither lost nor made twice when the
-// process is killed while it runs.
+// A deployed workflow is a tool with the parameters of its trigger. A call is a child that is linked in the record, and neither lost nor
+// made twice when the process is killed while it runs.
 func TestTools_WorkflowKilledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	model := payingModel(t)
@@ -78,7 +79,7 @@ func TestTools_WorkflowKilledInTheMiddle(t *testing.T) {
 		_, _ = w.Write([]byte(`{"receipt":"r-1"}`))
 	}))
 	t.Cleanup(service.Close)
-	c := &crash{T: t, dir: t.TempDir(), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, model.profile("m")); err != nil {
 		t.Fatal(err)
@@ -241,8 +242,8 @@ func lostTool(runs, asked *atomic.Int64) plug.Maker {
 	}
 }
 
-// The service is asked what became of a call of a model whose answer was lost, before a person is: a call that arrived is not made again. Of one that did not,
-// the model is told, and it may want it again.
+// The service is asked what became of a call of a model whose answer was lost, before a person is: a call that arrived is not made again.
+// Of one that did not, the model is told, and it may want it again.
 func TestTools_SettleALostCall(t *testing.T) {
 	t.Parallel()
 	var runs, asked atomic.Int64

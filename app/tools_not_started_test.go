@@ -10,7 +10,8 @@ import (
 	"tandem/engine"
 )
 
-// A tool server that does not start fails its node at once, with how its process ended and what it printed, in every place where people look.
+// A tool server that does not start fails its node at once, with how its process ended and what it printed, in every place where people
+// look.
 func TestTools_ServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

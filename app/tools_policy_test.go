@@ -99,8 +99,8 @@ func TestTools_PoliciesInATurn(t *testing.T) {
 	}
 }
 
-// Whoever lists the tools that need an approval may call them by any of their names; a name that stands for no tool stops the node, because its author
-// wants to be asked and would not be.
+// The list of tools that need an approval may name them by any of their names; a name that stands for no tool stops the node, because
+// its author wants to be asked and would not be.
 func TestTools_ApprovalByName(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

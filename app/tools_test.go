@@ -430,8 +430,8 @@ func TestTools_Authorization(t *testing.T) {
 	refused(t, alone.call(t, "admin", "POST", "/mcp/servers/p/authorize", nil), http.StatusConflict, "conflict")
 }
 
-// A client that a person has entered belongs to the first authorization server that is met with it, from the moment on that it is shown there; a
-// server that moves to another one is authorized with another client. Authorization servers can read what this program is.
+// A client that a person has entered belongs to the first authorization server that is met with it, from the moment on that it is shown
+// there; a server that moves to another one is authorized with another client. Authorization servers can read what this program is.
 func TestTools_ClientOfOneIssuer(t *testing.T) {
 	t.Parallel()
 	first, second := newLoginServer(t), newLoginServer(t)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/tracing"
 )
 
@@ -53,7 +54,7 @@ func collectorOf(t *testing.T) (url string, spans func() []*tracepb.Span) {
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	url, spans := collectorOf(t)
-	s := startServer(t, ServeOptions{Dir: t.TempDir(), Traces: url})
+	s := startServer(t, ServeOptions{Dir: sqlitetest.Dir(t), Traces: url})
 	s.want(201, "POST", "/api/v1/workflows", strings.Replace(napFlow, "SECONDS", "0.05", 1))
 	e := s.want(200, "POST", "/api/v1/workflows/nap/execute", `{"wait_seconds":30,"inputs":{"secret":"canary-value"}}`)
 	if e["status"] != "SUCCESS" {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TestMailHook hands mail in as services do that receive it: each starts one execution, with its attachments stored, and nobody else starts any.
+// TestMailHook hands mail in as services do that receive it: each starts one execution, with its attachments stored, and nobody else starts
+// any.
 func TestMailHook(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

@@ -18,7 +18,8 @@ import (
 // newTriggers makes what starts deployed workflows by themselves.
 func (i *Instance) newTriggers(o Options) *trigger.Service {
 	return trigger.New(trigger.Options{
-		Triggers: i.stores.Triggers, Blobs: i.stores.Blobs, Executions: i.stores.Executions, Sources: i.parts.Sources, PublicURL: o.PublicURL, Log: i.log,
+		Triggers: i.stores.Triggers, Blobs: i.stores.Blobs, Executions: i.stores.Executions, Sources: i.parts.Sources,
+		PublicURL: o.PublicURL, Log: i.log,
 		Credentials: func(workspace string) credential.Opener { return i.vault.Opener(identity.System(workspace)) },
 		Revision:    i.triggersOf, Start: i.startTriggered,
 		CredentialID: func(ctx context.Context, workspace, name string) (string, error) {
@@ -44,8 +45,8 @@ func (i *Instance) triggersOf(ctx context.Context, p identity.Principal, id stri
 	return r, nil
 }
 
-// startTriggered starts the execution of a delivery. It is nobody's: a request or a clock has no user. Who has deployed the revision wants what
-// it does, so questions that exclude those are not theirs to answer.
+// startTriggered starts the execution of a delivery. It belongs to no user: a request or a clock has none. The user who
+// deployed the revision counts as its requester, and may not answer questions that exclude requesters.
 func (i *Instance) startTriggered(ctx context.Context, p identity.Principal, s trigger.Start) (host.Started, error) {
 	r, _, err := i.revisions.Request(ctx, p, s.WorkflowID, strconv.FormatInt(s.Revision, 10))
 	if err != nil {

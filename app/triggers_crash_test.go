@@ -18,13 +18,14 @@ import (
 
 	"tandem/api"
 	"tandem/client"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // The environment variable that makes TestTriggers_KillNine longer: how many deliveries are sent.
 const deliveriesVariable = "TANDEM_DELIVERIES"
 
-// TestTriggers_KillNine sends deliveries from many senders, each of which tries again until it is answered, and kills the server in the middle. Each delivery has one
-// execution then, and whoever was answered was answered with that one.
+// TestTriggers_KillNine sends deliveries from many senders, each of which tries again until it is answered, and kills the server in the
+// middle. Each delivery has one execution then, and every answer that was given names that one.
 func TestTriggers_KillNine(t *testing.T) {
 	t.Parallel()
 	count, senders, kills := 400, 40, 3
@@ -35,7 +36,7 @@ func TestTriggers_KillNine(t *testing.T) {
 		}
 		count, senders = n, 100
 	}
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, addr := sqlitetest.Dir(t), freeAddr(t)
 	var process atomic.Pointer[exec.Cmd]
 	begin := func() {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestCrash_Process$")

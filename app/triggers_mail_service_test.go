@@ -15,7 +15,8 @@ import (
 	"tandem/mailbox/mailboxtest"
 )
 
-// TestMail_Services: mailboxes that are read by the API of their service start workflows as those do that are read by IMAP, and their credentials are tried there.
+// TestMail_Services: mailboxes that are read by the API of their service start workflows as those do that are read by IMAP, and their
+// credentials are tried there.
 func TestMail_Services(t *testing.T) {
 	t.Parallel()
 	for provider, c := range map[string]struct {

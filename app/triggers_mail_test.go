@@ -26,6 +26,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // watchedBox is an IMAP server with one mailbox that a trigger reads.
@@ -147,7 +148,8 @@ func TestMail_Starts(t *testing.T) {
 	content := want[json.RawMessage](t, x.call(t, "viewer", "GET", "/deliveries?workflow_id=letters&key=mid:1@example.org", nil), http.StatusOK)
 	same(t, gjson.GetBytes(content, "total_count").Int(), int64(1))
 
-	// The password is changed at the server, and later in the credential: what is wrong is told meanwhile, without the password, and nothing is lost.
+	// The password is changed at the server, and later in the credential: what is wrong is told meanwhile, without the password, and
+	// nothing is lost.
 	trigger := func() api.Trigger {
 		return want[api.Triggers](t, x.call(t, "viewer", "GET", "/workflows/letters/triggers", nil), http.StatusOK).Triggers[0]
 	}
@@ -180,7 +182,7 @@ func TestMail_KillNine(t *testing.T) {
 	t.Parallel()
 	const count, kills = 90, 4
 	b := startWatchedBox(t)
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, addr := sqlitetest.Dir(t), freeAddr(t)
 	var process *exec.Cmd
 	begin := func() {
 		process = exec.Command(os.Args[0], "-test.run", "^TestCrash_Process$")
@@ -244,7 +246,8 @@ func TestMail_KillNine(t *testing.T) {
 	}
 }
 
-// TestMail_GitHub_Canary: the secrets of what listens and of what is called by GitHub are nowhere, although the mail server and the payload repeat them.
+// TestMail_GitHub_Canary: the secrets of what listens and of what is called by GitHub are nowhere, although the mail server and the payload
+// repeat them.
 func TestMail_GitHub_Canary(t *testing.T) {
 	t.Parallel()
 	b := startWatchedBox(t)

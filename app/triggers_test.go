@@ -28,6 +28,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -569,10 +570,11 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestTriggers_Restart lets a process end with a deployment that was not finished and a delivery that was not started: the next one goes on with both.
+// TestTriggers_Restart lets a process end with a deployment that was not finished and a delivery that was not started: the next one goes on
+// with both.
 func TestTriggers_Restart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	first, err := Open(t.Context(), Options{Dir: dir, Idle: true})
 	if err != nil {
 		t.Fatal(err)

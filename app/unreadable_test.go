@@ -69,7 +69,7 @@ func TestUnreadable_EndsWithTheReason(t *testing.T) {
 				body = poisoned(t, x.seq(t, id)+1, "w")
 			}
 			damage(t, x.Instance, id, body)
-			// Whoever wakes it is told, and it has ended by then.
+			// The caller who wakes it gets an error, and it has ended by then.
 			woken := x.act(t, id, api.ActionRequest{Action: "pause"})
 			for strings.Contains(string(woken.body), "somebody else has gone on with it") { // it was still in memory, as it was before the damage
 				woken = x.act(t, id, api.ActionRequest{Action: "pause"})

@@ -19,6 +19,7 @@ import (
 	"tandem/engine"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestInstance_ObjectStores puts a file into each object store through the whole engine: the credential is opened, the service
@@ -55,16 +56,12 @@ func TestInstance_ObjectStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	i, err := Open(t.Context(), Options{Dir: dir, HTTPAllow: allow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, i)
 	workspace := filepath.Join(dir, "files", user.Workspace)
 	if err := os.MkdirAll(workspace, 0o700); err != nil {
 		t.Fatal(err)

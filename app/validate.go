@@ -16,8 +16,7 @@ func Validate(file string, data []byte) Report {
 	return validation.NewReport(file, problems)
 }
 
-// ValidateFile is Validate for a file by name, or for stdin when the name is "-". A file that cannot be read is a
-// problem of its own.
+// ValidateFile is Validate for a file by name, or for stdin when the name is "-". A file that cannot be read is reported as a problem.
 func ValidateFile(file string, stdin io.Reader) Report {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/client"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // killable is a server in a process of its own, which can be killed and started again on the same data at the same address.
@@ -26,7 +27,7 @@ type killable struct {
 
 func newKillable(t *testing.T) *killable {
 	t.Helper()
-	k := &killable{dir: t.TempDir(), addr: freeAddr(t)}
+	k := &killable{dir: sqlitetest.Dir(t), addr: freeAddr(t)}
 	k.start(t)
 	t.Cleanup(func() { k.kill(t) })
 	return k
@@ -127,7 +128,8 @@ connections:
   - {from_node: start, to_node: end}
 `
 
-// The pages of visitors are driven in a real browser: a form with a file, in both languages and without scripts, and chats whose server is killed in the middle.
+// The pages of visitors are driven in a real browser: a form with a file, in both languages and without scripts, and chats whose server is
+// killed in the middle.
 func TestVisitorsBrowser(t *testing.T) {
 	t.Parallel()
 	chromium, modules := browserTools(t)

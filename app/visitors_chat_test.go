@@ -217,7 +217,7 @@ func TestVisitors_ChatStreams(t *testing.T) {
 	})
 	told := v.turns(t, "/chat/stream")[0]
 	same(t, told.Get("state").Str+" "+told.Get("answer").Str, "done one two three <i>four</i>")
-	v.listens(t, path, "", func(event, data string) bool { return event == "change" }) // whoever comes later learns that it has ended
+	v.listens(t, path, "", func(event, data string) bool { return event == "change" }) // a visitor who comes later learns that it has ended
 }
 
 func (x *site) statusOf(t testing.TB, execution string) engine.Status {

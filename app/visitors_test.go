@@ -216,7 +216,7 @@ func TestVisitors_Form(t *testing.T) {
 	says(t, v.post(t, "/forms/all", good), http.StatusConflict, "The page was open for too long")
 	same(t, x.executionsOf(t, "all"), 1)
 
-	// The id of one form is none of another.
+	// The id of one form is not the id of another.
 	x.deploys(t, "else", visitFlow("else", "FORM", `{`+oneField+`}`))
 	says(t, v.post(t, "/forms/else", url.Values{"form_id": {v.ticket(t, "/forms/all")}, "q0": {"x"}}), http.StatusConflict)
 	same(t, x.executionsOf(t, "else"), 0)
@@ -333,7 +333,7 @@ func TestVisitors_FormReplies(t *testing.T) {
 	x.deploys(t, "fails", visitFlow("fails", "FORM", `{response_mode: sync, `+oneField+`}`,
 		"  - {id: out, name: out, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: \"http://127.0.0.1:1/secret-place\", max_retries: 0}}\n", link))
 	failed := v.send(t, "/forms/fails", name)
-	says(t, failed, http.StatusInternalServerError, "This did not work", "Whoever runs this can see why")
+	says(t, failed, http.StatusInternalServerError, "This did not work", "The people who run this can see why")
 	if strings.Contains(string(failed.body), "secret-place") {
 		t.Errorf("it tells why: %s", failed.body)
 	}

@@ -28,6 +28,7 @@ import (
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // people adds users of two workspaces.
@@ -104,7 +105,7 @@ func (s *callbackSite) hit(user, method, address, body string, headers ...string
 
 func TestWaitCall(t *testing.T) {
 	t.Parallel()
-	dir, log := t.TempDir(), &lockedBuffer{}
+	dir, log := sqlitetest.Dir(t), &lockedBuffer{}
 	s := openCallbacksWith(t, dir, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	s.people()
 	var secrets []string // every address that was told; subtests run one after the other
@@ -131,7 +132,7 @@ func TestWaitCall(t *testing.T) {
 		if seen := s.seenBy("viewer", id); seen.WaitURL != "" || gjson.GetBytes(seen.ExecutionDetails, "webhook.method").Str != "POST" || strings.Contains(string(seen.ExecutionDetails), "callbacks") {
 			t.Errorf("a viewer sees %q %s", seen.WaitURL, seen.ExecutionDetails)
 		}
-		for _, scope := range []string{"read", "answer", "edit", "execute"} { // whoever has the address may do what the token may not
+		for _, scope := range []string{"read", "answer", "edit", "execute"} { // the address lets its holder do what the token does not allow
 			token := want[api.NewToken](t, s.site.call(t, "admin", "POST", "/users/operator/tokens", map[string]any{"name": scope, "scopes": []string{"read", scope}}), http.StatusCreated)
 			s.site.tokens["scoped"] = token.Secret
 			if seen := s.seenBy("scoped", id); (seen.WaitURL != "") != (scope == "execute") {
@@ -354,7 +355,7 @@ connections:
 // The address of a wait finds it after a restart, and a call that came just before it is not lost.
 func TestWaitCall_Restart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	s := openCallbacks(t, dir)
 	s.people()
 	const config = `{wait_type: webhook, timeout_seconds: 0, webhook_config: {authentication_required: false}}`
@@ -388,7 +389,7 @@ func TestWaitCall_Restart(t *testing.T) {
 // A wait for a source outside goes on after a restart, and a check that was under way is made again.
 func TestWaitCheck_Restart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	var calls atomic.Int32
 	hangs, asked := make(chan struct{}), make(chan struct{}, 10)
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -419,7 +420,7 @@ func TestWaitCheck_Restart(t *testing.T) {
 
 // Executions that wait for a source outside hold nothing between two checks: no goroutine, and nothing in memory but their timers.
 func TestWaitCheck_HoldsNothing(t *testing.T) {
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	s := openCallbacks(t, dir)
 	s.waitsAs("many", `{wait_type: file, check_interval_seconds: 3600, timeout_seconds: 0, file_config: {file_path: in/a.csv}}`)
 	runtime.GC()

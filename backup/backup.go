@@ -7,7 +7,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"tandem/backup/archive"
 	"tandem/credential"
 	"tandem/fault"
+	"tandem/store/postgres"
+	pgdump "tandem/store/postgres/dump"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/dump"
 	"tandem/store/sqlite/migrations"
@@ -30,6 +31,8 @@ const KeySuffix = ".key"
 type Options struct {
 	// Dir is the data directory, which a process may have open.
 	Dir string
+	// Database is the address of a database of PostgreSQL, which a process may own; empty: the database is in the data directory.
+	Database string
 	// File is the backup, which is not there yet.
 	File string
 	// MasterKey is the value of TANDEM_MASTER_KEY, if the keys are given by it.
@@ -46,8 +49,9 @@ type Result struct {
 	File string `json:"file"`
 	// Key is the file with the master keys beside it; empty when there is none.
 	Key string `json:"key,omitempty"`
-	// Dir is the data directory that was made of it.
-	Dir string `json:"dir,omitempty"`
+	// Dir is the data directory that was made of it, and Database the database of PostgreSQL, without a password.
+	Dir      string `json:"dir,omitempty"`
+	Database string `json:"database,omitempty"`
 	// Bytes is the size of the file.
 	Bytes int64 `json:"bytes"`
 	archive.Contents
@@ -55,10 +59,16 @@ type Result struct {
 	MissingKeys []string `json:"missing_keys,omitempty"`
 }
 
-// Make writes a backup. It is whole and on disk when it returns without an error; until then it has no name. The master keys are written to a file
-// beside it, so that they can be kept elsewhere.
+// Make writes a backup. It is whole and on disk when it returns without an error; until then it has no name. The master keys are
+// written to a file beside it, so that they can be kept elsewhere.
 func Make(ctx context.Context, o Options) (r Result, err error) {
 	r.File = o.File
+	if o.Database != "" {
+		// The database alone would make a backup without files and keys.
+		if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
+			return r, fault.Newf(fault.NotFound, "there is no data directory %q, in which the files and keys are; name the one of the server with --data", o.Dir).WithCause(err)
+		}
+	}
 	for _, name := range []string{o.File, o.File + KeySuffix} {
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return r, taken(name, err)
@@ -139,11 +149,17 @@ func unwritable(err error) error {
 }
 
 func write(ctx context.Context, o Options, f *os.File) (c archive.Contents, err error) {
-	w, err := archive.NewWriter(f, archive.Head{Store: dump.Store, Program: o.Program, Began: time.Now().UTC().Truncate(time.Second)})
+	head := archive.Head{Store: dump.Store, Program: o.Program, Began: time.Now().UTC().Truncate(time.Second)}
+	save := func(w *archive.Writer) (archive.Moment, error) { return dump.Save(ctx, o.Dir, w) }
+	if o.Database != "" {
+		head.Store = pgdump.Store
+		save = func(w *archive.Writer) (archive.Moment, error) { return pgdump.Save(ctx, o.Database, w) }
+	}
+	w, err := archive.NewWriter(f, head)
 	if err != nil {
 		return c, err
 	}
-	m, err := dump.Save(ctx, o.Dir, w)
+	m, err := save(w)
 	if err != nil {
 		return c, err
 	}
@@ -222,7 +238,7 @@ func check(ctx context.Context, file string, f *os.File) (r Result, err error) {
 	if r.Contents, err = archive.Check(ctx, f); err != nil {
 		return r, err
 	}
-	known, err := migrations.Newest()
+	known, err := newest(r.Store)
 	if err != nil {
 		return r, err
 	}
@@ -237,10 +253,24 @@ func check(ctx context.Context, file string, f *os.File) (r Result, err error) {
 	return r, err
 }
 
+// newest is the version that this program brings databases of a kind to.
+func newest(kind string) (int64, error) {
+	switch kind {
+	case dump.Store:
+		return migrations.Newest()
+	case pgdump.Store:
+		return postgres.Newest()
+	}
+	return 0, fault.Newf(fault.Unsupported, "the backup is of a %q database, which this program does not know; use the one that made it", kind)
+}
+
 // RestoreOptions say what is restored, and where.
 type RestoreOptions struct {
 	// File is the backup, and Dir the data directory, which holds nothing yet.
 	File, Dir string
+	// Database is the address of a database of PostgreSQL, which holds nothing yet either; empty: the database is made in the
+	// data directory.
+	Database string
 	// Key is the file with the master keys; empty: the one beside the backup, if there is one.
 	Key string
 	// MasterKey is the value of TANDEM_MASTER_KEY, if the keys will be given by it.
@@ -252,8 +282,9 @@ type RestoreOptions struct {
 	reached func(point string)
 }
 
-// Restore makes a data directory of a backup. Nothing is written before the whole backup has been read and found good, and the directory is not one that
-// can be used before all of it is there and on disk: a process that dies on the way leaves a directory that can be restored into again.
+// Restore makes a data directory of a backup, or a database of PostgreSQL and a data directory with what belongs to it. Nothing
+// is written before the whole backup has been read and found good, and the directory is not one that can be used before all of it
+// is there and on disk: a process that dies on the way leaves a directory that can be restored into again.
 func Restore(ctx context.Context, o RestoreOptions) (r Result, err error) {
 	f, err := os.Open(o.File)
 	if err != nil {
@@ -274,10 +305,16 @@ func Restore(ctx context.Context, o RestoreOptions) (r Result, err error) {
 		o.reached = func(string) {}
 	}
 	r.Dir = o.Dir
+	if o.Database != "" {
+		if r.Database, err = postgres.Where(o.Database); err != nil {
+			return r, err
+		}
+	}
 	return r, o.restore(ctx, r.Contents, key, f)
 }
 
-// findKey finds the keys that the credentials of the backup need, and what is to be written to the key file: nothing when the environment gives the keys.
+// findKey finds the keys that the credentials of the backup need, and what is to be written to the key file: nothing when the
+// environment gives the keys.
 func (o RestoreOptions) findKey(r *Result) (text []byte, err error) {
 	var ring *credential.Keyring
 	switch beside := o.File + KeySuffix; {
@@ -301,78 +338,4 @@ func (o RestoreOptions) findKey(r *Result) (text []byte, err error) {
 			r.MissingKeys[0])
 	}
 	return text, nil
-}
-
-func (o RestoreOptions) restore(ctx context.Context, holds archive.Contents, key []byte, from io.Reader) (err error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return datadir.Unusable(o.Dir, err)
-	}
-	lock, err := datadir.Lock(o.Dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, datadir.Unlock(lock)) }()
-	if err := clearWay(o.Dir); err != nil {
-		return err
-	}
-	work := filepath.Join(o.Dir, datadir.RestoreDir)
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return datadir.Unusable(o.Dir, err)
-	}
-	if err := load(ctx, work, holds, from); err != nil {
-		return errors.Join(err, os.RemoveAll(work))
-	}
-	if len(key) > 0 {
-		if err := writeNew(filepath.Join(work, credential.KeyFile), key); err != nil {
-			return errors.Join(err, os.RemoveAll(work))
-		}
-	}
-	o.reached("all written")
-	// The database comes last: without it nobody uses the directory.
-	for _, name := range append(beside(), datadir.DatabaseFile) {
-		err := os.Rename(filepath.Join(work, name), filepath.Join(o.Dir, name))
-		if err != nil && !(name == credential.KeyFile && errors.Is(err, fs.ErrNotExist)) {
-			return err
-		}
-		if err := datadir.SyncPath(o.Dir); err != nil {
-			return err
-		}
-		o.reached(name + " is in place")
-	}
-	return errors.Join(os.RemoveAll(work), datadir.SyncPath(o.Dir))
-}
-
-// beside is what is in a data directory besides its database.
-func beside() []string { return []string{datadir.BlobDir, filesDir, credential.KeyFile} }
-
-// clearWay refuses a directory that holds anything, and removes what a restore that did not come to its end has left: as long as there is the directory in
-// which it works, and no database, nothing else is there.
-func clearWay(dir string) error {
-	there, err := os.ReadDir(dir)
-	if err != nil {
-		return datadir.Unusable(dir, err)
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(there, func(e fs.DirEntry) bool { return e.Name() == name })
-	}
-	ours := []string{datadir.LockFile, "lost+found"}
-	unfinished := has(datadir.RestoreDir) && !has(datadir.DatabaseFile)
-	if unfinished {
-		ours = append(append(ours, beside()...), datadir.RestoreDir)
-	}
-	for _, e := range there {
-		if !slices.Contains(ours, e.Name()) {
-			return fault.Newf(fault.Conflict, "the directory %q is not empty: it has %s; restore into an empty one, or one that does not exist yet", dir, e.Name())
-		}
-	}
-	if !unfinished {
-		return nil
-	}
-	// The directory in which it works goes last: it says that the others are no data.
-	for _, name := range append(beside(), datadir.RestoreDir) {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("remove what an earlier restore has left: %w", err)
-		}
-	}
-	return nil
 }

@@ -56,7 +56,14 @@ func newInstance(t *testing.T) *instance {
 	i.db, err = sqlite.Open(t.Context(), sqlite.Options{Dir: i.dir})
 	check(t, err)
 	t.Cleanup(func() { check(t, i.db.Close()) })
-	s := i.db.Stores()
+	i.fill(t, i.db.Stores())
+	i.writeFiles(t)
+	return i
+}
+
+// fill puts something of everything into a store.
+func (i *instance) fill(t *testing.T, s store.Stores) {
+	t.Helper()
 	for _, value := range [][]byte{[]byte("small"), parts("a"), parts("b"), bytes.Repeat([]byte("x"), 3<<20)} {
 		b, err := s.Blobs.Put(t.Context(), i.who, bytes.NewReader(value))
 		check(t, err)
@@ -74,14 +81,18 @@ func newInstance(t *testing.T) *instance {
 		check(t, s.Audit.Enter(t.Context(), i.who, store.AuditEntry{Time: int64(n), User: "u", Action: "a", Object: "o", Outcome: store.AuditDone}))
 	}
 	for n := range 20 {
-		i.start(t, n)
+		start(t, s, i.who, n)
 	}
+}
+
+// writeFiles writes files of a workspace.
+func (i *instance) writeFiles(t *testing.T) {
+	t.Helper()
 	i.write(t, "reports/may.txt", "May")
 	i.write(t, "empty.txt", "")
 	i.write(t, ".tandem/drafts/half", "half of it")
 	check(t, os.MkdirAll(filepath.Join(i.dir, "files", "ws", "no", "files"), 0o700))
 	i.shop = newShop(t, filepath.Join(i.dir, "files", "ws", "shop.db"))
-	return i
 }
 
 func (i *instance) write(t *testing.T, name, content string) {
@@ -107,9 +118,9 @@ func parts(what string) []byte {
 	return fmt.Appendf(nil, `{"one":%q,"two":%q}`, strings.Repeat("s", 40<<10), strings.Repeat(what, 40<<10))
 }
 
-func (i *instance) start(t *testing.T, n int) {
+func start(t *testing.T, s store.Stores, who identity.Principal, n int) {
 	t.Helper()
-	check(t, i.db.Stores().Journal.Append(t.Context(), i.who, &store.Append{
+	check(t, s.Journal.Append(t.Context(), who, &store.Append{
 		Execution: fmt.Sprintf("e%d", n), Time: int64(n + 1), Body: []byte(`[]`),
 		Create:    &store.Execution{ID: fmt.Sprintf("e%d", n), WorkflowID: "w", Status: "RUNNING", Created: int64(n + 1)},
 		SetTimers: []store.Timer{{ID: "t", Until: 5}},
@@ -193,7 +204,13 @@ func TestRestore(t *testing.T) {
 	if err != nil || !slices.Equal(problems, []string{"ok"}) {
 		t.Errorf("the database: %q, %v", problems, err)
 	}
-	s := db.Stores()
+	i.checkStores(t, db.Stores(), dir)
+	checkFiles(t, dir)
+}
+
+// checkStores looks at what was put into a store, with the key that is in a directory.
+func (i *instance) checkStores(t *testing.T, s store.Stores, dir string) {
+	t.Helper()
 	for hash, value := range i.values {
 		f, _, err := s.Blobs.Get(t.Context(), i.who, hash)
 		check(t, err)
@@ -206,7 +223,6 @@ func TestRestore(t *testing.T) {
 	if err != nil || len(found.Records) != 1 {
 		t.Errorf("a memory is found by its words: %+v, %v", found, err)
 	}
-	checkFiles(t, dir)
 	c, err := s.Credentials.Get(t.Context(), i.who, "c")
 	check(t, err)
 	root, err := os.OpenRoot(dir)

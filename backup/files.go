@@ -24,8 +24,9 @@ import (
 // filesDir is the directory of the files of workspaces in a data directory.
 const filesDir = "files"
 
-// saveFiles writes the files of all workspaces. Each is as it was when it was read: what replaces a file replaces all of it. Databases that workflows keep
-// there are written in place, so a copy of one moment is made of each; one of which none can be made is copied with its logs, and noted.
+// saveFiles writes the files of all workspaces. Each is as it was when it was read: what replaces a file replaces all of it.
+// Databases that workflows keep there are written in place, so a copy of one moment is made of each; one of which none can be
+// made is copied with its logs, and noted.
 func saveFiles(ctx context.Context, dir, temporary string, to *archive.Writer) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,6 +147,11 @@ func copyDatabase(ctx context.Context, from, temporary string) (_ *os.File, err 
 
 // load makes what a data directory holds of a backup.
 func load(ctx context.Context, dir string, holds archive.Contents, from io.Reader) (err error) {
+	return loadFiles(dir, func(file func(string, io.Reader) error) error { return dump.Load(ctx, dir, holds, from, file) })
+}
+
+// loadFiles lets a function write files of workspaces below a directory.
+func loadFiles(dir string, from func(file func(name string, r io.Reader) error) error) (err error) {
 	into := filepath.Join(dir, filesDir)
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return err
@@ -155,7 +161,7 @@ func load(ctx context.Context, dir string, holds archive.Contents, from io.Reade
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	return dump.Load(ctx, dir, holds, from, func(name string, r io.Reader) error {
+	return from(func(name string, r io.Reader) error {
 		if err := loadFile(root, name, r); err != nil {
 			return fmt.Errorf("write the file %s: %w", name, err)
 		}

@@ -33,6 +33,8 @@ type contender interface {
 // shape says how large the workloads are.
 type shape struct {
 	nodes, width int
+	// database is the address of an empty database of PostgreSQL to work on; empty: a file of SQLite in the directory.
+	database string
 }
 
 // step is one measurement of one contender.
@@ -44,6 +46,8 @@ type step struct {
 	Repeat int `json:"repeat"`
 	Nodes  int `json:"nodes"`
 	Width  int `json:"width"`
+	// Database is the address of a server of PostgreSQL, on which a database is made; empty: SQLite.
+	Database string `json:"database,omitempty"`
 }
 
 // The workloads.
@@ -70,7 +74,16 @@ func perform(ctx context.Context, s step, dir string) (r result, err error) {
 	if !ok {
 		return result{}, fmt.Errorf("unknown contender %q", s.Contender)
 	}
-	c, err := open(ctx, dir, shape{nodes: s.Nodes, width: s.Width})
+	size := shape{nodes: s.Nodes, width: s.Width}
+	if s.Database != "" {
+		address, remove, err := makeDatabase(ctx, s.Database)
+		if err != nil {
+			return result{}, err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		size.database = address
+	}
+	c, err := open(ctx, dir, size)
 	if err != nil {
 		return result{}, fmt.Errorf("open %s: %w", s.Contender, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Each contender in Go does every workload, and what it did is on disk (perform sees to that).
@@ -31,6 +32,22 @@ func TestPerform_RefusesTheUnknown(t *testing.T) {
 	for _, s := range []step{{Contender: "nobody", Workload: workChain}, {Contender: ours, Workload: "nothing", Nodes: 1, Width: 1}} {
 		if _, err := perform(t.Context(), s, t.TempDir()); err == nil || !strings.Contains(err.Error(), "unknown") {
 			t.Errorf("%+v: error %v", s, err)
+		}
+	}
+}
+
+// On PostgreSQL only those are compared that can work on it, and an address that leads nowhere is an error.
+func TestCompare_OnPostgres(t *testing.T) {
+	t.Parallel()
+	nowhere := "postgres://nobody@127.0.0.1:1/none"
+	err := compare(t.Context(), options{peers: "langgraph", rounds: 1, parked: 1, scratch: t.TempDir(), database: nowhere, limit: time.Minute})
+	if err == nil || !strings.Contains(err.Error(), "cannot be compared on PostgreSQL, only dbos") {
+		t.Errorf("langgraph: error %v", err)
+	}
+	for _, name := range onPostgres {
+		_, err := perform(t.Context(), step{Contender: name, Workload: workChain, Runs: 1, Repeat: 1, Nodes: 1, Width: 1, Database: nowhere}, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), "make a database") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

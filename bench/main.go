@@ -32,6 +32,7 @@ func openers() map[string]func(context.Context, string, shape) (contender, error
 const (
 	ours      = "tandem"
 	langGraph = "langgraph"
+	allPeers  = "dbos,go-workflows,langgraph"
 )
 
 func main() {
@@ -51,18 +52,21 @@ type options struct {
 	script  string
 	asJSON  bool
 	limit   time.Duration
+	// database is the address of a server of PostgreSQL to compare on, instead of SQLite.
+	database string
 }
 
 func run() error {
 	var o options
 	flag.StringVar(&o.step, "step", "", "do one step, given as JSON, in this process; the program calls itself with it")
-	flag.StringVar(&o.peers, "peers", "dbos,go-workflows,langgraph", "whom to compare with")
+	flag.StringVar(&o.peers, "peers", allPeers, "whom to compare with")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; medians are printed")
 	flag.IntVar(&o.parked, "parked", 10_000, "how many runs are parked")
 	flag.BoolVar(&o.quick, "quick", false, "one round, 500 parked runs")
 	flag.StringVar(&o.scratch, "scratch", ".", "a directory on the disk to be measured; a directory in it is made and removed")
 	flag.StringVar(&o.script, "langgraph", filepath.Join("langgraph", "bench.mjs"), "the program that runs LangGraph JS")
 	flag.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
+	flag.StringVar(&o.database, "database", "", "compare on this server of PostgreSQL, postgres://USER:PASSWORD@HOST:PORT/NAME, where databases are made and removed, instead of SQLite; tandem and dbos alone")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "how long a single step may take")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -146,8 +150,14 @@ func workloads(o options) []*workload {
 
 // compare measures all contenders in turns and prints the table.
 func compare(ctx context.Context, o options) (err error) {
-	names := []string{ours}
-	for _, peer := range strings.Split(o.peers, ",") {
+	names, peers := []string{ours}, o.peers
+	if o.database != "" && peers == allPeers {
+		peers = strings.Join(onPostgres[1:], ",")
+	}
+	for _, peer := range strings.Split(peers, ",") {
+		if o.database != "" && !slices.Contains(onPostgres, peer) {
+			return fmt.Errorf("-peers: %q cannot be compared on PostgreSQL, only %s", peer, strings.Join(onPostgres[1:], ", "))
+		}
 		if _, ok := openers()[peer]; (!ok && peer != langGraph) || slices.Contains(names, peer) {
 			return fmt.Errorf("-peers: %q is none of dbos, go-workflows, langgraph, or named twice", peer)
 		}
@@ -172,7 +182,7 @@ func compare(ctx context.Context, o options) (err error) {
 					return fmt.Errorf("%s: %s: %w", name, w.Name, err)
 				}
 				if r.Synchronous != full {
-					return fmt.Errorf("%s runs with synchronous=%d, not FULL; it cannot be compared", name, r.Synchronous)
+					return fmt.Errorf("%s runs with synchronous=%d, not FULL (on PostgreSQL: fsync and synchronous_commit are not both on); it cannot be compared", name, r.Synchronous)
 				}
 				w.all[name] = append(w.all[name], r)
 			}
@@ -198,7 +208,7 @@ func (o options) spawn(ctx context.Context, s step, name, scratch string) (r res
 		return result{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s.Contender = name
+	s.Contender, s.Database = name, o.database
 	text, err := json.Marshal(s)
 	if err != nil {
 		return result{}, err

@@ -11,10 +11,10 @@ import (
 	_ "github.com/dbos-inc/dbos-transact-golang/dbos/driver/sqlite"
 )
 
-// dbosPeer is DBOS for Go on SQLite. Its own pool has synchronous=NORMAL; it is given one that has FULL and is like its
-// own otherwise.
+// dbosPeer is DBOS for Go. On SQLite its own pool has synchronous=NORMAL; it is given one that has FULL and is like its
+// own otherwise. On PostgreSQL it has its own pool.
 type dbosPeer struct {
-	db     *sql.DB
+	db     *sql.DB // nil on PostgreSQL
 	reader *sql.DB
 	ctx    dbos.Context
 	shape  shape
@@ -22,6 +22,27 @@ type dbosPeer struct {
 
 func openDBOS(ctx context.Context, dir string, s shape) (_ contender, err error) {
 	p := &dbosPeer{shape: s}
+	config := dbos.Config{AppName: "bench", DatabaseURL: s.database, Logger: slog.New(slog.DiscardHandler), ApplicationVersion: "1"}
+	if s.database != "" {
+		if p.reader, err = openPostgresReader(s.database); err != nil {
+			return nil, err
+		}
+	} else if config.SQLiteSystemDB, err = p.openFile(dir); err != nil {
+		return nil, err
+	}
+	if p.ctx, err = dbos.NewContext(ctx, config); err != nil {
+		return nil, errors.Join(err, p.closeFiles())
+	}
+	dbos.RegisterWorkflow(p.ctx, p.chainWorkflow)
+	dbos.RegisterWorkflow(p.ctx, p.fanOutWorkflow)
+	dbos.RegisterWorkflow(p.ctx, p.waitWorkflow)
+	if err := dbos.Launch(p.ctx); err != nil {
+		return nil, errors.Join(err, p.closeFiles())
+	}
+	return p, nil
+}
+
+func (p *dbosPeer) openFile(dir string) (db *sql.DB, err error) {
 	if p.db, err = openDB(dir, "dbos.db", "foreign_keys(ON)"); err != nil {
 		return nil, err
 	}
@@ -30,17 +51,15 @@ func openDBOS(ctx context.Context, dir string, s shape) (_ contender, err error)
 	}
 	p.db.SetMaxOpenConns(8)
 	p.db.SetMaxIdleConns(8)
-	p.ctx, err = dbos.NewContext(ctx, dbos.Config{AppName: "bench", SQLiteSystemDB: p.db, Logger: slog.New(slog.DiscardHandler), ApplicationVersion: "1"})
-	if err != nil {
-		return nil, errors.Join(err, p.reader.Close(), p.db.Close())
+	return p.db, nil
+}
+
+func (p *dbosPeer) closeFiles() error {
+	err := p.reader.Close()
+	if p.db != nil {
+		err = errors.Join(err, p.db.Close())
 	}
-	dbos.RegisterWorkflow(p.ctx, p.chainWorkflow)
-	dbos.RegisterWorkflow(p.ctx, p.fanOutWorkflow)
-	dbos.RegisterWorkflow(p.ctx, p.waitWorkflow)
-	if err := dbos.Launch(p.ctx); err != nil {
-		return nil, errors.Join(err, p.reader.Close(), p.db.Close())
-	}
-	return p, nil
+	return err
 }
 
 // nothing is the step of every workflow.
@@ -103,20 +122,31 @@ func (p *dbosPeer) park(_ context.Context, run string) error {
 
 // parked counts deadlines of waits: each is recorded right before its wait.
 func (p *dbosPeer) parked(ctx context.Context) (int, error) {
-	return number(ctx, p.reader, "SELECT count(*) FROM operation_outputs WHERE function_name = 'DBOS.sleep'")
+	return number(ctx, p.reader, "SELECT count(*) FROM "+p.outputs()+" WHERE function_name = 'DBOS.sleep'")
 }
 
 func (p *dbosPeer) recorded(ctx context.Context) (int, error) {
-	return number(ctx, p.reader, "SELECT count(*) FROM operation_outputs")
+	return number(ctx, p.reader, "SELECT count(*) FROM "+p.outputs())
+}
+
+// outputs is the table with what steps have returned.
+func (p *dbosPeer) outputs() string {
+	if p.db == nil {
+		return "dbos.operation_outputs"
+	}
+	return "operation_outputs"
 }
 
 func (p *dbosPeer) synchronous(ctx context.Context) (int, error) {
+	if p.db == nil {
+		return durable(ctx, p.reader)
+	}
 	return number(ctx, p.db, "PRAGMA synchronous")
 }
 
 // close does not wait for what is parked: it would wait for a day.
 func (p *dbosPeer) close() error {
-	return errors.Join(ignoreTimeout(dbos.Shutdown(p.ctx, time.Second)), p.reader.Close(), p.db.Close())
+	return errors.Join(ignoreTimeout(dbos.Shutdown(p.ctx, time.Second)), p.closeFiles())
 }
 
 // ignoreTimeout passes over workflows that had not ended: the process ends with them.

@@ -18,14 +18,21 @@ import (
 type tandem struct {
 	instance *app.Instance
 	reader   *sql.DB
+	// server says that it works on PostgreSQL.
+	server bool
 }
 
 func openTandem(ctx context.Context, dir string, s shape) (_ contender, err error) {
-	t := &tandem{}
-	if t.instance, err = app.Open(ctx, app.Options{Dir: dir}); err != nil {
+	t := &tandem{server: s.database != ""}
+	if t.instance, err = app.Open(ctx, app.Options{Dir: dir, Database: s.database}); err != nil {
 		return nil, err
 	}
-	if t.reader, err = openReader(dir, "tandem.db"); err != nil {
+	if t.server {
+		t.reader, err = openPostgresReader(s.database)
+	} else {
+		t.reader, err = openReader(dir, "tandem.db")
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.instance.Close())
 	}
 	for _, def := range []workflow.Definition{chainOf(s.nodes), fanOutOf(s.width), waits()} {
@@ -64,18 +71,27 @@ func (t *tandem) park(ctx context.Context, _ string) error {
 }
 
 func (t *tandem) parked(ctx context.Context) (int, error) {
-	return number(ctx, t.reader, "SELECT count(*) FROM executions WHERE workflow_id = 'waits' AND status = ?", string(engine.StatusWaiting))
+	return number(ctx, t.reader, "SELECT count(*) FROM executions WHERE workflow_id = 'waits' AND status = $1", string(engine.StatusWaiting))
 }
 
 // recorded counts the facts in the journal: a row may hold several.
 func (t *tandem) recorded(ctx context.Context) (int, error) {
+	if t.server {
+		return number(ctx, t.reader, `SELECT coalesce(sum((length(body) - length(replace(body, $1, ''))) / length($1)), 0)
+			FROM (SELECT convert_from(body, 'UTF8') AS body FROM journal) AS rows`, `"node_completed"`)
+	}
 	return number(ctx, t.reader, `SELECT coalesce(sum((length(CAST(body AS TEXT)) - length(replace(CAST(body AS TEXT), ?1, ''))) / length(?1)), 0)
 		FROM (SELECT body FROM journal UNION ALL SELECT body FROM journal_in_order)`, `"node_completed"`)
 }
 
 // synchronous is FULL for the connection that writes; package tandem/store/sqlite sets it, and a setting of a connection
 // cannot be read through another one.
-func (t *tandem) synchronous(context.Context) (int, error) { return full, nil }
+func (t *tandem) synchronous(ctx context.Context) (int, error) {
+	if t.server {
+		return durable(ctx, t.reader)
+	}
+	return full, nil
+}
 
 func (t *tandem) close() error { return errors.Join(t.reader.Close(), t.instance.Close()) }
 

@@ -1,13 +1,11 @@
 package benchmark
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/cluster"
 	"tandem/fault"
 )
 
@@ -25,9 +24,15 @@ type API struct {
 	// Dir is a data directory, or where one would be. The measurement makes a directory of its own on the same disk and
 	// removes it.
 	Dir string
+	// Database is the address of a database of PostgreSQL: the measured databases are made on its server and removed. Empty: SQLite.
+	Database string
+	// Temporal is where the engine is that the executions of Tandem's side run on, which needs Database; nil: in its process.
+	Temporal *cluster.Options
+	// Requests are what is measured, of [APIKinds]; all when empty.
+	Requests []string
 	// Launch starts a side on a directory of its own; nil: in this process, so that what is used is used by both sides and the
 	// clients.
-	Launch func(ctx context.Context, side, dir string, executions, signals int) (*APISide, error)
+	Launch func(ctx context.Context, o SideOptions) (*APISide, error)
 	// Rounds is how often everything is measured, 5 when zero; Quick measures less work per round.
 	Rounds int
 	Quick  bool
@@ -48,9 +53,15 @@ type APIReport struct {
 	CPUs       int    `json:"cpus"`
 	Rounds     int    `json:"rounds"`
 	Executions int    `json:"executions"`
-	// Rows is how many rows an execution writes, RowBytes how long they are on average.
-	Rows     int `json:"rows"`
-	RowBytes int `json:"row_bytes"`
+	// Server is the server of the database that was measured; empty: it was SQLite.
+	Server string `json:"server,omitempty"`
+	// Engine is what executions ran on, unless it was the process of the server.
+	Engine string `json:"engine,omitempty"`
+	// Rows is how many rows an execution writes, RowBytes how long they are on average. ExecutionBytes is by how much an execution that has
+	// ended makes the database larger, with its summary and with indexes.
+	Rows           int     `json:"rows"`
+	RowBytes       int     `json:"row_bytes"`
+	ExecutionBytes float64 `json:"execution_bytes"`
 	// LoadBefore is the load average of the last minute when the measurement began, where the system tells it.
 	LoadBefore string       `json:"load_before,omitempty"`
 	Requests   []APIFigures `json:"requests"`
@@ -95,11 +106,28 @@ type APIStream struct {
 	MemoryKB  float64 `json:"memory_kb,omitempty"`
 }
 
-// apiGoal is the ratio that is wanted of every request of the API. A webhook has none: the bare server writes one row for it and runs nothing.
+// apiGoal is the ratio that every request of the API should reach. A webhook has none: the bare server writes one row and runs nothing.
 const apiGoal = 0.5
 
 // apiHookPath is where the webhook is called.
 const apiHookPath = "/hooks/" + apiHook + "/in"
+
+// The kinds of requests.
+const (
+	apiExecutes = "execute"
+	apiWebhooks = "webhook"
+	apiGets     = "get"
+	apiLists    = "list"
+	apiStreams  = "stream"
+)
+
+// APIKinds are the kinds of requests that can be measured.
+func APIKinds() []string { return []string{apiExecutes, apiWebhooks, apiGets, apiLists, apiStreams} }
+
+// wants says that a kind of requests is measured.
+func (b *API) wants(kind string) bool {
+	return len(b.Requests) == 0 || slices.Contains(b.Requests, kind)
+}
 
 // MeasureAPI runs the measurement. It takes some minutes.
 func MeasureAPI(ctx context.Context, b API) (report APIReport, err error) {
@@ -115,12 +143,21 @@ func MeasureAPI(ctx context.Context, b API) (report APIReport, err error) {
 			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
 		}
 	}()
-	m := &apiMeasurement{API: b, signals: 20}
+	bases, err := newBases(ctx, b.Database)
+	if err != nil {
+		return APIReport{}, err
+	}
+	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	m := &apiMeasurement{API: b, signals: 20, bases: bases}
 	if b.Quick {
 		m.signals = 5
 	}
 	m.report = APIReport{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: b.Rounds, Executions: b.Executions, LoadBefore: loadAverage(),
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: b.Rounds,
+		Executions: b.Executions, Server: bases.server, LoadBefore: loadAverage(),
+	}
+	if b.Temporal != nil {
+		m.report.Engine = "Temporal"
 	}
 	defer func() {
 		for _, s := range m.sides {
@@ -154,6 +191,11 @@ func (b *API) complete() error {
 			return fault.Newf(fault.Invalid, "%d: rounds, executions, clients and readers are at least 1", n)
 		}
 	}
+	for _, kind := range b.Requests {
+		if !slices.Contains(APIKinds(), kind) {
+			return fault.Newf(fault.Invalid, "%q is not a kind of requests; there are %s", kind, strings.Join(APIKinds(), ", "))
+		}
+	}
 	if b.Launch == nil {
 		b.Launch = launchHere
 	}
@@ -161,11 +203,11 @@ func (b *API) complete() error {
 }
 
 // launchHere starts a side in this process.
-func launchHere(ctx context.Context, side, dir string, executions, signals int) (*APISide, error) {
+func launchHere(ctx context.Context, o SideOptions) (*APISide, error) {
 	ctx, stop := context.WithCancel(ctx)
 	ready := make(chan APISide, 1)
 	ended := make(chan error, 1)
-	go func() { ended <- ServeAPISide(ctx, side, dir, executions, signals, func(s APISide) { ready <- s }) }() // it ends with Close
+	go func() { ended <- ServeAPISide(ctx, o, func(s APISide) { ready <- s }) }() // it ends with Close
 	select {
 	case s := <-ready:
 		s.Usage = func() (APIUsage, error) { return OwnUsage(), nil }
@@ -173,7 +215,7 @@ func launchHere(ctx context.Context, side, dir string, executions, signals int) 
 		return &s, nil
 	case err := <-ended:
 		stop()
-		return nil, fmt.Errorf("start the side %q: %w", side, err)
+		return nil, fmt.Errorf("start the side %q: %w", o.Side, err)
 	}
 }
 
@@ -181,6 +223,7 @@ func launchHere(ctx context.Context, side, dir string, executions, signals int) 
 type apiMeasurement struct {
 	API
 	signals int
+	bases   *bases
 	sides   []*apiRunning
 	report  APIReport
 }
@@ -193,13 +236,16 @@ type apiRunning struct {
 
 // launch starts Tandem's side, takes samples of what it writes and answers, and starts the bare side with these.
 func (m *apiMeasurement) launch(ctx context.Context, dir string) error {
-	m.tell(0, "making "+strconv.Itoa(m.Executions)+" executions")
+	m.reportProgress(0, "making "+strconv.Itoa(m.Executions)+" executions")
 	tandem, err := m.start(ctx, APISideTandem, filepath.Join(dir, APISideTandem), nil)
 	if err != nil {
 		return err
 	}
+	if (tandem.Database == "") != (m.Database == "") {
+		return fmt.Errorf("the side works on %q: %w", tandem.Database, errUnlike)
+	}
 	sample := apiSample{Rows: tandem.Rows, Executions: m.Executions}
-	m.report.Rows = len(tandem.Rows)
+	m.report.Rows, m.report.ExecutionBytes = len(tandem.Rows), tandem.ExecutionBytes
 	for _, row := range tandem.Rows {
 		m.report.RowBytes += len(row) / len(tandem.Rows)
 	}
@@ -245,7 +291,15 @@ func (m *apiMeasurement) start(ctx context.Context, name, dir string, sample *ap
 			return nil, err
 		}
 	}
-	side, err := m.Launch(ctx, name, dir, m.Executions, m.signals)
+	database, err := m.bases.addDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := SideOptions{Side: name, Dir: dir, Database: database, Executions: m.Executions, Signals: m.signals}
+	if name == APISideTandem {
+		o.Temporal = m.Temporal
+	}
+	side, err := m.Launch(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -255,77 +309,7 @@ func (m *apiMeasurement) start(ctx context.Context, name, dir string, sample *ap
 	return s, nil
 }
 
-// sampleFrames sends a first signal and returns the frame in which a reader is told of it.
-func (m *apiMeasurement) sampleFrames(ctx context.Context, s *apiRunning) ([]byte, error) {
-	id, err := s.startStream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/v1/executions/"+id+"/events", nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.Token)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close() // what is left of it is not wanted
-	if err := s.signal(0, id); err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(answer.Body)
-	var frame strings.Builder
-	for lines.Scan() {
-		frame.WriteString(lines.Text() + "\n")
-		switch {
-		case lines.Text() != "":
-		case strings.Contains(frame.String(), apiSignalMark(0)):
-			return []byte(frame.String()), nil
-		default:
-			frame.Reset()
-		}
-	}
-	return nil, fmt.Errorf("the stream of execution %q ends without the signal: %w", id, errors.Join(lines.Err(), errUnlike))
-}
-
-// startStream starts an execution that waits for signals.
-func (s *apiRunning) startStream(ctx context.Context) (string, error) {
-	if s.name == APISideBare {
-		return apiExecution(0), nil
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/api/v1/workflows/"+apiStream+"/execute", strings.NewReader("{}"))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.Token)
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	var started struct {
-		ID string `json:"execution_id"`
-	}
-	err = json.NewDecoder(answer.Body).Decode(&started)
-	if err := errors.Join(err, answer.Body.Close()); err != nil || started.ID == "" {
-		return "", fmt.Errorf("the server answers %s: %w", answer.Status, errors.Join(err, errUnlike))
-	}
-	return started.ID, nil
-}
-
-// signal sends the n-th signal.
-func (s *apiRunning) signal(n int, execution string) error {
-	c := s.clients.list[0]
-	body, err := json.Marshal(map[string]any{"node_id": "w" + strconv.Itoa(n), "input_data": map[string]any{"signal": "go", "payload": map[string]string{"mark": apiSignalMark(n)}}})
-	if err != nil {
-		return err
-	}
-	_, err = c.doRequest(c.request("POST", "/executions/"+execution+"/input", string(body)))
-	return err
-}
-
-func (m *apiMeasurement) tell(round int, what string) {
+func (m *apiMeasurement) reportProgress(round int, what string) {
 	if m.Measuring != nil {
 		m.Measuring(round, what)
 	}
@@ -350,36 +334,49 @@ type apiLoad struct {
 func (m *apiMeasurement) loads() []*apiLoad {
 	var loads []*apiLoad
 	add := func(name string, clients, requests int, goal float64, request func(c *benchClient, n int) []byte) {
+		if kind, _, _ := strings.Cut(name, ","); !m.wants(kind) {
+			return
+		}
 		slices := 4
 		if m.Quick {
 			requests, slices = max(clients, requests/8), 2
 		}
+		if m.Temporal != nil && (name == apiExecutes || name == apiWebhooks) { // where each takes hundreds of times as long
+			requests = max(clients, requests/8)
+		}
+		if m.Database != "" { // the goals are for SQLite
+			goal = 0
+		}
 		loads = append(loads, &apiLoad{name: name, clients: clients, requests: requests, slices: slices, request: request, goal: goal})
 	}
 	for _, n := range m.Clients {
-		add("execute", n, min(200+40*n, 3000), apiGoal, func(c *benchClient, _ int) []byte {
+		add(apiExecutes, n, min(200+40*n, 3000), apiGoal, func(c *benchClient, _ int) []byte {
 			return c.request("POST", "/workflows/"+apiFlow+"/execute", apiRequest)
 		})
 	}
 	for _, n := range m.Clients {
-		add("webhook", n, min(200+40*n, 3000), 0, func(c *benchClient, _ int) []byte { return c.plainRequest("POST", apiHookPath, apiInputs) })
+		add(apiWebhooks, n, min(200+40*n, 3000), 0, func(c *benchClient, _ int) []byte { return c.plainRequest("POST", apiHookPath, apiInputs) })
 	}
 	many := slices.Max(m.Clients)
 	middle := m.Clients[len(m.Clients)/2]
 	each := slices.Compact([]int{1, middle, many})
 	for _, n := range each {
-		add("get, 100 of them", n, min(500+100*n, 4000), apiGoal, func(c *benchClient, n int) []byte {
+		add(apiGets+", 100 of them", n, min(500+100*n, 4000), apiGoal, func(c *benchClient, n int) []byte {
 			return c.request("GET", "/executions/"+apiExecution(n%min(100, m.Executions)), "")
 		})
-		loads[len(loads)-1].first = 100
+	}
+	for _, l := range loads {
+		if l.name == apiGets+", 100 of them" {
+			l.first = 100
+		}
 	}
 	for _, n := range each { // another one each time, as long as there are some, so that none was read before
-		add("get, any of them", n, min(400+40*n, 2000), apiGoal, func(c *benchClient, n int) []byte {
+		add(apiGets+", any of them", n, min(400+40*n, 2000), apiGoal, func(c *benchClient, n int) []byte {
 			return c.request("GET", "/executions/"+apiExecution(n*7919%m.Executions), "")
 		})
 	}
 	for _, n := range each {
-		add("list, 20 of them", n, min(200+20*n, 1000), apiGoal, func(c *benchClient, _ int) []byte {
+		add(apiLists+", 20 of them", n, min(200+20*n, 1000), apiGoal, func(c *benchClient, _ int) []byte {
 			return c.request("GET", "/executions?page_size=20", "")
 		})
 	}
@@ -390,7 +387,7 @@ func (m *apiMeasurement) run(ctx context.Context) error {
 	loads := m.loads()
 	for round := range m.Rounds {
 		for _, l := range loads {
-			m.tell(round+1, l.name+", clients: "+strconv.Itoa(l.clients))
+			m.reportProgress(round+1, l.name+", clients: "+strconv.Itoa(l.clients))
 			if err := m.measure(ctx, l); err != nil {
 				return fmt.Errorf("measure %q: %w", l.name, err)
 			}
@@ -399,9 +396,12 @@ func (m *apiMeasurement) run(ctx context.Context) error {
 	for _, l := range loads {
 		m.report.Requests = append(m.report.Requests, l.figures())
 	}
+	if !m.wants(apiStreams) {
+		return nil
+	}
 	for n := range m.sides { // the bare one first; each has its readers for itself
 		side := m.sides[len(m.sides)-1-n]
-		m.tell(m.Rounds, "stream, readers: "+strconv.Itoa(m.Readers)+", "+side.name)
+		m.reportProgress(m.Rounds, "stream, readers: "+strconv.Itoa(m.Readers)+", "+side.name)
 		figures, err := m.stream(ctx, side)
 		if err != nil {
 			return fmt.Errorf("measure the stream of %s: %w", side.name, err)
@@ -428,7 +428,8 @@ func (m *apiMeasurement) measure(ctx context.Context, l *apiLoad) error {
 			if err != nil {
 				return err
 			}
-			t, each, err := side.clients.load(ctx, l.clients, l.requests, func(c *benchClient, n int) []byte { return l.request(c, l.sent+n) })
+			t, each, err := side.clients.load(ctx, l.clients, l.requests,
+				func(c *benchClient, n int) []byte { return l.request(c, l.sent+n) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", side.name, err)
 			}
@@ -468,70 +469,6 @@ func (l *apiLoad) figures() APIFigures {
 	}
 	f.Ratio, f.RatioLow, f.RatioHigh = median(ratios), slices.Min(ratios), slices.Max(ratios)
 	return f
-}
-
-// stream lets many readers follow one execution and sends it signals.
-func (m *apiMeasurement) stream(ctx context.Context, side *apiRunning) (_ APIStream, err error) {
-	f := APIStream{Side: side.name, Readers: m.Readers, Signals: m.signals}
-	id, err := side.startStream(ctx)
-	if err != nil {
-		return f, err
-	}
-	alone, err := side.Usage()
-	if err != nil {
-		return f, err
-	}
-	readers := make([]*streamReader, 0, m.Readers)
-	defer func() {
-		for _, r := range readers {
-			err = errors.Join(err, r.conn.Close())
-		}
-		for _, r := range readers {
-			for range r.seen { // until it has ended
-			}
-		}
-	}()
-	for range m.Readers {
-		r, err := followSide(ctx, side.APISide, id)
-		if err != nil {
-			return f, err
-		}
-		go r.run() // it ends with the connection
-		readers = append(readers, r)
-	}
-	with, err := side.Usage()
-	if err != nil {
-		return f, err
-	}
-	f.MemoryKB = (with.ResidentMB - alone.ResidentMB) * 1024 / float64(m.Readers)
-	var all, last []time.Duration
-	for n := range m.signals {
-		begin := time.Now()
-		if err := side.signal(n, id); err != nil {
-			return f, err
-		}
-		longest := time.Duration(0)
-		for _, r := range readers {
-			select {
-			case at, ok := <-r.seen:
-				if !ok {
-					return f, errStreamEnded
-				}
-				all = append(all, at.Sub(begin))
-				longest = max(longest, at.Sub(begin))
-			case <-ctx.Done():
-				return f, context.Cause(ctx)
-			}
-		}
-		last = append(last, longest)
-	}
-	after, err := side.Usage()
-	if err != nil {
-		return f, err
-	}
-	f.P50MS, f.P99MS, f.LastMS = milliseconds(quantile(all, .5)), milliseconds(quantile(all, .99)), milliseconds(quantile(last, .5))
-	f.CPUMicros = float64((after.CPU - with.CPU).Microseconds()) / float64(m.Readers*m.signals)
-	return f, nil
 }
 
 // loadAverage is the load of the last minute as Linux tells it, elsewhere nothing.

@@ -16,6 +16,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"tandem/store/postgres"
 )
 
 // bareAPI is the least that a server with a durable journal can be, and so the yardstick of the API: net/http and
@@ -24,7 +29,7 @@ import (
 // what Tandem would without making it from them; it tells the readers of a stream what was written. It knows no users, no workflows
 // and no states.
 type bareAPI struct {
-	journal *bareJournal
+	journal bareRows
 	read    *sql.DB
 	get     *sql.Stmt
 	rows    *sql.Stmt
@@ -39,21 +44,24 @@ type bareAPI struct {
 	frames [][]byte
 }
 
-func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err error) {
-	sample, err := readSample(dir)
+func serveAPIBare(ctx context.Context, o SideOptions, started func(APISide)) (err error) {
+	sample, err := readSample(o.Dir)
 	if err != nil {
 		return err
 	}
-	journal, err := openBare(dir)
+	journal, err := openBareOn(ctx, o.Dir, o.Database)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.stop()) }()
 	b := &bareAPI{journal: journal, sample: sample, told: make(chan struct{})}
-	if err := b.open(ctx, dir); err != nil {
+	if b.read, err = openRead(o); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.read.Close()) }()
+	if err := b.open(ctx, o.Database != ""); err != nil {
+		return err
+	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +74,8 @@ func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err e
 	mux.HandleFunc("GET /api/v1/executions", b.listPage)
 	mux.HandleFunc("POST /api/v1/executions/{id}/input", b.signal)
 	mux.HandleFunc("GET /api/v1/executions/{id}/events", b.events)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	// Without a time of its own for what lies idle, the one for headers would end connections while it is the other side's turn.
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Hour}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }() // it ends with Close, below
 	started(APISide{URL: "http://" + listener.Addr().String()})
@@ -78,21 +87,51 @@ func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err e
 	return err
 }
 
-// open makes what is read: the summary and the rows of each execution, as long as Tandem's, laid out by execution.
-func (b *bareAPI) open(ctx context.Context, dir string) error {
+// openRead opens the database that is read from.
+func openRead(o SideOptions) (*sql.DB, error) {
+	if o.Database != "" {
+		config, err := postgres.Pool(o.Database) // as Tandem has it
+		if err != nil {
+			return nil, err
+		}
+		db := stdlib.OpenDB(*config.ConnConfig)
+		db.SetMaxOpenConns(int(config.MaxConns))
+		db.SetMaxIdleConns(int(config.MaxConns))
+		return db, nil
+	}
 	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)"}}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(filepath.Join(dir, "read.db"))}).EscapedPath()+"?"+q.Encode())
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(filepath.Join(o.Dir, "read.db"))}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(4)
-	b.read = db
-	if _, err := db.ExecContext(ctx, `CREATE TABLE executions (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, summary BLOB NOT NULL) STRICT;
-		CREATE TABLE journal (place INTEGER PRIMARY KEY, time INTEGER NOT NULL, body BLOB NOT NULL) STRICT`); err != nil {
-		return err
+	return db, nil
+}
+
+// open makes what is read: the summary and the rows of each execution, as long as Tandem's, laid out by execution.
+func (b *bareAPI) open(ctx context.Context, server bool) (err error) {
+	tables := []string{
+		`CREATE TABLE executions (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, summary BLOB NOT NULL) STRICT`,
+		`CREATE TABLE stored (place INTEGER PRIMARY KEY, time INTEGER NOT NULL, body BLOB NOT NULL) STRICT`,
 	}
-	if err := b.fill(ctx); err != nil {
+	if server {
+		tables = []string{
+			`CREATE TABLE executions (n bigint PRIMARY KEY, id text NOT NULL UNIQUE, summary bytea NOT NULL)`,
+			`CREATE TABLE stored (place bigint PRIMARY KEY, time bigint NOT NULL, body bytea NOT NULL)`,
+		}
+	}
+	for _, table := range tables {
+		if _, err := b.read.ExecContext(ctx, table); err != nil {
+			return err
+		}
+	}
+	if server {
+		err = b.copyIn(ctx)
+	} else {
+		err = b.fill(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	b.total.Store(int64(b.sample.Executions))
@@ -100,15 +139,43 @@ func (b *bareAPI) open(ctx context.Context, dir string) error {
 		into **sql.Stmt
 		text string
 	}{
-		{&b.get, `SELECT n, summary FROM executions WHERE id = ?`},
-		{&b.rows, `SELECT time, body FROM journal WHERE place > ? AND place < ? ORDER BY place`},
+		{&b.get, `SELECT n, summary FROM executions WHERE id = $1`},
+		{&b.rows, `SELECT time, body FROM stored WHERE place > $1 AND place < $2 ORDER BY place`},
 		{&b.list, `SELECT summary FROM executions ORDER BY n DESC LIMIT 20`},
 	} {
-		if *s.into, err = db.PrepareContext(ctx, s.text); err != nil {
+		if *s.into, err = b.read.PrepareContext(ctx, s.text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyIn fills the tables on a server, which takes no statement for each row.
+func (b *bareAPI) copyIn(ctx context.Context) (err error) {
+	conn, err := b.read.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	each := len(b.sample.Rows)
+	return conn.Raw(func(driver any) error {
+		raw, ok := driver.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the driver is a %T: %w", driver, errUnlike)
+		}
+		_, err := raw.Conn().CopyFrom(ctx, pgx.Identifier{"executions"}, []string{"n", "id", "summary"},
+			pgx.CopyFromSlice(b.sample.Executions, func(n int) ([]any, error) {
+				return []any{int64(n + 1), apiExecution(n), b.sample.Summary}, nil
+			}))
+		if err != nil {
+			return err
+		}
+		_, err = raw.Conn().CopyFrom(ctx, pgx.Identifier{"stored"}, []string{"place", "time", "body"},
+			pgx.CopyFromSlice(b.sample.Executions*each, func(i int) ([]any, error) {
+				return []any{int64(i/each+1)<<32 | int64(i%each+1), time.Now().UnixMilli(), b.sample.Rows[i%each]}, nil
+			}))
+		return err
+	})
 }
 
 func (b *bareAPI) fill(ctx context.Context) (err error) {
@@ -125,7 +192,7 @@ func (b *bareAPI) fill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	row, err := tx.PrepareContext(ctx, `INSERT INTO journal (place, time, body) VALUES (?, ?, ?)`)
+	row, err := tx.PrepareContext(ctx, `INSERT INTO stored (place, time, body) VALUES (?, ?, ?)`)
 	if err != nil {
 		return err
 	}
@@ -178,7 +245,7 @@ func (b *bareAPI) hook(w http.ResponseWriter, r *http.Request) {
 func (b *bareAPI) answer(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // a client that has left is no concern of the measurement
+	_, _ = w.Write(body) // a client that has left does not concern the measurement
 }
 
 func (b *bareAPI) getOne(w http.ResponseWriter, r *http.Request) {

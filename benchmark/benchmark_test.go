@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,5 +228,26 @@ func TestScale_Phases(t *testing.T) {
 	}
 	if _, err := (Scale{Phases: []string{"sleep"}}).phases(); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("an unknown phase: %v", err)
+	}
+}
+
+// Servers end connections on which nothing comes for long, and the other side's turn may take long: nobody connects before there is something to send.
+func TestLoad_ConnectsOnlyToSend(t *testing.T) {
+	t.Parallel()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	side := &APISide{URL: "http://" + listener.Addr().String()}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clients := &benchClients{side: side}
+	nothing := func(c *benchClient, _ int) []byte { return c.request("GET", "/executions", "") }
+	if _, _, err := clients.load(t.Context(), 1, 0, nothing); err != nil {
+		t.Errorf("no requests: %v", err)
+	}
+	if _, _, err := clients.load(t.Context(), 1, 1, nothing); err == nil {
+		t.Error("a request was sent to nobody")
 	}
 }

@@ -25,7 +25,7 @@ type Engine struct {
 	// Dir is a data directory, or where one would be. The measurement makes a directory of its own on the same disk and
 	// removes it.
 	Dir string
-	// Database is the address of a database of PostgreSQL: on its server databases are made, measured on and removed. Empty: SQLite is measured.
+	// Database is the address of a database of PostgreSQL: the measured databases are made on its server and removed. Empty: SQLite.
 	Database string
 	// Rounds is how often everything is measured; the medians are reported. 7 when zero, 3 when quick.
 	Rounds int
@@ -141,17 +141,23 @@ func Measure(ctx context.Context, b Engine) (report Report, err error) {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
-	i, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "tandem"), Database: bases.engine, NoRunAhead: true})
+	var on [3]string
+	for n := range on {
+		if on[n], err = bases.addDatabase(ctx); err != nil {
+			return Report{}, err
+		}
+	}
+	i, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "tandem"), Database: on[0], NoRunAhead: true})
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	ahead, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "ahead"), Database: bases.ahead})
+	ahead, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "ahead"), Database: on[1]})
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, ahead.Close()) }()
-	bare, err := bases.openBare(ctx, dir)
+	bare, err := openBareOn(ctx, dir, on[2])
 	if err != nil {
 		return Report{}, err
 	}
@@ -315,7 +321,8 @@ func (m *measurement) measure(ctx context.Context, w *workload) error {
 	}
 	nodes := float64(w.slices * w.runs * w.nodes)
 	for side := range took {
-		w.samples[side] = append(w.samples[side], sample{perSecond: nodes / took[side].Seconds(), cpu: float64(used[side].Nanoseconds()) / 1e3 / nodes})
+		w.samples[side] = append(w.samples[side], sample{
+			perSecond: nodes / took[side].Seconds(), cpu: float64(used[side].Nanoseconds()) / 1e3 / nodes})
 	}
 	return nil
 }
@@ -383,7 +390,8 @@ func together(n int, each func(int) error) error {
 }
 
 func (m *measurement) report(loads []*workload, size int) Report {
-	r := Report{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: m.Rounds, RowBytes: size}
+	r := Report{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: m.Rounds,
+		RowBytes: size}
 	for i, n := range m.Concurrency {
 		r.Chains = append(r.Chains, Chain{Nodes: m.Nodes, Concurrency: n, Figures: loads[i].figures(), Goal: benchGoal(m.Nodes, n)})
 	}

@@ -162,7 +162,7 @@ func (j *bareJournal) loop() {
 	}
 }
 
-// write makes one transaction. After an error the journal is of no use any more, and neither is the measurement.
+// write makes one transaction. After an error neither the journal nor the measurement can be used any more.
 func (j *bareJournal) write(batch []*bareRow) error {
 	ctx := context.Background()
 	if _, err := j.begin.ExecContext(ctx, nil); err != nil {

@@ -19,18 +19,19 @@ type bareRows interface {
 	stop() error
 }
 
-// bases are databases that are made for a measurement, on the server of a database. Without one they are in directories, and these are empty.
+// bases are databases that are made for a measurement, on the server of a database. Without one they are in directories, and their
+// addresses are empty.
 type bases struct {
-	engine, ahead, bare string
 	// server says what was measured on.
-	server string
-	pool   *pgxpool.Pool
-	names  []string
+	server  string
+	address string
+	pool    *pgxpool.Pool
+	names   []string
 }
 
-// newBases makes them. The user of the database must be allowed to.
+// newBases looks at the server that they are made on. None is made yet.
 func newBases(ctx context.Context, address string) (_ *bases, err error) {
-	b := &bases{}
+	b := &bases{address: address}
 	if address == "" {
 		return b, nil
 	}
@@ -38,26 +39,25 @@ func newBases(ctx context.Context, address string) (_ *bases, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b.server = "PostgreSQL " + seen.Server
-	if b.pool, err = pgxpool.New(ctx, address); err != nil {
-		return nil, err
+	b.server = onServer(seen)
+	b.pool, err = pgxpool.New(ctx, address)
+	return b, err
+}
+
+// onServer names the server of a database.
+func onServer(seen postgres.Inspection) string { return "PostgreSQL " + seen.Server }
+
+// addDatabase makes one and returns its address. The user of the database must be allowed to.
+func (b *bases) addDatabase(ctx context.Context) (address string, err error) {
+	if b.pool == nil {
+		return "", nil
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.remove(context.WithoutCancel(ctx)))
-		}
-	}()
-	for _, at := range []*string{&b.engine, &b.ahead, &b.bare} {
-		name := "tandem_bench_" + strings.ToLower(rand.Text())
-		if _, err := b.pool.Exec(ctx, `CREATE DATABASE `+name+` ENCODING 'UTF8' TEMPLATE template0`); err != nil {
-			return nil, fmt.Errorf("make a database to measure on: %w; let the user do that (ALTER ROLE … CREATEDB), or name another with --database", err)
-		}
-		b.names = append(b.names, name)
-		if *at, err = postgres.Beside(address, name); err != nil {
-			return nil, err
-		}
+	name := "tandem_bench_" + strings.ToLower(rand.Text())
+	if _, err := b.pool.Exec(ctx, `CREATE DATABASE `+name+` ENCODING 'UTF8' TEMPLATE template0`); err != nil {
+		return "", fmt.Errorf("make a database to measure on: %w; let the user do that (ALTER ROLE … CREATEDB), or name another with --database", err)
 	}
-	return b, nil
+	b.names = append(b.names, name)
+	return postgres.Beside(b.address, name)
 }
 
 // remove drops the databases.
@@ -74,12 +74,12 @@ func (b *bases) remove(ctx context.Context) (err error) {
 	return err
 }
 
-// openBare opens the bare journal that the engine is compared with.
-func (b *bases) openBare(ctx context.Context, dir string) (bareRows, error) {
-	if b.pool == nil {
+// openBareOn opens the bare journal that the engine is compared with: in a directory, or in a database if there is an address.
+func openBareOn(ctx context.Context, dir, address string) (bareRows, error) {
+	if address == "" {
 		return openBare(dir)
 	}
-	config, err := postgres.Pool(b.bare) // as the engine has it
+	config, err := postgres.Pool(address) // as the engine has it
 	if err != nil {
 		return nil, err
 	}

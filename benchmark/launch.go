@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,11 +15,11 @@ import (
 
 // ServeLaunchedSide serves a side until the one who launched it lets go. It tells where it listens, and then, for every line that comes
 // in, what it has used.
-func ServeLaunchedSide(ctx context.Context, in io.Reader, out io.Writer, side, dir string, executions, signals int) error {
+func ServeLaunchedSide(ctx context.Context, in io.Reader, out io.Writer, o SideOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	told := json.NewEncoder(out)
-	return ServeAPISide(ctx, side, dir, executions, signals, func(s APISide) {
+	return ServeAPISide(ctx, o, func(s APISide) {
 		if told.Encode(s) != nil {
 			stop() // nobody is there
 			return
@@ -34,15 +35,21 @@ func ServeLaunchedSide(ctx context.Context, in io.Reader, out io.Writer, side, d
 	})
 }
 
-// LaunchSide starts a side in a process of its own: this program with the arguments of "bench api" that serve it. What it writes to its standard
-// error goes to stderr.
-func LaunchSide(ctx context.Context, stderr io.Writer, side, dir string, executions, signals int) (*APISide, error) {
+// LaunchSide starts a side in a process of its own: this program with the arguments of "bench api" that serve it. What it writes to its
+// standard error goes to stderr.
+func LaunchSide(ctx context.Context, stderr io.Writer, o SideOptions) (*APISide, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	child := exec.CommandContext(ctx, self, "bench", "api", "--side", side, "--dir", dir, "--executions", fmt.Sprint(executions), "--signals", fmt.Sprint(signals))
-	child.Stderr = stderr
+	args := []string{"bench", "api", "--side", o.Side, "--dir", o.Dir, "--executions", fmt.Sprint(o.Executions), "--signals", fmt.Sprint(o.Signals)}
+	if t := o.Temporal; t != nil {
+		args = append(args, "--engine", "temporal", "--temporal-address", t.Address, "--temporal-namespace", t.Namespace, "--task-queue", t.TaskQueue)
+	} else {
+		args = append(args, "--engine", "local")
+	}
+	child := exec.CommandContext(ctx, self, args...)
+	child.Stderr, child.Env = stderr, withDatabase(o.Database)
 	in, err := child.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -69,14 +76,20 @@ func LaunchSide(ctx context.Context, stderr io.Writer, side, dir string, executi
 		return usage, decoder.Decode(&usage)
 	}
 	if err := decoder.Decode(&s); err != nil {
-		return nil, fmt.Errorf("start the side %q: %w", side, cmp.Or(s.Close(), err))
+		return nil, fmt.Errorf("start the side %q: %w", o.Side, cmp.Or(s.Close(), err))
 	}
 	return &s, nil
 }
 
-// MeasureScaleAll measures every phase, each in a process of its own, in directories below one that is made for it and removed at the end. Measuring is
-// told which phase is measured now.
-func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale, measuring func(phase string)) (reports []ScaleReport, err error) {
+// withDatabase is the environment of a process that works on a database. Its address may have a password, which others could read in
+// arguments.
+func withDatabase(address string) []string { return append(os.Environ(), "TANDEM_DATABASE="+address) }
+
+// MeasureScaleAll measures every phase, each in a process of its own, in directories below one that is made for it and removed at the end,
+// and so are databases on a server. It calls measuring with the name of each phase before it begins.
+func MeasureScaleAll(
+	ctx context.Context, stderr io.Writer, data string, s Scale, measuring func(phase string),
+) (reports []ScaleReport, err error) {
 	phases, err := s.phases()
 	if err != nil {
 		return nil, err
@@ -93,6 +106,12 @@ func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale
 			err = rerr
 		}
 	}()
+	bases, err := newBases(ctx, s.Database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	made := map[string]string{}
 	for _, phase := range phases {
 		measuring(phase)
 		where := dir
@@ -102,6 +121,12 @@ func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale
 		case "ask", "due":
 			where = filepath.Join(dir, "people")
 		}
+		if _, there := made[where]; !there {
+			if made[where], err = bases.addDatabase(ctx); err != nil {
+				return nil, err
+			}
+		}
+		s.Database = made[where]
 		report, err := runPhase(ctx, stderr, where, phase, s)
 		if err != nil {
 			return nil, err
@@ -119,7 +144,7 @@ func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s Scale)
 	}
 	cmd := exec.CommandContext(ctx, self, "bench", "scale", "--phase", phase, "--dir", dir,
 		"--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations))
-	cmd.Stderr = stderr
+	cmd.Stderr, cmd.Env = stderr, withDatabase(s.Database)
 	out, err := cmd.Output()
 	if err != nil {
 		return report, fmt.Errorf("phase %q: %w", phase, err)

@@ -20,7 +20,8 @@ func (r Report) Print(out io.Writer) error {
 	fmt.Fprintln(table, "durable nodes per second\tTandem\tbare journal\tratio\tlow-high\tgoal\tµs/node\tbare\tCPU µs\tbare\trunning ahead\tratio\t")
 	line := func(name string, f Figures, goal string) {
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f-%.2f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.2f\t\n",
-			name, f.TandemPerSecond, f.BarePerSecond, f.Ratio, f.RatioLow, f.RatioHigh, goal, f.TandemMicros, f.BareMicros, f.TandemCPU, f.BareCPU, f.AheadPerSecond, f.AheadRatio)
+			name, f.TandemPerSecond, f.BarePerSecond, f.Ratio, f.RatioLow, f.RatioHigh, goal, f.TandemMicros, f.BareMicros, f.TandemCPU,
+			f.BareCPU, f.AheadPerSecond, f.AheadRatio)
 	}
 	for _, c := range r.Chains {
 		goal := ""
@@ -61,8 +62,15 @@ func verdict(met bool, goal string) string {
 // Print writes the figures as tables and says how to read them.
 func (r APIReport) Print(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d executions to begin with; an execution writes %d rows of %d bytes; load before: %s\n\n",
+	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d executions to begin with; an execution writes %d rows of %d bytes; load before: %s\n",
 		r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.Executions, r.Rows, r.RowBytes, cmp.Or(r.LoadBefore, "unknown"))
+	if r.Server != "" {
+		fmt.Fprintf(&text, "on %s\n", r.Server)
+	}
+	if r.Engine != "" {
+		fmt.Fprintf(&text, "executions run on %s, by a worker in the process of the server\n", r.Engine)
+	}
+	fmt.Fprintf(&text, "an execution that has ended has %.0f bytes on disk\n\n", r.ExecutionBytes)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "requests\tclients\tTandem/s\tbare/s\tratio\tlow-high\tgoal\tp50 ms\tbare\tp99 ms\tbare\tCPU µs\tbare\t")
 	for _, f := range r.Requests {
@@ -71,7 +79,8 @@ func (r APIReport) Print(out io.Writer) error {
 			goal = verdict(f.Ratio >= f.Goal, fmt.Sprintf("%.2f", f.Goal))
 		}
 		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f-%.2f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", f.Name, f.Clients, f.Tandem.PerSecond, f.Bare.PerSecond,
-			f.Ratio, f.RatioLow, f.RatioHigh, goal, f.Tandem.P50MS, f.Bare.P50MS, f.Tandem.P99MS, f.Bare.P99MS, f.Tandem.CPUMicros, f.Bare.CPUMicros)
+			f.Ratio, f.RatioLow, f.RatioHigh, goal, f.Tandem.P50MS, f.Bare.P50MS, f.Tandem.P99MS, f.Bare.P99MS, f.Tandem.CPUMicros,
+			f.Bare.CPUMicros)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -91,10 +100,17 @@ func (r APIReport) Print(out io.Writer) error {
 
 // PrintScale writes the figures of all phases as a table.
 func PrintScale(out io.Writer, reports []ScaleReport) error {
+	if len(reports) > 0 && reports[0].Server != "" {
+		if _, err := fmt.Fprintf(out, "on %s\n", reports[0].Server); err != nil {
+			return err
+		}
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "phase\tcount\tper second\tCPU µs\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
+	fmt.Fprintln(table, "phase\tcount\tper second\tCPU µs\tdisk bytes\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
 	for _, r := range reports {
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.CPUMicros, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS, r.LateP50MS, r.LateMaxMS)
+		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n",
+			r.Phase, r.Count, r.PerSecond, r.CPUMicros, r.DiskBytes, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS,
+			r.StallMS, r.LateP50MS, r.LateMaxMS)
 	}
 	return table.Flush()
 }

@@ -21,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/store"
+	"tandem/store/postgres"
 	"tandem/workflow"
 )
 
@@ -29,6 +30,9 @@ import (
 type Scale struct {
 	// Dir is a data directory of the measurement's own, which the phases share.
 	Dir string
+	// Database is the address of a database of PostgreSQL. Of a phase it is the one that is measured; all phases together are measured in
+	// databases that are made on its server and removed. Empty: SQLite is measured.
+	Database string
 	// Parked is how many executions wait, Iterations how long the loop is.
 	Parked     int
 	Iterations int
@@ -60,7 +64,9 @@ func (s Scale) phases() ([]string, error) {
 // ScaleReport is what a phase has measured. What it does not measure is zero. Memory is what the process has resident, in
 // megabytes.
 type ScaleReport struct {
-	Phase       string  `json:"phase"`
+	Phase string `json:"phase"`
+	// Server is the server of the database that was measured; empty: it was SQLite.
+	Server      string  `json:"server,omitempty"`
 	Count       int     `json:"count"`
 	Seconds     float64 `json:"seconds"`
 	PerSecond   float64 `json:"per_second"`
@@ -68,6 +74,8 @@ type ScaleReport struct {
 	// CPUMicros is the processor time for each of them, where the system tells it: unlike the rest, it says something on a machine that
 	// does other work, too.
 	CPUMicros float64 `json:"cpu_microseconds,omitempty"`
+	// DiskBytes is by how much each of them makes the database larger, of those that begin to wait.
+	DiskBytes float64 `json:"disk_bytes,omitempty"`
 	// ReadyMB is the memory when the process was ready, PeakMB the most there was.
 	ReadyMB float64 `json:"ready_mb"`
 	PeakMB  float64 `json:"peak_mb"`
@@ -112,29 +120,48 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 	default:
 		return r.report, fault.Newf(fault.Invalid, "%q is not a phase", phase)
 	}
-	start := time.Now()
 	var err error
-	if r.Instance, err = app.Open(ctx, app.Options{Dir: filepath.Join(s.Dir, "data"), Recorded: r.recorded}); err != nil {
+	if s.Database != "" {
+		seen, err := postgres.Inspect(ctx, s.Database)
+		if err != nil {
+			return r.report, err
+		}
+		r.report.Server = onServer(seen)
+	}
+	start := time.Now()
+	if r.Instance, err = app.Open(ctx, app.Options{Dir: s.data(), Database: s.Database, Recorded: r.recorded}); err != nil {
 		return r.report, err
 	}
 	r.report.ReadySecond = time.Since(start).Seconds()
 	r.report.ReadyMB = resident("VmRSS")
+	before, err := onDisk(ctx, r.data(), s.Database)
+	if err != nil {
+		return r.report, errors.Join(err, r.Close())
+	}
 	cpu := processTime()
 	err = run(ctx)
-	if r.report.Seconds > 0 {
+	if r.report.Seconds > 0 && r.report.Count > 0 { // none is left to be woken together where all were woken one by one
 		r.report.PerSecond = float64(r.report.Count) / r.report.Seconds
 		r.report.CPUMicros = float64((processTime() - cpu).Microseconds()) / float64(r.report.Count)
 	}
 	r.report.PeakMB = resident("VmHWM")
-	return r.report, errors.Join(err, r.Close())
+	if err := errors.Join(err, r.Close()); err != nil || phase != "park" {
+		return r.report, err
+	}
+	after, err := onDisk(ctx, r.data(), s.Database)
+	r.report.DiskBytes = float64(after-before) / float64(r.report.Count)
+	return r.report, err
 }
+
+// data is the data directory.
+func (s Scale) data() string { return filepath.Join(s.Dir, "data") }
 
 // scaleRun is a phase under way.
 type scaleRun struct {
 	Scale
 	*app.Instance
 	report ScaleReport
-	// ended and waits are the executions that have ended or begun to wait, for who reads them.
+	// ended and waits are the executions that have ended or begun to wait, for their readers.
 	ended, waits chan string
 	reading      atomic.Bool
 }
@@ -219,7 +246,8 @@ func (r *scaleRun) beginAll(ctx context.Context, flow string, count int) error {
 func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
 
 func (r *scaleRun) signal(ctx context.Context, id string) error {
-	_, err := r.Host().Act(ctx, app.Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go", Value: json.RawMessage(`{"ok":true}`)})
+	_, err := r.Host().Act(ctx, app.Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go",
+		Value: json.RawMessage(`{"ok":true}`)})
 	return err
 }
 

@@ -53,7 +53,8 @@ func (r *scaleRun) ask(ctx context.Context) error {
 // due waits for the questions that run out, and says how late the last of them were that ran out while this process looked.
 func (r *scaleRun) due(ctx context.Context) error {
 	opened := time.Now()
-	pending, err := r.Stores().Interactions.List(ctx, app.Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
+	pending, err := r.Stores().Interactions.List(ctx, app.Local(),
+		store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func (r *scaleRun) due(ctx context.Context) error {
 			late = append(late, time.Duration(i.Updated-i.TimeoutAt)*time.Millisecond)
 		}
 	}
-	left, err := r.Stores().Interactions.List(ctx, app.Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
+	left, err := r.Stores().Interactions.List(ctx, app.Local(),
+		store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
 	if err != nil {
 		return err
 	}

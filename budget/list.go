@@ -18,7 +18,8 @@ import (
 // List lists what the profiles of a workspace limit: the present day, the executions and workflows that have used
 // something, and whatever somebody waits for, also when the profile is gone.
 func (u *Purse) List(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error) {
-	l := &budgetList{u: u, p: p, q: q, seen: map[string]bool{}, profiles: map[string]llm.Profile{}, out: api.Budgets{Budgets: []api.Budget{}}}
+	l := &budgetList{u: u, p: p, q: q, seen: map[string]bool{}, profiles: map[string]llm.Profile{},
+		out: api.Budgets{Budgets: []api.Budget{}}}
 	stored, err := u.profiles.List(ctx, p)
 	if err != nil {
 		return l.out, err
@@ -43,7 +44,7 @@ func (u *Purse) List(ctx context.Context, p identity.Principal, q api.BudgetQuer
 	}
 	for _, w := range l.waiting {
 		if name, ok := ReadName(w.Budget); ok && l.wanted(name.Profile, name.per) {
-			if err := l.add(ctx, name, nil); err != nil {
+			if err := l.addBudget(ctx, name, nil); err != nil {
 				return l.out, err
 			}
 		}
@@ -105,7 +106,8 @@ func (l *budgetList) profile(ctx context.Context, profile llm.Profile) error {
 			}
 			continue
 		}
-		list, err := l.u.ledger.Spenders(ctx, l.p, store.SpenderQuery{Profile: profile.ID, Workflows: b.Per == perWorkflow, Limit: l.q.Limit + 1})
+		list, err := l.u.ledger.Spenders(ctx, l.p, store.SpenderQuery{Profile: profile.ID,
+			Workflows: b.Per == perWorkflow, Limit: l.q.Limit + 1})
 		if err != nil {
 			return err
 		}
@@ -124,7 +126,7 @@ func (l *budgetList) profile(ctx context.Context, profile llm.Profile) error {
 // both adds the budget of tokens and that of money, as far as there are.
 func (l *budgetList) both(ctx context.Context, b llm.Budget, name Name, sum *store.LedgerSum) error {
 	if b.Tokens > 0 {
-		if err := l.add(ctx, name, sum); err != nil {
+		if err := l.addBudget(ctx, name, sum); err != nil {
 			return err
 		}
 	}
@@ -132,7 +134,7 @@ func (l *budgetList) both(ctx context.Context, b llm.Budget, name Name, sum *sto
 		return nil
 	}
 	name.money = true
-	return l.add(ctx, name, sum)
+	return l.addBudget(ctx, name, sum)
 }
 
 // one adds a budget that is named, if there is something that it could be for.
@@ -162,11 +164,11 @@ func (l *budgetList) one(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	return l.add(ctx, name, nil)
+	return l.addBudget(ctx, name, nil)
 }
 
-// add adds a budget that is not there yet. Sum is what was used of it; nil: it has to be looked up.
-func (l *budgetList) add(ctx context.Context, name Name, sum *store.LedgerSum) error {
+// addBudget adds a budget that is not there yet. Sum is what was used of it; nil: it has to be looked up.
+func (l *budgetList) addBudget(ctx context.Context, name Name, sum *store.LedgerSum) error {
 	text := name.String()
 	if l.seen[text] {
 		return nil
@@ -175,7 +177,8 @@ func (l *budgetList) add(ctx context.Context, name Name, sum *store.LedgerSum) e
 	b := api.Budget{Budget: text, ProfileID: name.Profile, Per: name.per, Key: name.key, Unit: "tokens", Waiting: []api.BudgetWait{}}
 	for _, w := range l.waiting {
 		if w.Budget == text {
-			b.Waiting = append(b.Waiting, api.BudgetWait{ExecutionID: w.Execution, NodeID: w.Node, ActivationID: w.Activation, SinceTime: w.Since, Asks: w.Asks})
+			b.Waiting = append(b.Waiting, api.BudgetWait{ExecutionID: w.Execution, NodeID: w.Node, ActivationID: w.Activation,
+				SinceTime: w.Since, Asks: w.Asks})
 		}
 	}
 	if l.q.Waiting && len(b.Waiting) == 0 {
@@ -207,7 +210,8 @@ func (l *budgetList) add(ctx context.Context, name Name, sum *store.LedgerSum) e
 		b.Unit, unit = "cost", 1e6
 		added, spent, reserved = raised.Cost, sum.Cost, sum.OpenCost
 	}
-	b.Limit, b.Raised, b.Spent, b.Reserved, b.OpenCalls = float64(limit)/unit, float64(added)/unit, float64(spent)/unit, float64(reserved)/unit, sum.OpenCalls
+	b.Limit, b.Raised, b.Spent, b.Reserved, b.OpenCalls = float64(limit)/unit, float64(added)/unit, float64(spent)/unit,
+		float64(reserved)/unit, sum.OpenCalls
 	if limit > 0 {
 		b.Remaining = float64(max(0, limit+added-spent-reserved)) / unit
 	}

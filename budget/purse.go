@@ -19,7 +19,6 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/llm"
-	"tandem/node"
 	"tandem/store"
 )
 
@@ -31,13 +30,17 @@ type Purse struct {
 	profiles   store.Profiles
 	executions store.Executions
 	Now        func() time.Time
-	workflows  store.Workflows
-	log        *slog.Logger
+	// Again is how often who queues looks again: another process may have given something back, or be gone with what it had reserved. What
+	// could not be settled is tried again as often.
+	Again     time.Duration
+	workflows store.Workflows
+	log       *slog.Logger
 	// read reads a profile, act tells an execution something.
 	read func(store.Profile) (llm.Profile, error)
 	act  func(ctx context.Context, p identity.Principal, r host.Request) error
-	// waking are those who wake executions that wait for a budget.
+	// waking are those who wake executions that wait for a budget, and who settles what is late.
 	waking sync.WaitGroup
+	late   late
 
 	mu sync.Mutex
 	// moved is closed, and replaced, when something was given back.
@@ -57,8 +60,9 @@ type Options struct {
 func New(o Options) *Purse {
 	s := o.Stores
 	return &Purse{
-		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, workflows: s.Workflows, log: o.Log, read: o.Read, act: o.Act, Now: time.Now,
-		moved: make(chan struct{}),
+		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, workflows: s.Workflows, log: o.Log,
+		read: o.Read, act: o.Act, Now: time.Now, Again: 5 * time.Second,
+		moved: make(chan struct{}), late: newLate(),
 	}
 }
 
@@ -137,7 +141,8 @@ func (p *Purse) today(profile llm.Profile) (time.Time, error) {
 		}
 		zone, err := time.LoadLocation(b.TimeZone)
 		if err != nil {
-			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is not a time zone", profile.ID, b.TimeZone).With("path", "budgets.time_zone")
+			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is not a time zone", profile.ID,
+				b.TimeZone).With("path", "budgets.time_zone")
 		}
 		return p.Now().In(zone), nil
 	}
@@ -193,6 +198,7 @@ func (p *Purse) Reserve(ctx context.Context, s models.Spending) (string, error) 
 		}
 		select {
 		case <-moved:
+		case <-time.After(p.Again):
 		case <-ctx.Done():
 			return "", fault.Newf(fault.Canceled, "the call was stopped while it waited for the budget %q", over.Budget)
 		}
@@ -200,7 +206,8 @@ func (p *Purse) Reserve(ctx context.Context, s models.Spending) (string, error) 
 }
 
 // exhausted enters who waits for a budget. Of all who do, one asks a person.
-func (p *Purse) exhausted(ctx context.Context, principal identity.Principal, s models.Spending, entry store.LedgerEntry, over *store.OverError) (*models.Exhausted, error) {
+func (p *Purse) exhausted(ctx context.Context, principal identity.Principal, s models.Spending, entry store.LedgerEntry,
+	over *store.OverError) (*models.Exhausted, error) {
 	if err := p.sweep(ctx, principal, over.Budget); err != nil {
 		return nil, err
 	}
@@ -322,7 +329,7 @@ func (u *Purse) RaiseBudget(ctx context.Context, p identity.Principal, id, budge
 }
 
 // Raise is RaiseBudget. Answers says that it answers the question that the id names, as execution/question, so that
-// whoever asked that is told by the answer.
+// who asked that is told by the answer.
 func (u *Purse) Raise(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
 	if !(by > 0) || by > 1e12 {
 		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number, of at most a million millions").With("path", "raise_by")
@@ -346,13 +353,15 @@ func (u *Purse) raise(ctx context.Context, p identity.Principal, id string, rais
 	return u.wakeRaised(ctx, p.Workspace, requests)
 }
 
-// recordRaise writes a raise down and what those who wait are told, but for those who know.
-func (u *Purse) recordRaise(ctx context.Context, p identity.Principal, id string, raise store.Raise, knows func(store.BudgetWait) bool) ([]host.Request, error) {
+// recordRaise writes a raise down and what those who wait are told, except for those who know.
+func (u *Purse) recordRaise(ctx context.Context, p identity.Principal, id string, raise store.Raise,
+	knows func(store.BudgetWait) bool) ([]host.Request, error) {
 	now := time.Now().UnixMilli()
 	request := func(w store.BudgetWait) host.Request {
 		return host.Request{
-			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: models.BudgetSignal(raise.Budget),
-			Dedup: "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
+			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation),
+			Signal: models.BudgetSignal(raise.Budget),
+			Dedup:  "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
 		}
 	}
 	var unsaid error
@@ -418,21 +427,13 @@ func (u *Purse) Withdrawn(ref store.Ref, ask engine.AskID) error {
 	return nil
 }
 
-// Late settles what a run has used whose outcome came too late: nothing else would, and who queues behind it would wait for
-// ever.
-func (u *Purse) Late(ref store.Ref, list []node.Settlement) {
-	for _, s := range list {
-		if err := u.ledger.Settle(context.Background(), identity.System(ref.Workspace), store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost}); err != nil {
-			u.log.Warn("what a late call had reserved stays open", "execution", ref.Execution, "error", err)
-		}
-	}
-	u.Wake()
-}
-
 // Rouse lets everybody who waits for a budget look again, without adding to it.
 func (u *Purse) Rouse(ctx context.Context, p identity.Principal, budget string) error {
 	return u.raise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: budget}, false)
 }
 
-// Close waits for those who wake executions.
-func (u *Purse) Close() { u.waking.Wait() }
+// Close waits for those who wake executions, and gives up what could not be settled yet.
+func (u *Purse) Close() {
+	u.late.stop()
+	u.waking.Wait()
+}

@@ -46,17 +46,17 @@ func (c *Client) DeleteNodeTemplate(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/node-templates/%s", id))
 }
 
-// Me is who the token belongs to.
+// Me returns the user that the token belongs to.
 func (c *Client) Me(ctx context.Context) (api.User, error) {
 	return get[api.User](ctx, c, to("/users/me"), nil)
 }
 
-// UpdateMe changes the settings of who the token belongs to.
+// UpdateMe changes the settings of the user that the token belongs to.
 func (c *Client) UpdateMe(ctx context.Context, r api.MeRequest) (api.User, error) {
 	return send[api.User](ctx, c, http.MethodPatch, to("/users/me"), r)
 }
 
-// Users lists who may use the workspace.
+// Users lists the users of the workspace.
 func (c *Client) Users(ctx context.Context) (api.Users, error) {
 	return get[api.Users](ctx, c, to("/users"), nil)
 }
@@ -86,12 +86,12 @@ func (c *Client) Tokens(ctx context.Context, user string) (api.Tokens, error) {
 	return get[api.Tokens](ctx, c, to("/users/%s/tokens", user), nil)
 }
 
-// CreateToken makes a token. Its secret is in the answer and can never be had again.
+// CreateToken makes a token. Its secret is in the answer, and is never shown again.
 func (c *Client) CreateToken(ctx context.Context, user string, r api.TokenRequest) (api.NewToken, error) {
 	return send[api.NewToken](ctx, c, http.MethodPost, to("/users/%s/tokens", user), r)
 }
 
-// DeleteToken makes a token worthless.
+// DeleteToken revokes a token.
 func (c *Client) DeleteToken(ctx context.Context, user, id string) error {
 	return remove(ctx, c, to("/users/%s/tokens/%s", user, id))
 }
@@ -101,12 +101,12 @@ func (c *Client) CredentialTypes(ctx context.Context) (api.CredentialTypes, erro
 	return get[api.CredentialTypes](ctx, c, to("/credential-types"), nil)
 }
 
-// Credentials lists credentials, without what is secret in them.
+// Credentials lists credentials, without their secrets.
 func (c *Client) Credentials(ctx context.Context) (api.Credentials, error) {
 	return get[api.Credentials](ctx, c, to("/credentials"), nil)
 }
 
-// Credential returns one credential, without what is secret in it.
+// Credential returns one credential, without its secrets.
 func (c *Client) Credential(ctx context.Context, id string) (api.Credential, error) {
 	return get[api.Credential](ctx, c, to("/credentials/%s", id), nil)
 }
@@ -116,13 +116,15 @@ func (c *Client) CreateCredential(ctx context.Context, r api.CredentialRequest) 
 	return send[api.Credential](ctx, c, http.MethodPost, to("/credentials"), r)
 }
 
-// UpdateCredential changes a credential; without data its secrets stay. Force gives it another name although something uses it by the old one.
+// UpdateCredential changes a credential; without data its secrets stay. Force gives it another name although something uses it by the old
+// one.
 func (c *Client) UpdateCredential(ctx context.Context, id string, r api.CredentialRequest, force bool) (api.Credential, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return api.Credential{}, fmt.Errorf("write the credential: %w", err)
 	}
-	return call[api.Credential](ctx, c, request{method: http.MethodPut, path: to("/credentials/%s", id), query: forced(force), body: raw, content: "application/json", repeatable: true})
+	return call[api.Credential](ctx, c, request{method: http.MethodPut, path: to("/credentials/%s", id), query: forced(force), body: raw,
+		content: "application/json", repeatable: true})
 }
 
 // TestCredential tries a credential at its service.
@@ -143,14 +145,15 @@ func (c *Client) AuthorizeCredential(ctx context.Context, id string) (api.MCPAut
 // DeleteCredential removes a credential; with force also one that something uses.
 func (c *Client) DeleteCredential(ctx context.Context, id string, force bool) error {
 	sent := 0
-	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: to("/credentials/%s", id), query: forced(force), repeatable: true}, &sent)
+	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: to("/credentials/%s", id),
+		query: forced(force), repeatable: true}, &sent)
 	if sent > 1 && fault.CodeOf(err) == fault.NotFound {
 		return nil // a repetition that finds nothing has done it the first time
 	}
 	return err
 }
 
-// forced is the query of a change that is made although something speaks against it.
+// forced is the query of a change that is made even if something uses what it changes.
 func forced(force bool) url.Values {
 	if !force {
 		return nil
@@ -163,12 +166,12 @@ func (c *Client) Invitations(ctx context.Context) (api.Invitations, error) {
 	return get[api.Invitations](ctx, c, to("/invitations"), nil)
 }
 
-// Invite invites somebody. The link is in the answer and can never be had again.
+// Invite invites somebody. The link is in the answer, and is never shown again.
 func (c *Client) Invite(ctx context.Context, r api.InvitationRequest) (api.NewInvitation, error) {
 	return send[api.NewInvitation](ctx, c, http.MethodPost, to("/invitations"), r)
 }
 
-// DeleteInvitation takes an invitation back that was not used.
+// DeleteInvitation withdraws an invitation that was not used.
 func (c *Client) DeleteInvitation(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/invitations/%s", id))
 }
@@ -183,7 +186,7 @@ func (c *Client) EndSessions(ctx context.Context, user string) error {
 	return remove(ctx, c, to("/users/%s/sessions", user))
 }
 
-// Workspaces lists the workspaces that the caller may know of.
+// Workspaces lists the workspaces that the caller may see.
 func (c *Client) Workspaces(ctx context.Context) (api.Workspaces, error) {
 	return get[api.Workspaces](ctx, c, to("/workspaces"), nil)
 }
@@ -198,12 +201,12 @@ func (c *Client) RenameWorkspace(ctx context.Context, id, name string) (api.Work
 	return send[api.Workspace](ctx, c, http.MethodPatch, to("/workspaces/%s", id), api.WorkspaceChange{Name: name})
 }
 
-// DeleteWorkspace deletes a workspace that holds nothing any more.
+// DeleteWorkspace deletes a workspace that has no workflows, executions, credentials or other records left.
 func (c *Client) DeleteWorkspace(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/workspaces/%s", id))
 }
 
-// CreateWorkspaceToken makes a token of the admin of a workspace, on the machine of the data directory.
+// CreateWorkspaceToken makes a token for the admin of a workspace. The request is accepted only from the machine of the data directory.
 func (c *Client) CreateWorkspaceToken(ctx context.Context, id string, r api.WorkspaceTokenRequest) (api.NewWorkspace, error) {
 	return send[api.NewWorkspace](ctx, c, http.MethodPost, to("/workspaces/%s/tokens", id), r)
 }

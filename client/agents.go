@@ -11,7 +11,7 @@ import (
 	"tandem/api"
 )
 
-// AgentQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// AgentQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type AgentQuery struct {
 	Text           string
 	Page, PageSize int
@@ -47,12 +47,12 @@ func (c *Client) PutAgent(ctx context.Context, a api.Agent, revision int64) (api
 	return call[api.Agent](ctx, c, r)
 }
 
-// PutAgentDocument makes or replaces an agent with a document as somebody wrote it, so that the server names what it does not know.
+// PutAgentDocument makes or replaces an agent from a document as a person wrote it, so that the server reports fields it does not know.
 func (c *Client) PutAgentDocument(ctx context.Context, id string, document json.RawMessage) (api.Agent, error) {
 	return send[api.Agent](ctx, c, http.MethodPut, to("/agents/%s", id), document)
 }
 
-// written is an agent without what only the server says of it.
+// written is an agent without the fields that only the server sets.
 func written(a api.Agent) api.Agent {
 	a.Revision, a.CreatedBy, a.UpdatedBy, a.TokenMadeBy, a.CreatedTime, a.UpdatedTime = 0, "", "", "", 0, 0
 	return a
@@ -80,11 +80,11 @@ func (c *Client) StartTask(ctx context.Context, agent string, r api.TaskRequest,
 	return call[api.TaskStarted](ctx, c, q)
 }
 
-// TaskQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// TaskQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type TaskQuery struct {
 	Statuses       []string
 	ConversationID string
-	// Mine leaves out those of others.
+	// Mine leaves out tasks that other users started.
 	Mine           bool
 	Page, PageSize int
 }

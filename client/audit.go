@@ -13,7 +13,8 @@ import (
 // auditQuery is a query as the address has it.
 func auditQuery(q api.AuditQuery) url.Values {
 	values := url.Values{}
-	for name, text := range map[string]string{"user_id": q.UserID, "action": q.Action, "object": q.Object, "object_id": q.ObjectID, "outcome": q.Outcome} { // order does not matter: each is set
+	// The order does not matter: each is set.
+	for name, text := range map[string]string{"user_id": q.UserID, "action": q.Action, "object": q.Object, "object_id": q.ObjectID, "outcome": q.Outcome} {
 		if text != "" {
 			values.Set(name, text)
 		}
@@ -34,7 +35,8 @@ func (c *Client) Audit(ctx context.Context, q api.AuditQuery) (api.AuditEntries,
 // ExportAudit writes the audit log out as lines of JSON, the oldest first.
 func (c *Client) ExportAudit(ctx context.Context, q api.AuditQuery, out io.Writer) error {
 	q.Before, q.PageSize = 0, 0
-	response, err := c.open(ctx, request{method: http.MethodGet, path: to("/audit/export"), query: auditQuery(q), header: http.Header{"Accept": {"*/*"}}})
+	response, err := c.open(ctx, request{method: http.MethodGet, path: to("/audit/export"), query: auditQuery(q),
+		header: http.Header{"Accept": {"*/*"}}})
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package client is a Go client of Tandem's HTTP API. The command line uses it for everything it does with executions and
 // workflows, against a server as well as against a data directory in its own process.
 //
-// It turns calls into requests and answers into the shapes of package api, and knows nothing of how they come about. It
-// opens no store and runs no workflow. Programs, the command line and app may import it; the server may not.
+// It turns calls into requests, and answers into the shapes of package api. It opens no store and runs no workflow.
+// Programs, the command line and app may import it; the server may not.
 package client
 
 import (
@@ -22,7 +22,7 @@ import (
 	"tandem/fault"
 )
 
-// Options say which server to talk to, and as whom.
+// Options say which server to talk to, and with which token.
 type Options struct {
 	// URL is where the server is: https://tandem.example.com. A path in it comes before every route.
 	URL string
@@ -90,7 +90,7 @@ type request struct {
 	content string
 	// repeatable says that sending it twice does what sending it once does.
 	repeatable bool
-	// wait is how long the server may take on purpose.
+	// wait is how long the caller has asked the server to wait.
 	wait time.Duration
 }
 
@@ -115,10 +115,11 @@ func send[T any](ctx context.Context, c *Client, method, path string, body any) 
 		var zero T
 		return zero, fmt.Errorf("write the request: %w", err)
 	}
-	return call[T](ctx, c, request{method: method, path: path, body: raw, content: "application/json", repeatable: method == http.MethodPut})
+	return call[T](ctx, c, request{method: method, path: path, body: raw, content: "application/json",
+		repeatable: method == http.MethodPut})
 }
 
-// remove deletes something. A repetition that finds nothing has done it the first time.
+// remove deletes something. When a repetition finds nothing, the first request has deleted it.
 func remove(ctx context.Context, c *Client, path string) error {
 	sent := 0
 	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: path, repeatable: true}, &sent)
@@ -220,13 +221,13 @@ func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
 	return response, nil
 }
 
-// brokenError is a connection that could not be made or broke: nobody knows whether the request was carried out.
+// brokenError is a connection that could not be made, or that broke: it is not known whether the request was carried out.
 type brokenError struct{ err *fault.Error }
 
 func (e *brokenError) Error() string { return e.err.Message }
 func (e *brokenError) Unwrap() error { return e.err }
 
-// broken tells an error of the connection. When the caller has given up, that is the error.
+// broken makes the error for a connection that failed. When the caller's context has ended, it returns the error of the context.
 func (c *Client) broken(ctx context.Context, err error) error {
 	var refusal *url.Error
 	if errors.As(err, &refusal) {

@@ -12,12 +12,12 @@ import (
 	"tandem/fault"
 )
 
-// Error is a refusal or a failure that the server told. It unwraps to a [fault.Error] of the same code, so callers may ask
-// fault.CodeOf(err).
+// Error is a refusal or a failure that the server reported. It unwraps to a [fault.Error] of the same code, so callers may
+// ask fault.CodeOf(err).
 type Error struct {
-	// Fault is the problem document. An answer that had none is told as one, by its status.
+	// Fault is the problem document. For an answer without one it is made from the status.
 	api.Fault
-	// RetryAfter is when the server wants to be asked again; zero: it did not say.
+	// RetryAfter is how long the server asks the caller to wait; zero: it did not say.
 	RetryAfter time.Duration
 }
 
@@ -33,10 +33,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap is the same as an error of the taxonomy.
+// Unwrap returns the same error as a [fault.Error].
 func (e *Error) Unwrap() error { return fault.New(fault.Code(e.Code), e.Detail) }
 
-// problem reads what a refused request was answered with.
+// problem reads the answer to a request that was refused.
 func problem(response *http.Response) error {
 	e := &Error{}
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
@@ -44,7 +44,7 @@ func problem(response *http.Response) error {
 		err = json.Unmarshal(raw, &e.Fault)
 	}
 	if err != nil || e.Code == "" || e.Detail == "" {
-		// Something between us and the server has answered, or no Tandem at all: its text may be a whole page.
+		// A proxy has answered, or a server that is not Tandem: its text may be a whole page.
 		e.Fault = api.Fault{
 			Title: http.StatusText(response.StatusCode), Code: string(codeOf(response.StatusCode)),
 			Detail: fmt.Sprintf("the server answered %s without saying why", response.Status),

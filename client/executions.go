@@ -16,7 +16,7 @@ import (
 	"tandem/fault"
 )
 
-// ExecutionQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// ExecutionQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type ExecutionQuery struct {
 	WorkflowID     string
 	Statuses       []string
@@ -116,7 +116,8 @@ func (c *Client) Value(ctx context.Context, execution, hash string) (io.ReadClos
 	return response.Body, nil
 }
 
-// WholeOutputs puts the large outputs of an execution in the place of their names, for people who read them. What does not fit into an answer stays a name.
+// WholeOutputs replaces references to large outputs of an execution by the outputs, for people who read them. An output that does not
+// fit into an answer stays a reference.
 func (c *Client) WholeOutputs(ctx context.Context, e *api.Execution) error {
 	room := int64(maxAnswer)
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
@@ -128,7 +129,7 @@ func (c *Client) WholeOutputs(ctx context.Context, e *api.Execution) error {
 			continue
 		}
 		content, err := c.Value(ctx, e.ExecutionID, name.Hash)
-		if fault.CodeOf(err) == fault.NotFound { // an output that only looks like a name
+		if fault.CodeOf(err) == fault.NotFound { // an output that only looks like a reference
 			continue
 		}
 		if err != nil {

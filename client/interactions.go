@@ -16,12 +16,12 @@ import (
 	"tandem/fault"
 )
 
-// InteractionQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// InteractionQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type InteractionQuery struct {
-	// Mine keeps those that the caller is asked.
+	// Mine keeps the questions that are put to the caller.
 	Mine     bool
 	Statuses []string
-	// ExecutionID keeps those of an execution; with Family also those of the executions it started.
+	// ExecutionID keeps the questions of an execution; with Family also those of the executions it started.
 	ExecutionID    string
 	Family         bool
 	Purpose        string
@@ -50,7 +50,7 @@ func (c *Client) Interaction(ctx context.Context, id string) (api.InteractionDet
 	return get[api.InteractionDetail](ctx, c, to("/interactions/%s", id), nil)
 }
 
-// Respond answers a question. It may stay pending: then others have to answer too.
+// Respond answers a question. The question stays pending while others have to answer too.
 func (c *Client) Respond(ctx context.Context, id string, r api.RespondRequest) (api.Interaction, error) {
 	return send[api.Interaction](ctx, c, http.MethodPost, to("/interactions/%s/respond", id), r)
 }
@@ -75,7 +75,8 @@ func (c *Client) Override(ctx context.Context, id string, r api.OverrideRequest)
 	return send[api.Interaction](ctx, c, http.MethodPost, to("/interactions/%s/override", id), r)
 }
 
-// Link makes a link to the response page for a recipient. It is shown once, to the recipient alone; asked for by an admin it is sent to them.
+// Link makes a link to the response page for a recipient. It is shown once, to the recipient alone; asked for by an admin it is sent to
+// them.
 func (c *Client) Link(ctx context.Context, id, recipient string) (api.Link, error) {
 	return send[api.Link](ctx, c, http.MethodPost, to("/interactions/%s/link", id), api.LinkRequest{Recipient: recipient})
 }
@@ -90,17 +91,17 @@ func (c *Client) Pauses(ctx context.Context, execution string) (api.Pauses, erro
 	return get[api.Pauses](ctx, c, to("/executions/%s/pauses", execution), nil)
 }
 
-// InboxFrame is what the stream of questions tells: either is set.
+// InboxFrame is one frame of the stream of questions. Exactly one field is set.
 type InboxFrame struct {
-	// Snapshot is everything that waits for the caller; what was known before is void.
+	// Snapshot is everything that waits for the caller. It replaces what came before.
 	Snapshot *api.InteractionSnapshot
 	// Event is a question that is new or has ended.
 	Event *api.InteractionEvent
 }
 
-// WatchInbox calls each with the questions that wait for the caller, and then with what becomes of them, until ctx ends or each
-// fails. A connection that breaks is made again and begins with a snapshot, so nothing is missed. It returns the error of
-// each, that of ctx, a refusal of the server, or, when the server cannot be reached for about a minute, that.
+// WatchInbox calls each with the questions that wait for the caller, and then with each change to them, until ctx ends or each
+// fails. A connection that breaks is made again and begins with a snapshot, so nothing is missed. It returns the error of each,
+// that of ctx, a refusal of the server, or, when the server cannot be reached for about a minute, that.
 func (c *Client) WatchInbox(ctx context.Context, each func(InboxFrame) error) error {
 	for failures := 0; ; {
 		since := time.Now()
@@ -129,12 +130,13 @@ func (c *Client) WatchInbox(ctx context.Context, each func(InboxFrame) error) er
 
 // readInbox reads one connection to its end. Nil means that the server has ended it in good order.
 func (c *Client) readInbox(ctx context.Context, each func(InboxFrame) error) error {
-	// A silent connection is a dead one. Whatever is read puts the end off.
+	// A connection that is silent for too long is given up. Everything that is read restarts the timer.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(idleTimeout, func() { cancel(fault.Newf(fault.Timeout, "nothing came from %s for %v", c.base, idleTimeout)) })
 	defer silent.Stop()
-	response, err := c.open(ctx, request{method: http.MethodGet, path: to("/interactions/stream"), header: http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}})
+	response, err := c.open(ctx, request{method: http.MethodGet, path: to("/interactions/stream"),
+		header: http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"tandem/api"
 )
 
-// Limits are those of the workspace, with what is used of them.
+// Limits returns the limits of the workspace, and how much of them is used.
 func (c *Client) Limits(ctx context.Context) (api.Limits, error) {
 	return get[api.Limits](ctx, c, to("/limits"), nil)
 }
@@ -18,7 +18,7 @@ func (c *Client) PutLimits(ctx context.Context, settings api.LimitSettings) (api
 	return send[api.Limits](ctx, c, http.MethodPut, to("/limits"), settings)
 }
 
-// Tidy removes what has had its time and gives the room back, in the whole installation.
+// Tidy removes what has been kept long enough, in the whole installation, and frees the space.
 func (c *Client) Tidy(ctx context.Context) (api.TidyReport, error) {
 	return call[api.TidyReport](ctx, c, request{method: http.MethodPost, path: to("/limits/tidy"), repeatable: true})
 }

@@ -29,7 +29,7 @@ func (c *Client) UpdateProfile(ctx context.Context, p api.Profile) (api.Profile,
 	return send[api.Profile](ctx, c, http.MethodPut, to("/llm/profiles/%s", p.ID), p)
 }
 
-// PutProfile makes or replaces a profile with a document as somebody wrote it, so that the server names what it does not know.
+// PutProfile makes or replaces a profile from a document as a person wrote it, so that the server reports fields it does not know.
 func (c *Client) PutProfile(ctx context.Context, id string, document json.RawMessage) (api.Profile, error) {
 	return send[api.Profile](ctx, c, http.MethodPut, to("/llm/profiles/%s", id), document)
 }
@@ -50,7 +50,7 @@ func (c *Client) TestProfile(ctx context.Context, id string, r api.ProfileTestRe
 	return send[api.ProfileTest](ctx, c, http.MethodPost, to("/llm/profiles/%s/test", id), r)
 }
 
-// Budgets lists what profiles limit; the limit is the server's choice when zero. The field Budget is not for listings.
+// Budgets lists the budgets of profiles. The server chooses a Limit that is zero. The field Budget is not for listings.
 func (c *Client) Budgets(ctx context.Context, q api.BudgetQuery) (api.Budgets, error) {
 	v := url.Values{}
 	text(v, "profile_id", q.ProfileID)
@@ -62,22 +62,23 @@ func (c *Client) Budgets(ctx context.Context, q api.BudgetQuery) (api.Budgets, e
 	return get[api.Budgets](ctx, c, to("/budgets"), v)
 }
 
-// RaiseBudget adds to a budget and wakes who waits for it. With a request id it is repeated when the connection breaks.
+// RaiseBudget adds to a budget and wakes the nodes that wait for it. With a request id it is repeated when the connection breaks.
 func (c *Client) RaiseBudget(ctx context.Context, r api.RaiseRequest) (api.Budget, error) {
 	raw, err := encode(r)
 	if err != nil {
 		return api.Budget{}, err
 	}
-	return call[api.Budget](ctx, c, request{method: http.MethodPost, path: to("/budgets/raise"), body: raw, content: "application/json", repeatable: r.RequestID != ""})
+	return call[api.Budget](ctx, c, request{method: http.MethodPost, path: to("/budgets/raise"), body: raw, content: "application/json",
+		repeatable: r.RequestID != ""})
 }
 
-// MemoryQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// MemoryQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type MemoryQuery struct {
 	User, Kind, Workflow, Node, Session string
 	Page, PageSize                      int
 }
 
-// Memories lists memories: one's own, for an admin everybody's.
+// Memories lists the memories of the caller; for an admin, those of all users.
 func (c *Client) Memories(ctx context.Context, q MemoryQuery) (api.Memories, error) {
 	v := paged(q.Page, q.PageSize)
 	text(v, "user_id", q.User)

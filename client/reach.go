@@ -21,14 +21,15 @@ func (c *Client) PutContactChannel(ctx context.Context, name string, r api.Conta
 // DeleteContactChannel removes a contact channel; with force also one that users have chosen.
 func (c *Client) DeleteContactChannel(ctx context.Context, name string, force bool) error {
 	sent := 0
-	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: to("/contact-channels/%s", name), query: forced(force), repeatable: true}, &sent)
+	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: to("/contact-channels/%s", name),
+		query: forced(force), repeatable: true}, &sent)
 	if sent > 1 && fault.CodeOf(err) == fault.NotFound {
 		return nil // a repetition that finds nothing has done it the first time
 	}
 	return err
 }
 
-// Reach returns where questions reach a user; "me" is who the token belongs to.
+// Reach returns where questions reach a user; "me" is the user that the token belongs to.
 func (c *Client) Reach(ctx context.Context, user string) (api.Reach, error) {
 	return get[api.Reach](ctx, c, to("/users/%s/reach", user), nil)
 }
@@ -38,7 +39,7 @@ func (c *Client) UpdateReach(ctx context.Context, user string, r api.ReachReques
 	return send[api.Reach](ctx, c, http.MethodPut, to("/users/%s/reach", user), r)
 }
 
-// ProveAddress has a code sent to an address of who the token belongs to.
+// ProveAddress lets the server send a code to an address of the user that the token belongs to.
 func (c *Client) ProveAddress(ctx context.Context, r api.AddressRequest) (api.AddressProof, error) {
 	return send[api.AddressProof](ctx, c, http.MethodPost, to("/users/me/addresses"), r)
 }
@@ -48,7 +49,7 @@ func (c *Client) ConfirmAddress(ctx context.Context, r api.AddressConfirmation) 
 	return send[api.Reach](ctx, c, http.MethodPost, to("/users/me/addresses/confirm"), r)
 }
 
-// DeleteAddress gives up an address that who the token belongs to has proved.
+// DeleteAddress removes an address that the user of the token has proved.
 func (c *Client) DeleteAddress(ctx context.Context, address string) error {
 	return remove(ctx, c, to("/users/me/addresses/%s", address))
 }

@@ -9,7 +9,7 @@ import (
 	"tandem/api"
 )
 
-// toolPatience is how long a server may take besides for an answer that needs a tool server: it may have to be started first.
+// toolPatience is how much longer an answer may take that needs a tool server: the tool server may have to be started first.
 const toolPatience = time.Minute
 
 // MCPServers lists the tool servers of the workspace.
@@ -32,7 +32,7 @@ func (c *Client) PutMCPServer(ctx context.Context, s api.MCPServer) (api.MCPServ
 	return send[api.MCPServer](ctx, c, http.MethodPut, to("/mcp/servers/%s", s.ID), s)
 }
 
-// PutMCPServerDocument is PutMCPServer with a document as somebody wrote it, so that the server names what it does not know.
+// PutMCPServerDocument is PutMCPServer with a document as a person wrote it, so that the server reports fields it does not know.
 func (c *Client) PutMCPServerDocument(ctx context.Context, id string, document json.RawMessage) (api.MCPServer, error) {
 	return send[api.MCPServer](ctx, c, http.MethodPut, to("/mcp/servers/%s", id), document)
 }
@@ -44,15 +44,16 @@ func (c *Client) DeleteMCPServer(ctx context.Context, id string) error {
 
 // MCPTools lists the tools of a server, which is started or reached for it.
 func (c *Client) MCPTools(ctx context.Context, id string) (api.MCPTools, error) {
-	return call[api.MCPTools](ctx, c, request{method: http.MethodGet, path: to("/mcp/servers/%s/tools", id), repeatable: true, wait: toolPatience})
+	return call[api.MCPTools](ctx, c, request{method: http.MethodGet, path: to("/mcp/servers/%s/tools", id),
+		repeatable: true, wait: toolPatience})
 }
 
-// ActivateMCPServer begins to use a tool server: its tools are pinned as they are now, with policies for them.
+// ActivateMCPServer lets the caller use a tool server: its tools are pinned as they are now, with policies for them.
 func (c *Client) ActivateMCPServer(ctx context.Context, id string, with api.MCPActivate) (api.MCPTools, error) {
 	return sendPatiently(ctx, c, http.MethodPost, to("/mcp/servers/%s/activate", id), with)
 }
 
-// sendPatiently sends a document to where a tool server may have to be started or reached for the answer.
+// sendPatiently sends a document, and gives the server time to start or reach a tool server for the answer.
 func sendPatiently(ctx context.Context, c *Client, method, path string, document any) (api.MCPTools, error) {
 	raw, err := json.Marshal(document)
 	if err != nil {
@@ -61,7 +62,7 @@ func sendPatiently(ctx context.Context, c *Client, method, path string, document
 	return call[api.MCPTools](ctx, c, request{method: method, path: path, body: raw, content: "application/json", wait: toolPatience})
 }
 
-// MCPPolicies are the policies for the tools of a server: the user's own, and those of the workspace.
+// MCPPolicies returns the policies for the tools of a server: the user's own, and those of the workspace.
 func (c *Client) MCPPolicies(ctx context.Context, id string) (api.MCPPolicyList, error) {
 	return get[api.MCPPolicyList](ctx, c, to("/mcp/servers/%s/policies", id), nil)
 }
@@ -71,12 +72,12 @@ func (c *Client) SetMCPPolicies(ctx context.Context, id string, p api.MCPPolicie
 	return send[api.MCPPolicyList](ctx, c, http.MethodPut, to("/mcp/servers/%s/policies", id), p)
 }
 
-// MCPAcceptances are the changes of a server's tools that were accepted, the newest first.
+// MCPAcceptances returns the changes of a server's tools that were accepted, the newest first.
 func (c *Client) MCPAcceptances(ctx context.Context, id string) (api.MCPAcceptances, error) {
 	return get[api.MCPAcceptances](ctx, c, to("/mcp/servers/%s/acceptances", id), nil)
 }
 
-// DeactivateMCPServer ends that.
+// DeactivateMCPServer ends the caller's use of a tool server.
 func (c *Client) DeactivateMCPServer(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/mcp/servers/%s/activate", id))
 }
@@ -93,7 +94,8 @@ func (c *Client) AcceptMCPChanges(ctx context.Context, id, scope string, changes
 
 // AuthorizeMCPServer begins an authorization, and returns where a person has to go.
 func (c *Client) AuthorizeMCPServer(ctx context.Context, id string) (api.MCPAuthorization, error) {
-	return call[api.MCPAuthorization](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/authorize", id), wait: toolPatience})
+	return call[api.MCPAuthorization](ctx, c, request{method: http.MethodPost,
+		path: to("/mcp/servers/%s/authorize", id), wait: toolPatience})
 }
 
 // RestartMCPServer ends connections to a tool server; the next use makes new ones.

@@ -8,12 +8,12 @@ import (
 	"tandem/api"
 )
 
-// TriggerQuery narrows a listing. Empty fields do not.
+// TriggerQuery narrows a listing. Empty fields do not narrow it.
 type TriggerQuery struct {
 	WorkflowID string
 	Kind       string
 	State      string
-	// NextRuns is how many of the next times are told; zero is the server's choice.
+	// NextRuns is how many of the next times are listed; zero is the server's choice.
 	NextRuns       int
 	Page, PageSize int
 }
@@ -28,7 +28,7 @@ func (c *Client) Triggers(ctx context.Context, q TriggerQuery) (api.Triggers, er
 	return get[api.Triggers](ctx, c, to("/triggers"), v)
 }
 
-// DeliveryQuery narrows a listing of deliveries. Empty fields do not.
+// DeliveryQuery narrows a listing of deliveries. Empty fields do not narrow it.
 type DeliveryQuery struct {
 	WorkflowID, NodeID, ExecutionID, Key string
 	Decisions                            []string
@@ -46,7 +46,7 @@ func (c *Client) Deliveries(ctx context.Context, q DeliveryQuery) (api.Deliverie
 	return get[api.Deliveries](ctx, c, to("/deliveries"), v)
 }
 
-// Delivery reads one, with what it has brought.
+// Delivery returns one delivery, with its payload.
 func (c *Client) Delivery(ctx context.Context, id string) (api.Delivery, error) {
 	return get[api.Delivery](ctx, c, to("/deliveries/%s", id), nil)
 }

@@ -18,7 +18,7 @@ import (
 	"tandem/fault"
 )
 
-// The two vocabularies in which a stream tells what happens.
+// The two vocabularies in which a stream reports what happens.
 const (
 	VocabularyExecution = "execution"
 	VocabularyFlow      = "flow"
@@ -36,7 +36,7 @@ const (
 )
 
 // Watch calls each for every frame of an execution's stream after a position ("" is the beginning, otherwise "17" or
-// "17.2"), in order, and returns nil when the execution has ended and everything was told. A connection that breaks is made
+// "17.2"), in order, and returns nil when the execution has ended and everything was handed over. A connection that breaks is made
 // again and goes on where it was: frames that tell of the journal come once each and none is missing. Frames of output
 // while it is made have no position: after a break the first of them has Snapshot set and replaces what came before.
 //
@@ -63,7 +63,7 @@ func (c *Client) Watch(ctx context.Context, execution, after, vocabulary string,
 		case err == nil && w.over:
 			return nil
 		case err == nil:
-			// The server has ended the stream and not told the execution's end: it is being stopped, or a proxy was in the way.
+			// The stream has ended before the execution: the server is being stopped, or a proxy has ended the stream.
 			err = fault.Newf(fault.NetworkError, "the stream of execution %q ended again and again before the execution did", execution)
 		case !temporary(err):
 			return err
@@ -81,7 +81,7 @@ func (c *Client) Watch(ctx context.Context, execution, after, vocabulary string,
 	}
 }
 
-// temporary says that another try may go better: the connection broke, or the server is not ready.
+// temporary says whether another try may succeed: the connection broke, or the server is not ready.
 func temporary(err error) bool {
 	if told, ok := errors.AsType[*Error](err); ok {
 		return told.Status >= 500 || told.Status == http.StatusTooManyRequests || told.Status == http.StatusRequestTimeout
@@ -100,7 +100,7 @@ type watch struct {
 	vocabulary string
 	// last is the position of the newest frame that each has seen.
 	last position
-	// over says that there is nothing more: the newest frame told the execution's end, or the server says so.
+	// over says that nothing more comes: the newest frame reports the end of the execution, or the server says so.
 	over  bool
 	pause time.Duration
 	each  func(api.Event) error
@@ -114,7 +114,7 @@ func (e *callerError) Unwrap() error { return e.err }
 
 // connect reads one connection to its end. Nil means that the server has ended it in good order.
 func (w *watch) connect(ctx context.Context) error {
-	// A silent connection is a dead one. Whatever is read puts the end off.
+	// A connection that is silent for too long is given up. Everything that is read restarts the timer.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(idleTimeout, func() {
@@ -157,7 +157,7 @@ func (w *watch) connect(ctx context.Context) error {
 	return nil
 }
 
-// frames reads frames until the stream ends. What is of a frame whose end did not come is dropped: it comes again.
+// frames reads frames until the stream ends. A frame that is not complete is dropped: it comes again.
 func (w *watch) frames(lines *lineReader) error {
 	var id string
 	var data []byte
@@ -225,7 +225,7 @@ func (w *watch) frame(id string, data []byte) error {
 	return nil
 }
 
-// Final says that a type of event, of either vocabulary, tells the end of an execution.
+// Final says whether a type of event, of either vocabulary, reports the end of an execution.
 func Final(eventType string) bool {
 	switch eventType {
 	case "execution_completed", "execution_failed", "execution_canceled", "execution_timeout", "flow.success", "flow.failed", "flow.cancel":
@@ -279,11 +279,11 @@ type lineReader struct {
 	// read is called whenever something has come.
 	read func()
 	line []byte
-	// afterCR says that a LF now belongs to the line before; begun that the mark at the beginning is dealt with.
+	// afterCR says that a LF now belongs to the line before; begun says that the byte order mark at the beginning was looked for.
 	afterCR, begun bool
 }
 
-// nextLine returns a line without its end, valid until the next call. A line that the stream broke off in is dropped.
+// nextLine returns a line without its end, valid until the next call. A line that is not complete is dropped.
 func (r *lineReader) nextLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {

@@ -12,12 +12,12 @@ import (
 	"tandem/fault"
 )
 
-// WorkflowQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+// WorkflowQuery narrows a listing. Empty fields do not narrow it; the server chooses a page and size that are zero.
 type WorkflowQuery struct {
 	Text             string
 	Tags             []string
 	DeploymentStatus string
-	// Deployed keeps those that have a revision in force.
+	// Deployed keeps workflows that have a deployed revision.
 	Deployed       bool
 	Page, PageSize int
 }
@@ -50,7 +50,8 @@ func (c *Client) CreateWorkflow(ctx context.Context, definition []byte, yaml boo
 func (c *Client) KeepWorkflow(ctx context.Context, id string, definition []byte, yaml bool) (api.Saved, error) {
 	saved, err := c.UpdateWorkflow(ctx, id, definition, yaml, 0)
 	if fault.CodeOf(err) == fault.NotFound {
-		return call[api.Saved](ctx, c, request{method: http.MethodPost, path: to("/workflows"), query: url.Values{"id": {id}}, body: definition, content: mediaType(yaml)})
+		return call[api.Saved](ctx, c, request{method: http.MethodPost, path: to("/workflows"), query: url.Values{"id": {id}},
+			body: definition, content: mediaType(yaml)})
 	}
 	return saved, err
 }
@@ -65,7 +66,8 @@ func (c *Client) WorkflowSource(ctx context.Context, id string, revision int64) 
 // UpdateWorkflow makes a new revision of a workflow, unless nothing has changed. With a revision other than 0 it is refused
 // when that is no longer the newest.
 func (c *Client) UpdateWorkflow(ctx context.Context, id string, definition []byte, yaml bool, revision int64) (api.Saved, error) {
-	r := request{method: http.MethodPut, path: to("/workflows/%s", id), body: definition, content: mediaType(yaml), repeatable: revision == 0}
+	r := request{method: http.MethodPut, path: to("/workflows/%s", id), body: definition,
+		content: mediaType(yaml), repeatable: revision == 0}
 	if revision != 0 {
 		r.header = http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(revision, 10))}}
 	}
@@ -84,7 +86,8 @@ func (c *Client) CopyWorkflow(ctx context.Context, id string, r api.CopyRequest)
 
 // ValidateWorkflow says what is wrong with a definition. Nothing is kept.
 func (c *Client) ValidateWorkflow(ctx context.Context, definition []byte, yaml bool) (api.Validation, error) {
-	return call[api.Validation](ctx, c, request{method: http.MethodPost, path: to("/workflows/validate"), body: definition, content: mediaType(yaml), repeatable: true})
+	return call[api.Validation](ctx, c, request{method: http.MethodPost, path: to("/workflows/validate"), body: definition,
+		content: mediaType(yaml), repeatable: true})
 }
 
 // TestWorkflow runs a definition, a part of it or one of its tests. It is sent once.
@@ -94,7 +97,8 @@ func (c *Client) TestWorkflow(ctx context.Context, r api.TestRequest) (api.TestR
 		return api.TestResponse{}, err
 	}
 	return call[api.TestResponse](ctx, c, request{
-		method: http.MethodPost, path: to("/workflows/test"), body: raw, content: "application/json", wait: time.Duration(r.WaitSeconds * float64(time.Second)),
+		method: http.MethodPost, path: to("/workflows/test"), body: raw, content: "application/json",
+		wait: time.Duration(r.WaitSeconds * float64(time.Second)),
 	})
 }
 
@@ -103,12 +107,12 @@ func (c *Client) Revisions(ctx context.Context, id string, page, size int) (api.
 	return get[api.Revisions](ctx, c, to("/workflows/%s/revisions", id), paged(page, size))
 }
 
-// Deploy makes a workflow's triggers work.
+// Deploy makes a workflow's triggers start executions.
 func (c *Client) Deploy(ctx context.Context, id string) (api.WorkflowMetadata, error) {
 	return call[api.WorkflowMetadata](ctx, c, request{method: http.MethodPost, path: to("/workflows/%s/deploy", id), repeatable: true})
 }
 
-// Undeploy ends that.
+// Undeploy stops a workflow's triggers.
 func (c *Client) Undeploy(ctx context.Context, id string) (api.WorkflowMetadata, error) {
 	return call[api.WorkflowMetadata](ctx, c, request{method: http.MethodPost, path: to("/workflows/%s/undeploy", id), repeatable: true})
 }

@@ -67,7 +67,8 @@ func OverrideQuestion(ctx context.Context, c *app.Connection, d api.InteractionD
 		return api.Interaction{}, err
 	}
 	if !f.Given() {
-		return api.Interaction{}, Usage(fmt.Errorf("say what is decided; question %q wants: tandem %s", d.ID, strings.Replace(q.how(), "inbox answer", "inbox override", 1)))
+		return api.Interaction{}, Usage(fmt.Errorf("say what is decided; question %q wants: tandem %s", d.ID,
+			strings.Replace(q.how(), "inbox answer", "inbox override", 1)))
 	}
 	answer, err := f.readAnswer(q)
 	if err != nil {
@@ -193,8 +194,8 @@ func (q *question) how() string {
 	return command
 }
 
-// Answer is an answer in flags. Value is the whole of it, as JSON; or Set, Choose and Evidence fill in what the question asks for, the first and
-// the last as name=value. Note is what to add.
+// Answer is an answer in flags. Value is the whole of it, as JSON; or Set, Choose and Evidence fill in what the question asks for, the
+// first and the last as name=value. Note is what to add.
 type Answer struct {
 	Value, Note           string
 	Set, Choose, Evidence []string

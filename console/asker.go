@@ -55,14 +55,14 @@ func newAsker(in io.Reader, out io.Writer, f tree.Follower) *asker {
 }
 
 // typed are the lines that a person types. What was typed before a question was shown is not an answer to it and is forgotten.
-// Whoever reads adds to it, and the asker takes from it; mu is between them.
+// The reader adds to it, and the asker takes from it; mu is between them.
 type typed struct {
 	mu    sync.Mutex
 	lines []string
 	over  bool
 	// ahead says that what came before a question is an answer to it all the same: nobody types, it is a script.
 	ahead bool
-	// news is told that something has changed.
+	// news is signalled when something has changed.
 	news chan struct{}
 }
 
@@ -81,7 +81,7 @@ func (t *typed) addLines(over bool, lines ...string) {
 	t.mu.Unlock()
 	select {
 	case t.news <- struct{}{}:
-	default: // it has been told already
+	default: // it has been signalled already
 	}
 }
 
@@ -118,7 +118,7 @@ func (t *typed) nextLine(ctx context.Context) (string, error) {
 	}
 }
 
-// ask shows a question and hands in what the person answers. What is found wrong with it is told, and asked for again. No answer
+// ask shows a question and hands in what the person answers. What is found wrong with it is printed, and asked for again. No answer
 // is [app.ErrAsked].
 func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.RawMessage) error) error {
 	if a.follow != nil {
@@ -213,7 +213,8 @@ var (
 
 func (a *asker) say(t form.Text) string { return t.In(a.language) }
 
-// entry asks for one value until it can be one. Nil: it was left empty, which only what is not required may be. Enter takes what is proposed.
+// entry asks for one value until it can be one. Nil: it was left empty, which only what is not required may be. Enter takes what is
+// proposed.
 func (a *asker) entry(ctx context.Context, e *form.Entry) (json.RawMessage, error) {
 	prompt, above := a.prompt(e)
 	if err := a.print(above); err != nil {
@@ -314,19 +315,21 @@ func (q *question) tellQuestion(now time.Time, most int) []string {
 	lines := []string{q.title()}
 	risk := riskLine(q.request.Risk, q.task.Reason)
 	text := strings.TrimSpace(q.request.Description)
-	if risk != "" { // the reason is told with the risk, so that nobody takes it for something else
+	if risk != "" { // the reason is printed with the risk, so that nobody takes it for something else
 		text = strings.TrimSpace(strings.TrimSuffix(text, strings.TrimSpace(q.task.Reason)))
 	}
 	if text != "" && table.OneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
-	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) && table.OneLine(text) != q.title() {
+	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) &&
+		table.OneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
 	if tool := table.OneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
-	for _, line := range slices.Concat(lineage.AgainLines(q.request.Language, q.request.Again), lineage.ForkLines(q.request.Language, q.request.Fork)) {
+	for _, line := range slices.Concat(lineage.AgainLines(q.request.Language, q.request.Again),
+		lineage.ForkLines(q.request.Language, q.request.Fork)) {
 		lines = append(lines, table.OneLine(line))
 	}
 	changes := q.toolChanges()

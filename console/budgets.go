@@ -17,7 +17,8 @@ func PrintBudgets(w *tabwriter.Writer, list api.Budgets, wide bool) {
 	}
 	table.Row(w, head...)
 	for _, b := range list.Budgets {
-		cells := []string{b.Budget, b.Unit, table.Amount(b.Limit), table.Amount(b.Raised), table.Amount(b.Spent), table.Amount(b.Reserved), table.Amount(b.Remaining), strconv.Itoa(len(b.Waiting))}
+		cells := []string{b.Budget, b.Unit, table.Amount(b.Limit), table.Amount(b.Raised), table.Amount(b.Spent), table.Amount(b.Reserved),
+			table.Amount(b.Remaining), strconv.Itoa(len(b.Waiting))}
 		if wide {
 			ids := ""
 			for _, x := range b.Waiting {

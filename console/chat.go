@@ -17,8 +17,8 @@ import (
 	"tandem/fault"
 )
 
-// Place is what a connection was made to: the address of a server or, without one, a data directory. It is named to those who are told how to
-// go on.
+// Place is what a connection was made to: the address of a server or, without one, a data directory. It is named to people who read how
+// to go on.
 type Place struct {
 	Server, Dir string
 	// Again is that of [app.Run].
@@ -109,14 +109,15 @@ func (t *chatting) line(ctx context.Context) (string, error) {
 	return t.asker.line(ctx, prompt)
 }
 
-// task gives the agent a goal. What goes wrong with it is told, and does not end the conversation; only an interrupt does.
+// task gives the agent a goal. What goes wrong with it is printed, and does not end the conversation; only an interrupt does.
 func (t *chatting) task(ctx context.Context, goal string) error {
 	show := tree.NewTaskShow(t.tty.Out, t.tty.Err, false)
 	t.asker.follow = show.Steps()
 	defer func() { t.asker.follow = nil }()
 	request := t.request
 	request.Question = goal
-	conversation, err := followTask(ctx, t.tty, t.c, app.Task{Agent: t.agent.ID, Request: request, Server: t.place.Server, Dir: t.place.Dir, Ask: t.asker.ask}, show)
+	conversation, err := followTask(ctx, t.tty, t.c, app.Task{Agent: t.agent.ID, Request: request, Server: t.place.Server,
+		Dir: t.place.Dir, Ask: t.asker.ask}, show)
 	t.request.ConversationID = cmp.Or(conversation, t.request.ConversationID)
 	t.parked = errors.Is(err, ErrParked)
 	switch {
@@ -186,7 +187,8 @@ func (t *chatting) leave() error {
 		if t.place.Server != "" {
 			where = "--server " + t.place.Server
 		}
-		if err := t.say(fmt.Sprintf("Go on with: tandem chat %s --conversation %s %s\n", t.agent.ID, t.request.ConversationID, where)); err != nil {
+		if err := t.say(fmt.Sprintf("Go on with: tandem chat %s --conversation %s %s\n", t.agent.ID,
+			t.request.ConversationID, where)); err != nil {
 			return err
 		}
 	}

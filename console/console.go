@@ -17,7 +17,7 @@ type Terminal struct {
 	Out, Err io.Writer
 	// Words puts what the API says into the words of the command: its flags instead of fields, commands instead of requests.
 	Words func(text string) string
-	// Failed puts an error of the work into the words of the command, as it would be told at its end.
+	// Failed puts an error of the work into the words of the command, as it would be printed at its end.
 	Failed func(err error) error
 }
 

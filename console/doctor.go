@@ -39,8 +39,10 @@ func PrintUpgrade(w *tabwriter.Writer, u doctor.Upgrade) {
 	switch {
 	case u.Version == u.Known:
 		fmt.Fprintf(w, "database\tversion %d; nothing is changed\n", u.Version)
-	default:
+	case u.Copied:
 		fmt.Fprintf(w, "database\tversion %d; the next start copies it and brings it to version %d: %s\n", u.Version, u.Known, strings.Join(u.Changes, ", "))
+	default:
+		fmt.Fprintf(w, "database\tversion %d; the next start brings it to version %d and keeps no copy, so make a backup first: %s\n", u.Version, u.Known, strings.Join(u.Changes, ", "))
 	}
 	fmt.Fprintf(w, "executions\t%d have not ended; %d questions are open\n", u.Executions, u.Questions)
 	for _, g := range u.Groups {

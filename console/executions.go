@@ -91,7 +91,8 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		if n.Status == string(engine.NodePending) {
 			runs = 0
 		}
-		table.Row(w, n.NodeID, n.Status, strconv.FormatInt(runs, 10), table.Took(n.EndTime, n.DurationMS), strconv.Itoa(n.RetryCount), problem)
+		table.Row(w, n.NodeID, n.Status, strconv.FormatInt(runs, 10), table.Took(n.EndTime, n.DurationMS),
+			strconv.Itoa(n.RetryCount), problem)
 	}
 	if len(e.Outputs) > 0 {
 		fmt.Fprintln(w)
@@ -261,7 +262,9 @@ func noticeBelow(ctx context.Context, c *app.Connection, id string, notice func(
 				continue // the stream says what is wrong, or the next look succeeds
 			}
 			text := ""
-			if at := slices.IndexFunc(e.Questions, func(q api.UserInputRequest) bool { return q.ExecutionID != "" && q.ExecutionID != id }); at >= 0 {
+			if at := slices.IndexFunc(e.Questions, func(q api.UserInputRequest) bool {
+				return q.ExecutionID != "" && q.ExecutionID != id
+			}); at >= 0 {
 				q := e.Questions[at]
 				text = table.OneLine(fmt.Sprintf("%s (tandem inbox answer %.8s)", cmp.Or(q.Title, q.Purpose), q.InteractionID)) // the beginning of an id is enough
 			}
@@ -311,7 +314,8 @@ func PrintContext(w *tabwriter.Writer, data api.Context) {
 }
 
 // GetExecution shows an execution and its nodes or, with an activation, that activation with its input.
-func GetExecution(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, id, activation string, withWorkflow bool) error {
+func GetExecution(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, id,
+	activation string, withWorkflow bool) error {
 	if activation != "" {
 		a, err := c.Activation(ctx, id, activation)
 		if err != nil {

@@ -25,7 +25,8 @@ func PrintHistory(w *tabwriter.Writer, indent string, h *api.History) {
 	line := func(format string, args ...any) { fmt.Fprintln(w, indent+fmt.Sprintf(format, args...)) } // Flush has the error
 	line("%s  %s  %s", h.ExecutionID, cmp.Or(h.WorkflowName, h.WorkflowID), h.Status)
 	started := table.Time(h.StartTime) + " by " + cmp.Or(h.TriggerInfo.UserID, h.TriggerInfo.TriggerType)
-	line("started %s, took %s%s", byToken(started, h.TriggerInfo.TokenMadeBy), table.Milliseconds(h.DurationMS), costOf(h.CreditsConsumed, h.TokensUsed))
+	line("started %s, took %s%s", byToken(started, h.TriggerInfo.TokenMadeBy), table.Milliseconds(h.DurationMS),
+		costOf(h.CreditsConsumed, h.TokensUsed))
 	if h.Error != nil {
 		line("error %s [%s]", table.OneLine(h.Error.ErrorMessage), h.Error.ErrorCode)
 	}
@@ -46,7 +47,8 @@ func PrintHistory(w *tabwriter.Writer, indent string, h *api.History) {
 		if s.Iteration != nil && s.InnerStep == "" {
 			name = s.StepID
 		}
-		line("%s  %-9s  %s (%s)%s%s%s", table.Time(r.Time), s.StepStatus, name, s.StepType, historyTook(s), costOf(s.CreditsConsumed, s.TokensUsed), inherited)
+		line("%s  %-9s  %s (%s)%s%s%s", table.Time(r.Time), s.StepStatus, name, s.StepType, historyTook(s),
+			costOf(s.CreditsConsumed, s.TokensUsed), inherited)
 		detail := func(name, text string) { line("    %-9s %s", name, text) }
 		for _, retry := range s.Retries {
 			detail("retry", fmt.Sprintf("after attempt %d, %s%s", retry.Attempt, table.Time(retry.At), problemOf(retry.Error)))

@@ -7,7 +7,8 @@ import (
 	"tandem/api"
 )
 
-// Without a server nothing works on what a listing calls RUNNING, and the listing says so; with one, or when nothing is, there is nothing to say.
+// Without a server nothing works on what a listing calls RUNNING, and the listing says so; with one, or when nothing is, there is nothing
+// to say.
 func TestNoteResting(t *testing.T) {
 	t.Parallel()
 	list := func(status string) api.Executions {

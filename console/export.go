@@ -43,7 +43,8 @@ func ExportExecution(ctx context.Context, tty *Terminal, c *app.Connection, id, 
 	return WriteOut(tty.Out, file, b.Bytes())
 }
 
-// ExportFixture writes an execution down as a recorded run that can be played again, and says what will not be compared or is different already.
+// ExportFixture writes an execution down as a recorded run that can be played again, and says what will not be compared or is different
+// already.
 func ExportFixture(ctx context.Context, tty *Terminal, c *app.Connection, id, file string) error {
 	f, report, err := c.Record(ctx, id)
 	if err != nil {

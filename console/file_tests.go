@@ -68,7 +68,8 @@ func isWorkflow(file string) bool {
 	return nodes
 }
 
-// hasTests says that a file in a directory is a workflow with tests. One that cannot be read at all counts if it seems to have some, so that a mistake is told.
+// hasTests says that a file in a directory is a workflow with tests. One that cannot be read at all counts if it seems to have some, so
+// that a mistake is told.
 func hasTests(file string) bool {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".yaml", ".yml", ".json":
@@ -122,7 +123,8 @@ func testFile(ctx context.Context, c *app.Connection, file string, limit time.Du
 }
 
 // RunTests runs all tests of a definition, one after the other. The request says where the definition is.
-func RunTests(ctx context.Context, c *app.Connection, file, id string, def *workflow.Definition, r api.TestRequest, limit time.Duration) (list []FileTest) {
+func RunTests(ctx context.Context, c *app.Connection, file, id string, def *workflow.Definition, r api.TestRequest,
+	limit time.Duration) (list []FileTest) {
 	for i := range def.Tests {
 		began := time.Now()
 		t := FileTest{File: file, Workflow: id, Name: def.Tests[i].Name}
@@ -138,7 +140,8 @@ func RunTests(ctx context.Context, c *app.Connection, file, id string, def *work
 
 // asCase is a test in the form that reports are written from.
 func (t FileTest) asCase() fixture.Case {
-	c := fixture.Case{Name: t.shown(), Workflow: t.Workflow, Report: fixture.Report{Status: engine.Status(t.Told.Status)}, Err: t.Err, Took: t.Took}
+	c := fixture.Case{Name: t.shown(), Workflow: t.Workflow,
+		Report: fixture.Report{Status: engine.Status(t.Told.Status)}, Err: t.Err, Took: t.Took}
 	for _, d := range t.Told.Differences {
 		c.Report.Differences = append(c.Report.Differences, fixture.Difference{About: d.About, Node: d.Node, Message: d.String()})
 	}
@@ -183,7 +186,8 @@ func (t FileTest) print(b *bytes.Buffer) error {
 		Status      string               `json:"status,omitempty"`
 		Differences []api.TestDifference `json:"differences"`
 		DurationMS  int64                `json:"duration_ms"`
-	}{File: t.File, Workflow: t.Workflow, Test: t.Name, Result: t.word(), Status: t.Told.Status, Differences: t.Told.Differences, DurationMS: t.Took.Milliseconds()}
+	}{File: t.File, Workflow: t.Workflow, Test: t.Name, Result: t.word(), Status: t.Told.Status, Differences: t.Told.Differences,
+		DurationMS: t.Took.Milliseconds()}
 	if told.Differences == nil {
 		told.Differences = []api.TestDifference{}
 	}

@@ -33,7 +33,7 @@ func fixtures(args []string) ([]string, error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil || !info.IsDir() {
-			files = append(files, arg) // one that is not there is told like one that cannot be used
+			files = append(files, arg) // one that is not there is reported like one that cannot be used
 			continue
 		}
 		found := len(files)
@@ -116,7 +116,8 @@ func printCounts(out io.Writer, cases []fixture.Case) error {
 	for _, c := range cases {
 		counts[wordOf(c)]++
 	}
-	if _, err := fmt.Fprintf(out, "%d the same, %d different, %d unusable\n", counts["ok"], counts["differs"], counts["error"]); err != nil {
+	if _, err := fmt.Fprintf(out, "%d the same, %d different, %d unusable\n", counts["ok"], counts["differs"],
+		counts["error"]); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
@@ -170,7 +171,8 @@ type Replay struct {
 	JSON  bool
 }
 
-// Test plays fixtures and runs the tests of workflows' files, files and directories of both, and says what is different from what was recorded or is expected.
+// Test plays fixtures and runs the tests of workflows' files, files and directories of both, and says what is different from what was
+// recorded or is expected.
 func Test(ctx context.Context, tty *Terminal, paths []string, r Replay) error {
 	files, err := fixtures(paths)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"tandem/payload"
 )
 
-// PrintFrozen prints what has become of the task. Values of which nobody knows the origin are not part of the definition: they are listed on the output for errors.
+// PrintFrozen prints what has become of the task. Values of which nobody knows the origin are not part of the definition: they are listed
+// on the output for errors.
 func PrintFrozen(tty *Terminal, show *table.Listing, want api.FreezeRequest, frozen api.Frozen, out string, file []byte) error {
 	if show.JSON {
 		return table.JSON(tty.Out, frozen)

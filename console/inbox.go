@@ -34,7 +34,8 @@ func BrowseInbox(ctx context.Context, tty *Terminal, c *app.Connection, show *ta
 			return err
 		}
 		err = show.Show(tty.Out, list, func(w *tabwriter.Writer) {
-			printInteractions(w, list, show.Output == "wide", !slices.Equal(q.Statuses, []string{string(store.InteractionPending)}), a != nil, time.Now())
+			printInteractions(w, list, show.Output == "wide", !slices.Equal(q.Statuses, []string{string(store.InteractionPending)}),
+				a != nil, time.Now())
 		})
 		if err != nil || a == nil || len(list.Interactions) == 0 {
 			return err
@@ -68,7 +69,8 @@ func pick(ctx context.Context, tty *Terminal, c *app.Connection, a *asker, list 
 		found = beginning(list.Interactions, line)
 	}
 	if len(found) != 1 {
-		return a.print(fmt.Sprintf("%s of the list is called %q.\n\n", map[bool]string{true: "None", false: "More than one"}[len(found) == 0], table.OneLine(line)))
+		return a.print(fmt.Sprintf("%s of the list is called %q.\n\n",
+			map[bool]string{true: "None", false: "More than one"}[len(found) == 0], table.OneLine(line)))
 	}
 	d, err := c.Interaction(ctx, found[0].ID)
 	if err != nil {
@@ -78,7 +80,8 @@ func pick(ctx context.Context, tty *Terminal, c *app.Connection, a *asker, list 
 		return a.print(fmt.Sprintf("\n%s\nYou cannot answer it: %s\n\n", table.OneLine(title(&d.Interaction)), table.OneLine(cmp.Or(d.WhyNot, "it is "+d.Status))))
 	}
 	err = respond(ctx, tty, c, a, &d.Interaction, &table.Listing{})
-	if err == nil || errors.Is(err, app.ErrAsked) || fault.CodeOf(err) == fault.Conflict { // they think better of it, or somebody was faster, which was told
+	// They think better of it, or somebody was faster, which was said.
+	if err == nil || errors.Is(err, app.ErrAsked) || fault.CodeOf(err) == fault.Conflict {
 		return a.print("\n")
 	}
 	return err
@@ -166,7 +169,8 @@ func printInteractions(w *tabwriter.Writer, list api.Interactions, wide, statuse
 		if !wide {
 			id = id[:min(size, len(id))]
 		}
-		cells := []string{id, strconv.Itoa(i.Priority), span(now.Sub(time.UnixMilli(i.CreatedAt))), timeLeft(i, now), from(i), i.UserID, listedTitle(i)}
+		cells := []string{id, strconv.Itoa(i.Priority), span(now.Sub(time.UnixMilli(i.CreatedAt))), timeLeft(i, now),
+			from(i), i.UserID, listedTitle(i)}
 		if numbered {
 			cells = append([]string{strconv.Itoa(n + 1)}, cells...)
 		}
@@ -270,7 +274,8 @@ func FindInteraction(ctx context.Context, c *app.Connection, id string) (api.Int
 			return api.InteractionDetail{}, fault.New(fault.Conflict, text)
 		}
 	}
-	return api.InteractionDetail{}, fault.Newf(fault.NotFound, "there is no question %q; \"tandem inbox --all --status all\" lists those there are", id)
+	return api.InteractionDetail{}, fault.Newf(fault.NotFound,
+		"there is no question %q; \"tandem inbox --all --status all\" lists those there are", id)
 }
 
 func search(ctx context.Context, c *app.Connection, id string, statuses []string) ([]api.Interaction, error) {
@@ -369,7 +374,8 @@ func PrintInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 			if relevance != "" {
 				relevance += fmt.Sprintf(" %.2f", r.Score)
 			}
-			table.Row(w, r.ID, table.Time(r.ReceivedAt), cmp.Or(r.UserID, r.Address), r.ChannelType, counts, relevance, cmp.Or(table.Cell(json.RawMessage(r.Raw)), table.Cell(r.ResponseData)))
+			table.Row(w, r.ID, table.Time(r.ReceivedAt), cmp.Or(r.UserID, r.Address), r.ChannelType, counts, relevance,
+				cmp.Or(table.Cell(json.RawMessage(r.Raw)), table.Cell(r.ResponseData)))
 		}
 		for _, line := range came {
 			fmt.Fprintln(w, table.OneLine(line))

@@ -27,9 +27,10 @@ func left(ctx context.Context, err error) error {
 	return err
 }
 
-// ChangeQuestion does something with a question, which is found by its id or the beginning of it, and says how it stands then. Done is what to
-// say of one that still waits.
-func ChangeQuestion(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, id, done string, do func(ctx context.Context, d api.InteractionDetail) (api.Interaction, error)) error {
+// ChangeQuestion does something with a question, which is found by its id or the beginning of it, and says how it stands then. Done is what
+// to say of one that still waits.
+func ChangeQuestion(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, id, done string,
+	do func(ctx context.Context, d api.InteractionDetail) (api.Interaction, error)) error {
 	d, err := FindInteraction(ctx, c, id)
 	if err != nil {
 		return err
@@ -145,9 +146,10 @@ func (w *inboxWatcher) tellInteraction(i api.Interaction) error {
 	return nil
 }
 
-// OverruleReply corrects how a reply in prose was understood: it counts no longer or, with an answer, as that. The reply is found by its id or
-// the beginning of it.
-func OverruleReply(ctx context.Context, c *app.Connection, d api.InteractionDetail, id string, f *Answer, reason string) (api.Interaction, error) {
+// OverruleReply corrects how a reply in prose was understood: it counts no longer or, with an answer, as that. The reply is found by its id
+// or the beginning of it.
+func OverruleReply(ctx context.Context, c *app.Connection, d api.InteractionDetail, id string, f *Answer,
+	reason string) (api.Interaction, error) {
 	response, err := findResponse(&d, id)
 	if err != nil {
 		return api.Interaction{}, err

@@ -19,16 +19,19 @@ import (
 	"tandem/workflow"
 )
 
-// manualSchema is what the trigger wants the inputs to be that people start by hand; nil: it says nothing. Wanted names the trigger; empty: the first one.
+// manualSchema is what the trigger wants the inputs to be that people start by hand; nil: it says nothing. Wanted names the trigger; empty:
+// the first one.
 func manualSchema(d *workflow.Definition, wanted string) json.RawMessage {
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
 		config := gjson.ParseBytes(n.Configurations)
 		off := config.Get("enabled").Exists() && !config.Get("enabled").Bool()
-		if n.Type != workflow.TypeTrigger || off || wanted != "" && n.ID != wanted || wanted == "" && len(d.Triggers) > 0 && !slices.Contains(d.Triggers, n.ID) {
+		if n.Type != workflow.TypeTrigger || off || wanted != "" && n.ID != wanted || wanted == "" && len(d.Triggers) > 0 &&
+			!slices.Contains(d.Triggers, n.ID) {
 			continue
 		}
-		if schema := config.Get("input_schema"); byHand(n) && len(schema.Get("properties").Map()) > 0 && len(gjson.ParseBytes(n.InputParams).Map()) == 0 {
+		if schema := config.Get("input_schema"); byHand(n) && len(schema.Get("properties").Map()) > 0 &&
+			len(gjson.ParseBytes(n.InputParams).Map()) == 0 {
 			return json.RawMessage(schema.Raw)
 		}
 		return nil // an execution begins at the first
@@ -42,7 +45,8 @@ func byHand(n *workflow.Node) bool {
 	return ok && kind.About.Traits.ByHand
 }
 
-// lacking says whether inputs do not fit a schema, so that somebody has to be asked. What cannot be read is left to whoever starts the execution to refuse.
+// lacking says whether inputs do not fit a schema, so that somebody has to be asked. What cannot be read is refused when the execution is
+// started.
 func lacking(schema, inputs json.RawMessage) bool {
 	if len(inputs) == 0 {
 		inputs = json.RawMessage("{}")
@@ -55,7 +59,8 @@ func lacking(schema, inputs json.RawMessage) bool {
 	return err == nil && len(check.Problems("inputs", value)) > 0
 }
 
-// completeInputs asks the person at the terminal for the inputs that a start lacks, with the one form. What was given and fits is not asked for.
+// completeInputs asks the person at the terminal for the inputs that a start lacks, with the one form. What was given and fits is not asked
+// for.
 func (a *asker) completeInputs(ctx context.Context, schema, inputs json.RawMessage) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if len(inputs) > 0 && json.Unmarshal(inputs, &given) != nil {
@@ -107,7 +112,8 @@ func (a *asker) completeInputs(ctx context.Context, schema, inputs json.RawMessa
 	}
 }
 
-// fileInputs are the inputs of a run of a file, with what the person at the terminal adds. A file that cannot be read is told by the run.
+// fileInputs are the inputs of a run of a file, with what the person at the terminal adds. The run says what is wrong with a file
+// that cannot be read.
 func (a *asker) fileInputs(ctx context.Context, r app.Run) (json.RawMessage, error) {
 	if r.Resume != "" {
 		return r.Inputs, nil

@@ -24,7 +24,8 @@ func PrintLimits(w *tabwriter.Writer, l api.Limits) {
 		{"running executions of one user", "", s.RunningPerUser, number},
 		{"executions started today (UTC)", number(u.ExecutionsToday), s.ExecutionsPerDay, number},
 		{"executions started this month", number(u.ExecutionsThisMonth), s.ExecutionsPerMonth, number},
-		{"storage", fmt.Sprintf("%s (journals %s, files and large values %s)", Bytes(u.StorageBytes), Bytes(u.JournalBytes), Bytes(u.BlobBytes)), s.StorageBytes, Bytes},
+		{"storage", fmt.Sprintf("%s (journals %s, files and large values %s)", Bytes(u.StorageBytes), Bytes(u.JournalBytes),
+			Bytes(u.BlobBytes)), s.StorageBytes, Bytes},
 	} {
 		of := "unlimited"
 		if line.of > 0 {
@@ -96,7 +97,7 @@ func keptText(k api.Retained) string {
 	return "for ever"
 }
 
-// ParseBytes reads a number of bytes as people write it: 500, 20MiB, 1.5GB; 0 or off is none.
+// ParseBytes reads a number of bytes as people write it: 500, 20MiB, 1.5GB; 0 or off means no limit.
 func ParseBytes(text string) (int64, error) {
 	if text == "off" {
 		return 0, nil
@@ -105,7 +106,8 @@ func ParseBytes(text string) (int64, error) {
 	for _, unit := range []struct {
 		name string
 		size int64
-	}{{"tib", 1 << 40}, {"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10}, {"tb", 1e12}, {"gb", 1e9}, {"mb", 1e6}, {"kb", 1e3}, {"b", 1}} {
+	}{{"tib", 1 << 40}, {"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10}, {"tb", 1e12}, {"gb", 1e9},
+		{"mb", 1e6}, {"kb", 1e3}, {"b", 1}} {
 		if rest, ok := strings.CutSuffix(digits, unit.name); ok {
 			factor, digits = unit.size, rest
 			break
@@ -118,7 +120,7 @@ func ParseBytes(text string) (int64, error) {
 	return int64(n * float64(factor)), nil
 }
 
-// ParseWindow reads how many starts fit into a time: 100/60s, or 100 for a minute; 0 or off is none.
+// ParseWindow reads how many starts fit into a time: 100/60s, or 100 for a minute; 0 or off means no limit.
 func ParseWindow(text string) (w api.StartWindow, err error) {
 	if text == "off" {
 		return w, nil

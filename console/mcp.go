@@ -44,11 +44,11 @@ func Say(out io.Writer, format string, args ...any) error {
 	return nil
 }
 
-// serverNotice is how long a tool server may take before somebody is told what is waited for.
+// serverNotice is how long a tool server may take before the person at the terminal reads what is waited for.
 const serverNotice = 2 * time.Second
 
-// WaitsFor says on the terminal what a command waits for that has a tool server started or reached, when that takes its time. The function that it
-// returns ends that.
+// WaitsFor says on the terminal what a command waits for that has a tool server started or reached, when that takes its time. The function
+// that it returns ends that.
 func WaitsFor(ctx context.Context, tty *Terminal, c *app.Connection, id string) (stop func()) {
 	done := make(chan struct{})
 	var told sync.WaitGroup
@@ -70,7 +70,8 @@ func WaitsFor(ctx context.Context, tty *Terminal, c *app.Connection, id string) 
 		if s.Command != "" {
 			what = "to answer; it was started as: " + serverAddress(s)
 		}
-		fmt.Fprintf(tty.Err, "waiting for the tool server %s %s (up to %v)\n", id, table.OneLine(what), mcp.StartLimit(s.TimeoutSeconds, mcp.DefaultConnect))
+		fmt.Fprintf(tty.Err, "waiting for the tool server %s %s (up to %v)\n", id, table.OneLine(what),
+			mcp.StartLimit(s.TimeoutSeconds, mcp.DefaultConnect))
 	})
 	return func() {
 		close(done)
@@ -123,7 +124,7 @@ func changeLines(c api.MCPChange) []string {
 	return lines
 }
 
-// parts are the parts of a definition by name, as people read them; none of one that there is not.
+// parts are the parts of a definition by name, as people read them; none for a definition that does not exist.
 func parts(definition json.RawMessage) (_ map[string]string, ok bool) {
 	if empty(definition) {
 		return map[string]string{}, true

@@ -59,7 +59,8 @@ func askPolicies(in io.Reader, out io.Writer, list api.MCPTools) (map[string]api
 		if t.Policy != nil || t.WorkspacePolicy != nil || t.Decision != "destructive" {
 			continue
 		}
-		if err := Say(out, "%s (%s): %s\n  suggested: %s, since %s\n", table.OneLine(t.ID), said(t.Class), table.OneLine(t.Description), said(t.Suggestion.Policy), table.OneLine(t.Suggestion.Reason)); err != nil {
+		if err := Say(out, "%s (%s): %s\n  suggested: %s, since %s\n", table.OneLine(t.ID), said(t.Class), table.OneLine(t.Description),
+			said(t.Suggestion.Policy), table.OneLine(t.Suggestion.Reason)); err != nil {
 			return nil, err
 		}
 		for again := true; again; {
@@ -73,7 +74,8 @@ func askPolicies(in io.Reader, out io.Writer, list api.MCPTools) (map[string]api
 			if errors.Is(err, io.EOF) && line == "" {
 				return nil, errors.New("nothing was activated: the input ended; give policies with --policy, or --no-questions")
 			}
-			value, ok := map[string]string{"r": "read_only", "read-only": "read_only", "a": "ask", "ask": "ask", "n": "never", "never": "never", "": ""}[strings.ToLower(strings.TrimSpace(line))]
+			value, ok := map[string]string{"r": "read_only", "read-only": "read_only", "a": "ask", "ask": "ask", "n": "never",
+				"never": "never", "": ""}[strings.ToLower(strings.TrimSpace(line))]
 			if again = !ok; ok && value != "" {
 				decided[t.ToolName] = api.MCPToolPolicy{Policy: value, Hash: t.Hash}
 			}
@@ -136,16 +138,18 @@ func PrintAcceptances(w *tabwriter.Writer, list api.MCPAcceptances) {
 		if a.ExecutionID != "" {
 			where = ", asked by " + a.ExecutionID
 		}
-		fmt.Fprintf(w, "%s  %s  accepted by %s for %s%s\n", table.Time(a.Time), table.OneLine(a.Summary), table.OneLine(byToken(a.AcceptedBy, a.TokenMadeBy)), table.OneLine(whom), where)
+		fmt.Fprintf(w, "%s  %s  accepted by %s for %s%s\n", table.Time(a.Time), table.OneLine(a.Summary),
+			table.OneLine(byToken(a.AcceptedBy, a.TokenMadeBy)), table.OneLine(whom), where)
 		for _, line := range a.Difference {
 			fmt.Fprintf(w, "  %s\n", table.OneLine(line))
 		}
 	}
 }
 
-// ActivateServer pins the tools of a server as they are now, with policies for them. On a terminal, and without policies, it asks about each tool
-// that counts as destructive, unless it is to be quiet.
-func ActivateServer(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, server string, policies map[string]api.MCPToolPolicy, everyone, quiet bool) error {
+// ActivateServer pins the tools of a server as they are now, with policies for them. On a terminal, and without policies, it asks about
+// each tool that counts as destructive, unless it is to be quiet.
+func ActivateServer(ctx context.Context, tty *Terminal, c *app.Connection, show *table.Listing, server string,
+	policies map[string]api.MCPToolPolicy, everyone, quiet bool) error {
 	if in, ok := tty.In.(*os.File); ok && len(policies) == 0 && !quiet && !show.JSON && term.IsTerminal(in.Fd()) {
 		stop := WaitsFor(ctx, tty, c, server)
 		tools, err := c.MCPTools(ctx, server)

@@ -21,7 +21,8 @@ func ListTemplates(w *tabwriter.Writer, list []api.WorkflowTemplate, language st
 	}
 }
 
-// NewWorkflow writes a template to a file that does not exist yet, or to standard output for "-", and says what has to be made before it runs.
+// NewWorkflow writes a template to a file that does not exist yet, or to standard output for "-", and says what has to be made before it
+// runs.
 func NewWorkflow(tty *Terminal, name, file string) error {
 	t, text, err := templates.Read(name)
 	if err != nil {

@@ -87,7 +87,8 @@ func PrintKind(out io.Writer, k api.NodeKind, language string) error {
 			values[effect] = append(values[effect], value)
 		}
 		for _, effect := range slices.Sorted(maps.Keys(values)) {
-			table.Row(w, "effect", fmt.Sprintf("with %s %s it is %s", field, strings.Join(values[effect], ", "), cmp.Or(effects[effect], effect)))
+			table.Row(w, "effect", fmt.Sprintf("with %s %s it is %s", field, strings.Join(values[effect], ", "),
+				cmp.Or(effects[effect], effect)))
 		}
 	}
 	table.Row(w, "timeout", fmt.Sprintf("%gs for one attempt", k.Timeout))

@@ -24,8 +24,8 @@ import (
 	"tandem/payload"
 )
 
-// question is what somebody is asked, with the form that an answer fills in. Prompts on a terminal and flags fill in the same entries; whether
-// the answer is right is for the server to say.
+// question is what somebody is asked, with the form that an answer fills in. Prompts on a terminal and flags fill in the same entries;
+// whether the answer is right is for the server to say.
 type question struct {
 	api.Interaction
 	request human.Request
@@ -66,7 +66,8 @@ func newQuestion(i api.Interaction, language string) (*question, error) {
 	}
 	r := &q.request
 	q.asked = form.Question{
-		Purpose: i.Purpose, Type: i.InteractionType, Options: r.Options, Multiple: r.AllowMultiple, Fields: r.Fields, Schema: r.Schema, Review: r.Review, Params: q.task.Params,
+		Purpose: i.Purpose, Type: i.InteractionType, Options: r.Options, Multiple: r.AllowMultiple, Fields: r.Fields, Schema: r.Schema,
+		Review: r.Review, Params: q.task.Params,
 	}
 	q.form = form.New(q.asked, language)
 	return q, nil
@@ -79,8 +80,8 @@ func plain(raw json.RawMessage) string {
 	return payload.Text(raw)
 }
 
-// readTyped makes a value of what somebody has typed for an entry: a file is named by its path, a choice may be by its number. The error says
-// what was expected.
+// readTyped makes a value of what somebody has typed for an entry: a file is named by its path, a choice may be by its number. The error
+// says what was expected.
 func readTyped(e *form.Entry, language, text string) (json.RawMessage, error) {
 	if e.Kind == form.File {
 		return readUpload(strings.TrimPrefix(text, "@"))
@@ -159,7 +160,8 @@ func (q *question) blamed(problems []api.FaultField) []int {
 		path := q.form.Entries[n].Path()
 		about := func(p api.FaultField) bool {
 			_, at, _ := strings.Cut(p.Path, ".") // after response_data or input_data
-			return at == "" || at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") || strings.HasPrefix(path, at+".")
+			return at == "" || at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") ||
+				strings.HasPrefix(path, at+".")
 		}
 		if slices.ContainsFunc(problems, about) {
 			list = append(list, n)

@@ -22,7 +22,8 @@ func PrintContactChannels(w *tabwriter.Writer, list []api.ContactChannel) {
 		if replies == "" {
 			replies = "the same"
 		}
-		table.Row(w, table.OneLine(c.Name), c.ChannelType, c.CredentialID, replies, map[bool]string{true: "each user's own", false: "none"}[c.NeedsAddress])
+		table.Row(w, table.OneLine(c.Name), c.ChannelType, c.CredentialID, replies,
+			map[bool]string{true: "each user's own", false: "none"}[c.NeedsAddress])
 	}
 }
 
@@ -45,7 +46,8 @@ func PrintReach(w *tabwriter.Writer, r api.Reach) {
 	}
 }
 
-// AddContact adds a place to those where questions reach a user. An address that has to be proved is sent a code instead, which is told by the proof.
+// AddContact adds a place to those where questions reach a user. An address that has to be proved is sent a code instead, which
+// is returned by the proof.
 func AddContact(ctx context.Context, c *client.Client, user string, contact api.Contact) (api.Reach, *api.AddressProof, error) {
 	now, err := c.Reach(ctx, user)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"tandem/engine"
 )
 
-// RunFile runs a workflow file, or goes on with an execution, and shows what happens: on a terminal as a tree, and whoever sits there is
-// asked what it asks. It fills in everything of the run that tells what happens.
+// RunFile runs a workflow file, or goes on with an execution, and shows what happens: on a terminal as a tree, and the person who sits
+// there is asked what it asks. It fills in everything of the run that tells what happens.
 func RunFile(ctx context.Context, tty *Terminal, r app.Run, asJSON bool) error {
 	f := tree.NewFollower(tty.Out, asJSON)
 	id, here := "", true

@@ -33,7 +33,7 @@ func ReadGoal(tty *Terminal, text string) (string, error) {
 	return text, nil
 }
 
-// RunTask follows a task to its end and shows it. Whoever sits at the terminal is asked what the task asks, if that is wanted.
+// RunTask follows a task to its end and shows it. The person at the terminal is asked what the task asks, if that is wanted.
 func RunTask(ctx context.Context, tty *Terminal, c *app.Connection, t app.Task, asJSON, ask bool) error {
 	show := tree.NewTaskShow(tty.Out, tty.Err, asJSON)
 	if a := newAsker(tty.In, show.Screen(), show.Steps()); a != nil && ask {

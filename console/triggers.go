@@ -2,11 +2,13 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"tandem/api"
+	"tandem/client"
 	"tandem/console/table"
 	"tandem/workflow"
 )
@@ -34,9 +36,32 @@ func PrintTriggers(w *tabwriter.Writer, list api.Triggers) {
 		if address != "" {
 			address = strings.Join(t.Methods, ",") + " " + address
 		}
-		table.Row(w, t.WorkflowID, t.NodeID, strings.TrimPrefix(t.Kind, workflow.TypeTrigger+"."), strconv.FormatInt(t.Revision, 10), state, next, address)
+		table.Row(w, t.WorkflowID, t.NodeID, strings.TrimPrefix(t.Kind, workflow.TypeTrigger+"."),
+			strconv.FormatInt(t.Revision, 10), state, next, address)
 	}
 	table.More(w, len(list.Triggers), list.TotalCount)
+}
+
+// schedulePage is how many triggers are asked for at once when schedules are looked for.
+const schedulePage = 500
+
+// Schedules are the triggers that start something at a time that is known, among all that a query finds.
+func Schedules(ctx context.Context, c *client.Client, q client.TriggerQuery) (api.Triggers, error) {
+	found := api.Triggers{Triggers: []api.Trigger{}}
+	for q.Page, q.PageSize = 1, schedulePage; ; q.Page++ {
+		list, err := c.Triggers(ctx, q)
+		if err != nil {
+			return found, err
+		}
+		for _, t := range list.Triggers {
+			if len(t.NextRuns) > 0 {
+				found.Triggers = append(found.Triggers, t)
+			}
+		}
+		if found.TotalCount = len(found.Triggers); q.Page*schedulePage >= list.TotalCount {
+			return found, nil
+		}
+	}
 }
 
 // PrintNextRuns lists the next times of schedules.

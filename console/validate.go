@@ -74,7 +74,8 @@ func printReports(tty *Terminal, w io.Writer, reports []app.Report) {
 	case failures+warnings == 0:
 		fmt.Fprintf(w, "%s valid\n", table.Count(len(reports), "workflow is", "workflows are"))
 	default:
-		fmt.Fprintf(w, "%s, %s in %s\n", table.Count(failures, "error", "errors"), table.Count(warnings, "warning", "warnings"), table.Count(len(reports), "file", "files"))
+		fmt.Fprintf(w, "%s, %s in %s\n", table.Count(failures, "error", "errors"), table.Count(warnings, "warning", "warnings"),
+			table.Count(len(reports), "file", "files"))
 	}
 }
 

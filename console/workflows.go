@@ -22,9 +22,11 @@ func PrintWorkflows(w *tabwriter.Writer, list api.Workflows, wide bool) {
 	}
 	table.Row(w, head...)
 	for _, m := range list.Workflows {
-		cells := []string{m.ID, m.Name, strconv.FormatInt(m.Revision, 10), m.DeploymentStatus, m.LastExecutionStatus, table.Time(m.UpdatedTime)}
+		cells := []string{m.ID, m.Name, strconv.FormatInt(m.Revision, 10), m.DeploymentStatus,
+			m.LastExecutionStatus, table.Time(m.UpdatedTime)}
 		if wide {
-			cells = append(cells, strconv.FormatInt(m.Statistics.TotalRuns, 10), table.Milliseconds(m.Statistics.AverageDurationMS), strings.Join(m.Tags, ","), m.Description)
+			cells = append(cells, strconv.FormatInt(m.Statistics.TotalRuns, 10), table.Milliseconds(m.Statistics.AverageDurationMS),
+				strings.Join(m.Tags, ","), m.Description)
 		}
 		table.Row(w, cells...)
 	}
@@ -101,7 +103,7 @@ type Start struct {
 	Key string
 	// Watch follows the execution to its end; one in this process is always followed.
 	Watch bool
-	// Dir is the data directory, for those who are told how to go on.
+	// Dir is the data directory, for the line that says how to go on.
 	Dir string
 	// Again is that of [app.Run].
 	Again string

@@ -7,9 +7,9 @@ import (
 	"tandem/payload"
 )
 
-// Conceal puts [Mark] into the place of what is probably a secret in a document that goes into a log: what stands under a name under which people write
-// secrets, and texts that look like one wherever they stand. It needs no credential to have been opened, and may hide what is none. Placeholders stay,
-// since they are not the value. What is not JSON becomes the mark as a whole.
+// Conceal puts [Mark] into the place of what is probably a secret in a document that goes into a log: what stands under a name under which
+// people write secrets, and texts that look like one wherever they stand. It needs no credential to have been opened, and may hide what is
+// none. Placeholders stay, since they are not the value. What is not JSON becomes the mark as a whole.
 func Conceal(document json.RawMessage) json.RawMessage {
 	if len(document) == 0 {
 		return document

@@ -32,7 +32,7 @@ const maxInline = 100
 func FindInline(document json.RawMessage) []Inline {
 	value, err := payload.Decode(document)
 	if err != nil {
-		return nil // whoever reads it says so
+		return nil // its reader says so
 	}
 	f := &inlineFinder{}
 	f.walk("", "", false, value)
@@ -169,7 +169,8 @@ var (
 		{text.Of("a signed token (JWT)"), regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}`)},
 	}
 	// knownBegins is in every text that knownSecrets can find something in; looking for it first is cheap.
-	knownBegins = []string{"PRIVATE KEY", "sk-", "gh", "gl", "xox", "xapp-", "hooks.slack", "webhooks/", "AKIA", "ASIA", "AIza", "ya29.", "GOCSPX-", "k_live_", "k_test_", "whsec_", "SG.", "hf_", "npm_", "pypi-", ":AA", "tdm_", "eyJ"}
+	knownBegins = []string{"PRIVATE KEY", "sk-", "gh", "gl", "xox", "xapp-", "hooks.slack", "webhooks/", "AKIA", "ASIA", "AIza", "ya29.",
+		"GOCSPX-", "k_live_", "k_test_", "whsec_", "SG.", "hf_", "npm_", "pypi-", ":AA", "tdm_", "eyJ"}
 
 	addressPassword = regexp.MustCompile(`\b([a-zA-Z][a-zA-Z0-9+.-]*)://[^\s/@:'"<>]*:([^\s/@'"<>]+)@[^\s/@]`)
 	mysqlPassword   = regexp.MustCompile(`^[^\s:/@]+:([^\s@]+)@(?:tcp|unix)\(`)
@@ -273,12 +274,14 @@ func secretInField(name, written string) (what text.Text, certain bool) {
 func secretField(name string) bool {
 	folded := foldedName(name)
 	if slices.Contains([]string{
-		"authorization", "proxy_authorization", "api_key", "apikey", "token", "bearer", "password", "passwd", "pwd", "passphrase", "secret", "client_secret", "private_key", "secret_key", "access_key",
+		"authorization", "proxy_authorization", "api_key", "apikey", "token", "bearer", "password", "passwd", "pwd", "passphrase", "secret",
+		"client_secret", "private_key", "secret_key", "access_key",
 		"subscription_key", "cookie", "auth", "auth_key", "authkey",
 	}, folded) {
 		return true
 	}
-	return slices.ContainsFunc([]string{"_token", "_secret", "_password", "_passwd", "_api_key", "_apikey", "_secret_key", "_access_key", "_private_key", "_passphrase"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+	return slices.ContainsFunc([]string{"_token", "_secret", "_password", "_passwd", "_api_key", "_apikey", "_secret_key", "_access_key",
+		"_private_key", "_passphrase"}, func(end string) bool { return strings.HasSuffix(folded, end) })
 }
 
 // isQuery recognises the names of objects that hold the parameters of a query.
@@ -286,12 +289,14 @@ func isQuery(name string) bool {
 	return slices.Contains([]string{"query_params", "query", "query_parameters", "dynamic_query_params"}, foldedName(name))
 }
 
-// isQueryName recognises names under which a query carries a secret, and as often something else: a key of a map, the code of a country. Only what looks
-// as if it was made by a machine is one there.
+// isQueryName recognises names under which a query carries a secret, and as often something else: a key of a map, the code of a country.
+// Only what looks as if it was made by a machine is one there.
 func isQueryName(name string) bool {
 	folded := foldedName(name)
-	return slices.Contains([]string{"key", "appkey", "appid_key", "skey", "sig", "sign", "signature", "hmac", "mac", "sas", "code", "pass", "jwt", "session", "session_id", "sessionid", "sid", "ticket", "ak", "sk", "credential"}, folded) ||
-		slices.ContainsFunc([]string{"_key", "_sig", "_sign", "_signature", "_hmac", "_credential"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+	return slices.Contains([]string{"key", "appkey", "appid_key", "skey", "sig", "sign", "signature", "hmac", "mac", "sas", "code", "pass",
+		"jwt", "session", "session_id", "sessionid", "sid", "ticket", "ak", "sk", "credential"}, folded) ||
+		slices.ContainsFunc([]string{"_key", "_sig", "_sign", "_signature", "_hmac", "_credential"},
+			func(end string) bool { return strings.HasSuffix(folded, end) })
 }
 
 // foldedName is a name in lower case with underscores, without the "x" before names of headers.
@@ -317,7 +322,8 @@ func isLiteral(text string) bool {
 	return rest != "" && !standIn.MatchString(rest)
 }
 
-// strength says whether a text under a telling name is a secret: surely, when it looks as if it was made by a machine; likely, when it is not a word.
+// strength says whether a text under a telling name is a secret: surely, when it looks as if it was made by a machine; likely, when it is
+// not a word.
 func strength(text string) (sure, likely bool) {
 	rest := strings.TrimSpace(filledLater.ReplaceAllString(text, ""))
 	if !isLiteral(text) || len(rest) < 6 || rest != strings.TrimSpace(text) && len(rest) < 16 {
@@ -350,8 +356,8 @@ var (
 	fileName = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 )
 
-// machineMade says whether a text under a name that says little is a secret: when letters, capitals and digits change too often for words. It is
-// stricter than [strength]: names of files, dates, and words with numbers between them are not secrets.
+// machineMade says whether a text under a name that says little is a secret: when letters, capitals and digits change too often for words.
+// It is stricter than [strength]: names of files, dates, and words with numbers between them are not secrets.
 func machineMade(text string) (sure, likely bool) {
 	if !isLiteral(text) {
 		return false, false
@@ -364,7 +370,9 @@ func machineMade(text string) (sure, likely bool) {
 		return false, false
 	}
 	made := 0
-	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
 		if n := changes(run); len(run) >= 6 && n >= 2 && 4*n >= len(run) {
 			made += len(run)
 		}
@@ -372,7 +380,8 @@ func machineMade(text string) (sure, likely bool) {
 	return made >= surelyMade && !uuid.MatchString(text), made >= likelyMade
 }
 
-// changes counts where a text goes from small letters to capitals or digits and back; a capital before small letters begins a word, and does not count.
+// changes counts where a text goes from small letters to capitals or digits and back; a capital before small letters begins a word, and
+// does not count.
 func changes(text string) (n int) {
 	class := func(c byte) int {
 		switch {

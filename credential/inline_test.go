@@ -95,7 +95,8 @@ func TestFindInline(t *testing.T) {
 	}
 }
 
-// A query carries secrets under names that say little. What looks like a secret there is one, and a word, a date, a file or an id of a record is none.
+// A query carries secrets under names that say little. What looks like a secret there is one, and a word, a date, a file or an id of a
+// record is none.
 func TestFindInline_Query(t *testing.T) {
 	t.Parallel()
 	hex := "9f86d081884c7d659a2feaa0c55ad015"

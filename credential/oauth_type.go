@@ -6,8 +6,8 @@ import (
 	"tandem/text"
 )
 
-// OAuth says where the tokens of a type come from: a person authorizes this program at the first address, with a browser, and the second gives and renews
-// tokens. A credential may have addresses of its own. Before a token ends it is renewed when the credential is opened.
+// OAuth says where the tokens of a type come from: a person authorizes this program at the first address, with a browser, and the second
+// gives and renews tokens. A credential may have addresses of its own. Before a token ends it is renewed when the credential is opened.
 type OAuth struct {
 	AuthorizeURL, TokenURL string
 	// Scopes are what is asked for where the credential does not say.
@@ -16,7 +16,8 @@ type OAuth struct {
 	More url.Values
 }
 
-// OAuthFields are the fields of a type whose tokens a person authorizes: the client, which is registered with the service, and what an authorization brings.
+// OAuthFields are the fields of a type whose tokens a person authorizes: the client, which is registered with the service, and what an
+// authorization brings.
 func OAuthFields() []Field {
 	return []Field{
 		Text("client_id", "Client ID", "客户端 ID"), Secret("client_secret", "Client secret", "客户端密钥"),

@@ -16,7 +16,8 @@ func SensitiveHeader(name string) bool {
 			return true
 		case "key", "keys":
 			// Not every key is secret: Idempotency-Key, Sec-WebSocket-Key.
-			if i > 0 && slices.Contains([]string{"api", "access", "private", "subscription", "functions", "master", "account", "app", "application", "shared", "service"}, words[i-1]) {
+			if i > 0 && slices.Contains([]string{"api", "access", "private", "subscription", "functions", "master", "account", "app",
+				"application", "shared", "service"}, words[i-1]) {
 				return true
 			}
 		}

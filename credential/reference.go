@@ -17,12 +17,12 @@ type Reference struct {
 	Name string
 }
 
-// References finds what names a credential in a JSON document: texts under credential_id and names that end with _credential_id, however they are
-// spelled. Placeholders, which only a run can resolve, are left out.
+// References finds what names a credential in a JSON document: texts under credential_id and names that end with _credential_id, however
+// they are spelled. Placeholders, which only a run can resolve, are left out.
 func References(document json.RawMessage) []Reference {
 	value, err := payload.Decode(document)
 	if err != nil {
-		return nil // whoever reads it says so
+		return nil // its reader says so
 	}
 	var found []Reference
 	walkReferences(value, "", func(path, name string) { found = append(found, Reference{path, name}) })
@@ -34,7 +34,8 @@ func walkReferences(value any, path string, each func(path, name string)) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			at := payload.JoinKey(path, key)
-			if text, ok := v[key].(string); ok && isReference(key) && text != "" && !strings.Contains(text, "{{") && !strings.Contains(text, "${") {
+			if text, ok := v[key].(string); ok && isReference(key) && text != "" && !strings.Contains(text, "{{") &&
+				!strings.Contains(text, "${") {
 				each(at, text)
 			}
 			walkReferences(v[key], at, each)
@@ -52,8 +53,8 @@ func isReference(key string) bool {
 	return key == "credential_id" || strings.HasSuffix(key, "_credential_id")
 }
 
-// Named is a document with every credential that it names by an id named by its name instead, so that it can be used where the ids are others. Names
-// has the names by the ids; what is not in it stays as it is. Fields keep their order and numbers their digits.
+// Named is a document with every credential that it names by an id named by its name instead, so that it can be used where the ids are
+// others. Names has the names by the ids; what is not in it stays as it is. Fields keep their order and numbers their digits.
 func Named(document json.RawMessage, names map[string]string) json.RawMessage {
 	if !slices.ContainsFunc(References(document), func(r Reference) bool { return names[r.Name] != "" }) {
 		return document

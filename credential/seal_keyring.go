@@ -35,6 +35,8 @@ type keyID [idSize]byte
 type masterKey struct {
 	id   keyID
 	aead cipher.AEAD
+	// messages is what keys of messages are derived from.
+	messages []byte
 }
 
 // Keyring holds the master keys, oldest first. It never changes after it was made and is safe for concurrent use.
@@ -107,8 +109,8 @@ func RotateKeyFile(dir *os.Root) (*Keyring, error) {
 	return OpenKeyFile(dir)
 }
 
-// KeepNewestKey takes all keys but the newest out of the file. Call it when everything has been resealed: what the others have sealed no longer opens,
-// unless somebody puts them back.
+// KeepNewestKey takes all keys but the newest out of the file. Call it when everything has been resealed: what the others have sealed no
+// longer opens, unless somebody puts them back.
 func KeepNewestKey(dir *os.Root) (*Keyring, error) {
 	if _, err := OpenKeyFile(dir); err != nil {
 		return nil, err
@@ -224,9 +226,16 @@ func newMasterKey(key []byte) (masterKey, error) {
 	if err != nil {
 		return masterKey{}, err
 	}
+	return masterKey{id: keyID(derive(key, []byte("tandem master key id"))[:idSize]), aead: aead, messages: derive(key, []byte("tandem messages"))}, nil
+}
+
+// derive makes a key of another, for one purpose.
+func derive(key []byte, purpose ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("tandem master key id"))
-	return masterKey{id: keyID(mac.Sum(nil)[:idSize]), aead: aead}, nil
+	for _, part := range purpose {
+		mac.Write(part)
+	}
+	return mac.Sum(nil)
 }
 
 // appendKey appends a random key as a line.

@@ -23,8 +23,8 @@ type Outside struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Check tries a credential by a call of its own service that changes nothing, and says in words what it found: whose account it is. An error says
-// what is wrong and what to do about it; one with the code [fault.Unsupported] says that this one cannot be tried, and why.
+// Check tries a credential by a call of its own service that changes nothing, and says in words what it found: whose account it is. An
+// error says what is wrong and what to do about it; one with the code [fault.Unsupported] says that this one cannot be tried, and why.
 type Check func(ctx context.Context, c Opened, out Outside) (found string, err error)
 
 // Trial is what came of a check.

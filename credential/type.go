@@ -86,7 +86,8 @@ func (t Type) Complete() Type {
 // Types are the types of credentials that a program knows, in the order of their names. It does not change.
 type Types []Type
 
-// NewTypes completes and sorts types. Two of one name are a mistake of the program; package plug refuses them with an error that names both sides.
+// NewTypes completes and sorts types. Two of one name are a mistake of the program; package plug refuses them with an error that names both
+// sides.
 func NewTypes(list ...Type) Types {
 	types := make(Types, len(list))
 	for i, t := range list {

@@ -198,7 +198,8 @@ func (f Field) checkValue(raw json.RawMessage) string {
 		return ""
 	case FormatObjects:
 		var list []map[string]json.RawMessage
-		if json.Unmarshal(raw, &list) != nil || len(list) == 0 || slices.ContainsFunc(list, func(o map[string]json.RawMessage) bool { return o == nil }) {
+		if json.Unmarshal(raw, &list) != nil || len(list) == 0 ||
+			slices.ContainsFunc(list, func(o map[string]json.RawMessage) bool { return o == nil }) {
 			return "must be a list of objects with at least one"
 		}
 		return ""

@@ -44,7 +44,8 @@ func (t *table) column(name, field string) (tableColumn, error) {
 	if near := fault.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return tableColumn{}, fault.Newf(fault.InvalidConfig, "table %q has no column %q%s", t.name, name, hint).With("path", "configurations."+field).With("column", name)
+	return tableColumn{}, fault.Newf(fault.InvalidConfig, "table %q has no column %q%s", t.name, name, hint).With("path",
+		"configurations."+field).With("column", name)
 }
 
 // noTable is the error for a table that does not exist.

@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"encoding/json"
 
 	"tandem/credential"
 	"tandem/fault"
@@ -23,15 +22,16 @@ func check(ctx context.Context, c credential.Opened, out credential.Outside) (st
 	var fields struct {
 		Driver string `json:"driver"`
 	}
-	if json.Unmarshal(c.Data, &fields) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	if err := c.Read(&fields); err != nil {
+		return "", err
 	}
 	if fields.Driver == string(sqliteDialect) {
 		return "", fault.New(fault.Unsupported, "a file of SQLite needs no login; whether it is there is seen when a node opens it")
 	}
 	pools := New(Options{Dial: out.Dial, Pools: 1, Connections: 1})
 	defer pools.Close()
-	if _, err := pools.Query(ctx, Target{Workspace: "check", Credential: c.ID, Data: c.Data}, Query{Text: Text{Words: []string{"SELECT 1"}}, MaxRows: 1}); err != nil {
+	if _, err := pools.Query(ctx, Target{Workspace: "check", Credential: c.ID, Data: c.Data},
+		Query{Text: Text{Words: []string{"SELECT 1"}}, MaxRows: 1}); err != nil {
 		return "", err
 	}
 	return "connected and logged in to the database (" + fields.Driver + ")", nil

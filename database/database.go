@@ -15,7 +15,7 @@
 // {"base64": "…"}. Sessions of MySQL have UTC as their time zone unless the dsn says otherwise.
 //
 // The package is not where Tandem keeps its own data (the store is) and knows nothing of nodes. The kinds that work on
-// databases import it, and whoever puts a program together.
+// databases import it, and so does the package that puts a program together.
 package database
 
 import (

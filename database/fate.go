@@ -80,7 +80,8 @@ func stopped(ctx context.Context) *fault.Error {
 	switch {
 	case ctx.Err() == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(context.Cause(ctx), context.DeadlineExceeded), fault.CodeOf(context.Cause(ctx)) == fault.Timeout:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(context.Cause(ctx), context.DeadlineExceeded),
+		fault.CodeOf(context.Cause(ctx)) == fault.Timeout:
 		return fault.New(fault.Timeout, "the database did not answer in time; nothing was committed; raise timeout or ask for less")
 	}
 	return fault.New(fault.Canceled, "the call of the database was stopped; nothing was committed")

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/payload"
@@ -184,18 +183,9 @@ func (s *mysqlSession) run(ctx context.Context, b bound, to *sink) (outcome, err
 		// Where the text ends is read here as servers read it by default; this one could read SQL where a text was seen.
 		return outcome{}, wrongStatement("has a backslash in a text, and the sql_mode of this server (NO_BACKSLASH_ESCAPES or ANSI_QUOTES) gives it another meaning; give the text as a parameter, or set sql_mode in the credential's dsn")
 	}
-	args := make([]any, len(b.values))
-	for i, raw := range b.values {
-		v := gjson.ParseBytes(raw)
-		data, isBytes, err := bytesOf(v)
-		switch {
-		case err != nil:
-			return outcome{}, err
-		case isBytes:
-			args[i] = data
-		default:
-			args[i] = argument(raw)
-		}
+	args, err := b.arguments()
+	if err != nil {
+		return outcome{}, err
 	}
 	if !b.returns {
 		result, err := s.conn.ExecContext(ctx, b.sql, args...)
@@ -219,7 +209,7 @@ func (s *mysqlSession) run(ctx context.Context, b bound, to *sink) (outcome, err
 		return outcome{}, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	return s.read(stop, rows, b, to)
+	return s.readRows(stop, rows, b, to)
 }
 
 // columnsOf are the columns of rows, with a value for each of them and what rows are scanned into to fill these.
@@ -236,7 +226,7 @@ func columnsOf(rows *sql.Rows) (columns []Column, values, targets []any, err err
 	return columns, values, targets, nil
 }
 
-func (s *mysqlSession) read(stop func(), rows *sql.Rows, b bound, to *sink) (outcome, error) {
+func (s *mysqlSession) readRows(stop func(), rows *sql.Rows, b bound, to *sink) (outcome, error) {
 	columns, values, targets, err := columnsOf(rows)
 	if err != nil {
 		return outcome{}, err

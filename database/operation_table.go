@@ -33,7 +33,8 @@ func (w *writer) checkTable() error {
 	case Insert, Upsert:
 		for i, row := range o.Rows {
 			if !gjson.ParseBytes(row).IsObject() {
-				return fault.Newf(fault.InvalidInput, "rows[%d] is not an object of columns and values", i).With("path", fmt.Sprintf("configurations.rows[%d]", i))
+				return fault.Newf(fault.InvalidInput, "rows[%d] is not an object of columns and values", i).With("path",
+					fmt.Sprintf("configurations.rows[%d]", i))
 			}
 		}
 		if o.Kind == Upsert && len(o.ConflictKeys) == 0 {
@@ -449,7 +450,8 @@ func (b *builder) compare(c tableColumn, op string, value gjson.Result) (bool, e
 	name, raw := b.name(c.name), json.RawMessage(value.Raw)
 	null := value.Type == gjson.Null
 	if sign, ok := map[string]string{
-		"=": "=", "==": "=", "eq": "=", "!=": "<>", "<>": "<>", "ne": "<>", "<": "<", "lt": "<", "<=": "<=", "lte": "<=", ">": ">", "gt": ">", ">=": ">=", "gte": ">=",
+		"=": "=", "==": "=", "eq": "=", "!=": "<>", "<>": "<>", "ne": "<>", "<": "<", "lt": "<", "<=": "<=", "lte": "<=", ">": ">",
+		"gt": ">", ">=": ">=", "gte": ">=",
 	}[op]; ok {
 		switch {
 		case !null:

@@ -87,7 +87,8 @@ func appendScalar(dst []byte, oid uint32, text string) []byte {
 	case oidTimestamp:
 		return payload.AppendText(dst, strings.Replace(text, " ", "T", 1))
 	case oidTimestampTZ:
-		for _, layout := range []string{"2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07:00:00"} {
+		for _, layout := range []string{"2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999Z07:00",
+			"2006-01-02 15:04:05.999999999Z07:00:00"} {
 			if at, err := time.Parse(layout, text); err == nil {
 				return payload.AppendText(dst, at.UTC().Format(time.RFC3339Nano))
 			}

@@ -151,8 +151,8 @@ func (x *transaction) nearest(f *fault.Error) error {
 	return f
 }
 
-// commit ends the transaction; unknown says that nobody knows how. It is not stopped by the node's context: once COMMIT is on its way, its answer is waited
-// for.
+// commit ends the transaction; unknown says that nobody knows how. It is not stopped by the node's context: once COMMIT is on its way, its
+// answer is waited for.
 func (x *transaction) commit() (unknown bool, err error) {
 	x.open = false
 	if f := stopped(x.ctx); f != nil {

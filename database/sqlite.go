@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"modernc.org/libc"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -264,10 +263,12 @@ func (s *sqliteSession) authorize(action sqlite.AuthorizerActionCode, one, two, 
 	return sqlite.AuthorizerOK
 }
 
-// reachesOut says that a function of SQLite, or of its usual extensions, reads or writes files, starts programs or loads code. Not all are built in.
+// reachesOut says that a function of SQLite, or of its usual extensions, reads or writes files, starts programs or loads code. Not all are
+// built in.
 func reachesOut(function string) bool {
 	switch strings.ToLower(function) {
-	case "load_extension", "readfile", "writefile", "edit", "lsdir", "fsdir", "lsmode", "fts3_tokenizer", "sqlar_compress", "sqlar_uncompress", "zipfile", "shell_putsnl":
+	case "load_extension", "readfile", "writefile", "edit", "lsdir", "fsdir", "lsmode", "fts3_tokenizer", "sqlar_compress",
+		"sqlar_uncompress", "zipfile", "shell_putsnl":
 		return true
 	}
 	return false
@@ -310,17 +311,9 @@ func (s *sqliteSession) returning(string) bool { return true }
 func (s *sqliteSession) run(ctx context.Context, b bound, to *sink) (outcome, error) {
 	s.own = false
 	defer func() { s.own = true }()
-	args := make([]any, len(b.values))
-	for i, raw := range b.values {
-		data, isBytes, err := bytesOf(gjson.ParseBytes(raw))
-		switch {
-		case err != nil:
-			return outcome{}, err
-		case isBytes:
-			args[i] = data
-		default:
-			args[i] = argument(raw)
-		}
+	args, err := b.arguments()
+	if err != nil {
+		return outcome{}, err
 	}
 	if !b.returns {
 		result, err := s.conn.ExecContext(ctx, b.sql, args...)
@@ -347,7 +340,7 @@ func (s *sqliteSession) run(ctx context.Context, b bound, to *sink) (outcome, er
 	}
 	defer s.interruptible(ctx)()
 	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
-	return s.read(rows, b, to)
+	return s.readRows(rows, b, to)
 }
 
 // interruptible stops the statement when the context ends: the driver does so until the first row is there, and then no
@@ -381,7 +374,7 @@ func sqliteHandle(conn any) (uintptr, error) {
 	return 0, fault.New(fault.Internal, "statements of SQLite cannot be stopped by this program")
 }
 
-func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error) {
+func (s *sqliteSession) readRows(rows *sql.Rows, b bound, to *sink) (outcome, error) {
 	columns, values, targets, err := columnsOf(rows)
 	if err != nil {
 		return outcome{}, err

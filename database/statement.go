@@ -116,7 +116,8 @@ func (s *statement) has(word string) bool {
 			continue
 		}
 		before, after := s.beside(i, -1), s.beside(i, 1)
-		if before.kind == tokenSymbol && before.text == "." || after.kind == tokenSymbol && (after.text == "." || after.text == "(" && word != "INTO" && word != "RETURNING") {
+		if before.kind == tokenSymbol && before.text == "." || after.kind == tokenSymbol &&
+			(after.text == "." || after.text == "(" && word != "INTO" && word != "RETURNING") {
 			continue
 		}
 		return true
@@ -302,7 +303,7 @@ func (s *scanner) dashComment() bool {
 	return s.dialect != mysqlDialect || c <= ' ' && c != marker || s.at+2 >= len(s.text)
 }
 
-// space adds a comment as a space: values in it are nobody's.
+// space adds a comment as a space: values in it do not count.
 func (s *scanner) space(end int) {
 	s.value += strings.Count(s.text[s.at:end], string(rune(marker)))
 	s.addToken(tokenSpace, " ")
@@ -464,7 +465,8 @@ func (s *scanner) colon() error {
 		s.addToken(tokenSymbol, s.text[s.at:s.at+2])
 		s.at += 2
 		return nil
-	case next == 0 || next == marker || !wordStart(s.text[s.at+1:]), s.depth > 0 && s.dialect == postgresDialect && operand(s.last()) && !isSpace(s.peek(-1)):
+	case next == 0 || next == marker || !wordStart(s.text[s.at+1:]), s.depth > 0 && s.dialect == postgresDialect &&
+		operand(s.last()) && !isSpace(s.peek(-1)):
 		s.addToken(tokenSymbol, ":")
 		s.at++
 		return nil
@@ -532,9 +534,11 @@ func operand(t token) bool {
 // beforeOperand lists the keywords that a value follows.
 func beforeOperand(word string) bool {
 	switch word {
-	case "SELECT", "DISTINCT", "ALL", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "BY", "LIMIT", "OFFSET", "FIRST", "NEXT", "VALUES", "SET",
+	case "SELECT", "DISTINCT", "ALL", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "BY", "LIMIT", "OFFSET",
+		"FIRST", "NEXT", "VALUES", "SET",
 		"IN", "LIKE", "ILIKE", "BETWEEN", "SIMILAR", "TO", "ESCAPE", "IS", "FROM", "CASE", "WHEN", "THEN", "ELSE", "RETURNING", "USING",
-		"INTERVAL", "ANY", "SOME", "AS", "DEFAULT", "WITH", "OVERLAPS", "CALL", "FOR", "ROWS", "RANGE", "ZONE", "SYMMETRIC", "REGEXP", "RLIKE":
+		"INTERVAL", "ANY", "SOME", "AS", "DEFAULT", "WITH", "OVERLAPS", "CALL", "FOR", "ROWS", "RANGE", "ZONE",
+		"SYMMETRIC", "REGEXP", "RLIKE":
 		return true
 	}
 	return false

@@ -26,6 +26,23 @@ type bound struct {
 	escapes bool
 }
 
+// arguments are the values as drivers of database/sql take them.
+func (b *bound) arguments() ([]any, error) {
+	args := make([]any, len(b.values))
+	for i, raw := range b.values {
+		data, isBytes, err := bytesOf(gjson.ParseBytes(raw))
+		switch {
+		case err != nil:
+			return nil, err
+		case isBytes:
+			args[i] = data
+		default:
+			args[i] = argument(raw)
+		}
+	}
+	return args, nil
+}
+
 // bind puts the server's marks in the place of all values.
 func (s *statement) bind() (bound, error) {
 	b := binder{statement: s, numbers: map[string]int{}}

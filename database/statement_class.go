@@ -40,16 +40,19 @@ func (s *statement) checkRead() error {
 }
 
 // sideEffects lists functions that do something outside of the transaction, so that one which only reads lets them pass.
-// Whoever may call them is a matter of the database's own rights; this keeps a question or a mistake from doing harm.
+// Who may call them is a matter of the database's own rights; this keeps a question or a mistake from doing harm.
 func sideEffects(d dialect) []string {
 	if d != postgresDialect {
 		return nil
 	}
 	return []string{
 		"lo_export", "dblink", "dblink_exec", "dblink_send_query", "pg_file_write", "pg_file_rename", "pg_file_unlink", "pg_file_sync",
-		"pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate_logfile", "pg_promote", "pg_switch_wal", "pg_create_restore_point",
-		"pg_wal_replay_pause", "pg_wal_replay_resume", "pg_log_backend_memory_contexts", "pg_backup_start", "pg_backup_stop", "pg_logical_emit_message",
-		"pg_create_physical_replication_slot", "pg_create_logical_replication_slot", "pg_drop_replication_slot", "pg_logical_slot_get_changes",
+		"pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate_logfile", "pg_promote",
+		"pg_switch_wal", "pg_create_restore_point",
+		"pg_wal_replay_pause", "pg_wal_replay_resume", "pg_log_backend_memory_contexts", "pg_backup_start",
+		"pg_backup_stop", "pg_logical_emit_message",
+		"pg_create_physical_replication_slot", "pg_create_logical_replication_slot", "pg_drop_replication_slot",
+		"pg_logical_slot_get_changes",
 		"pg_stat_reset", "pg_stat_reset_shared", "pg_stat_reset_single_table_counters", "pg_stat_statements_reset", "pg_prewarm",
 	}
 }
@@ -99,7 +102,8 @@ func (s *statement) checkPragma() error {
 	return wrongStatement("has no pragma; name one, such as table_info")
 }
 
-// readingPragma lists the pragmas of SQLite that change nothing and tell nothing of the machine: database_list, for one, has the path of the file.
+// readingPragma lists the pragmas of SQLite that change nothing and tell nothing of the machine: database_list, for one, has the path of
+// the file.
 func readingPragma(name string) bool {
 	switch strings.ToLower(name) {
 	case "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list", "foreign_key_check",
@@ -159,7 +163,8 @@ func (s *statement) leavesTraces() bool {
 	}
 	switch s.keyword {
 	case "SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN":
-		return s.names("set_config", "get_lock", "pg_advisory_lock", "pg_try_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock_shared") ||
+		return s.names("set_config", "get_lock", "pg_advisory_lock", "pg_try_advisory_lock", "pg_advisory_lock_shared",
+			"pg_try_advisory_lock_shared") ||
 			s.dialect == mysqlDialect && slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == tokenSymbol && t.text == "@" })
 	}
 	return true

@@ -74,5 +74,6 @@ func (r *result) public(ordinal uint64) StepResult {
 	if name == "" {
 		name = r.node
 	}
-	return StepResult{StepID: r.node, StepName: name, ToolID: r.tool, Output: r.whole(), IsSuccess: r.success, ErrorMessage: r.message, Ordinal: ordinal}
+	return StepResult{StepID: r.node, StepName: name, ToolID: r.tool, Output: r.whole(), IsSuccess: r.success,
+		ErrorMessage: r.message, Ordinal: ordinal}
 }

@@ -114,7 +114,8 @@ func (l *Layers) EditedVariables(edits []Edit) []Edit {
 			own := slices.ContainsFunc(edits, func(e Edit) bool { return e.Name == name && e.Within == s.path })
 			if last >= 0 && !own {
 				e := edits[last]
-				more = append(more, Edit{Name: name, Value: value, Was: s.vars[name], By: e.By, Fork: e.Fork, Scope: e.Scope, Within: s.path})
+				more = append(more, Edit{Name: name, Value: value, Was: s.vars[name], By: e.By, Fork: e.Fork,
+					Scope: e.Scope, Within: s.path})
 			}
 		}
 	}

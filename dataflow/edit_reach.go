@@ -76,7 +76,7 @@ type Copy struct {
 }
 
 // Copies finds what would still have the value from before the edits: places that hold it under another name, and texts in which it
-// stands. Kept are values that are meant to stay. Values of a few signs are no evidence that one was made of the other, and what
+// stands. Kept are values that are meant to stay. Values of a few signs do not show that one was made of the other, and what
 // the execution was started with was made of nothing; what a node of an exempt kind has left does not count.
 func (l *Layers) Copies(edits []Edit, kept []json.RawMessage, exempt func(kind string) bool) []Copy {
 	var found []Copy
@@ -84,7 +84,8 @@ func (l *Layers) Copies(edits []Edit, kept []json.RawMessage, exempt func(kind s
 	for i := range edits {
 		e := &edits[i]
 		text := payload.Text(e.Was)
-		if e.Was == nil || e.Was[0] == '{' || e.Was[0] == '[' || utf8.RuneCountInString(text) < leastEvidence || text == "true" || text == "false" || text == "null" {
+		if e.Was == nil || e.Was[0] == '{' || e.Was[0] == '[' || utf8.RuneCountInString(text) < leastEvidence || text == "true" ||
+			text == "false" || text == "null" {
 			continue
 		}
 		search := copySearch{edit: e, edits: edits, text: text}

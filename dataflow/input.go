@@ -67,7 +67,8 @@ type field struct {
 // "inputs" has one field per source node; a source with several payloads has a list of them.
 func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, error) {
 	if len(in.Payloads) == 1 && !in.Keyed && len(in.Edits) == 0 && (in.Params == nil || string(in.Params.raw) == "{}") {
-		if value, err := payload.Normalize(in.Payloads[0].Value, payload.Limits{}); err == nil && value[0] == '{' && len(value) <= MaxOutput {
+		if value, err := payload.Normalize(in.Payloads[0].Value, payload.Limits{}); err == nil &&
+			value[0] == '{' && len(value) <= MaxOutput {
 			return value, ResolveTrace{StepID: r.StepID}, nil // handed on unchanged
 		}
 	}
@@ -131,8 +132,9 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 		case '{':
 			for _, m := range payload.Members(params) {
 				if held, taken := b.get(m.Key); taken && held.payloads != nil && blank(m.Value) && !blank(held.Value) {
-					b.warnings = append(b.warnings, Warning{Path: "input_params." + m.Key, Message: "the empty value of input_params hides the field " + strconv.Quote(m.Key) +
-						" that a connection brings; remove it from input_params, or give it a value"})
+					b.warnings = append(b.warnings, Warning{Path: "input_params." + m.Key,
+						Message: "the empty value of input_params hides the field " + strconv.Quote(m.Key) +
+							" that a connection brings; remove it from input_params, or give it a value"})
 				}
 				b.set(field{Member: m})
 			}

@@ -42,6 +42,8 @@ type Start struct {
 	Initial json.RawMessage
 	// Trigger is what {{trigger.…}} reads, an object.
 	Trigger json.RawMessage
+	// Kept says that both were kept before, so that they are JSON as this package has it.
+	Kept bool
 	// Env has the allow-listed variables only.
 	Env map[string]string
 }
@@ -51,14 +53,16 @@ func New(s Start) (*Layers, error) {
 	l := &Layers{planID: s.PlanID, scopes: map[string]*scope{}, env: map[string]json.RawMessage{}}
 	l.root = newScope("", nil)
 	l.scopes[""] = l.root
-	initial, err := objectOf(s.Initial, "initial_metadata")
-	if err != nil {
-		return nil, err
+	initial, err := s.Initial, error(nil)
+	if l.trigger = s.Trigger; !s.Kept {
+		if initial, err = objectOf(s.Initial, "initial_metadata"); err != nil {
+			return nil, err
+		}
+		if l.trigger, err = objectOf(s.Trigger, "the trigger's data"); err != nil {
+			return nil, err
+		}
 	}
 	l.initial = sortMembers(payload.Members(initial))
-	if l.trigger, err = objectOf(s.Trigger, "the trigger's data"); err != nil {
-		return nil, err
-	}
 	l.about = map[string]json.RawMessage{
 		"execution": aboutID(s.ExecutionID),
 		"workflow":  aboutID(s.WorkflowID),
@@ -164,7 +168,8 @@ func (l *Layers) scope(path string) (*scope, error) {
 }
 
 // OpenScope opens the overlay of an iteration or branch. The parent scope is open; siblings open in the order of their
-// index (one that opens after a higher one was folded is folded over it). vars are what the scope's body reads by name: item, index and the iteration variable.
+// index (one that opens after a higher one was folded is folded over it). vars are what the scope's body reads by name: item, index and the
+// iteration variable.
 func (l *Layers) OpenScope(path string, seq uint64, vars map[string]json.RawMessage) error {
 	parent, err := l.scope(path[:max(strings.LastIndexByte(path, '/'), 0)])
 	if err != nil {

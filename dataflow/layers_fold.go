@@ -134,7 +134,7 @@ func (l *Layers) hold(g *siblings, s *scope) {
 	}
 }
 
-// newest returns the last version and how many there are, and empties the history: whoever lists it finds nothing.
+// newest returns the last version and how many there are, and empties the history: a caller that lists it finds nothing.
 func newest[T any](h *history[T]) (v version[T], n int) {
 	if n = len(h.versions); n > 0 {
 		v = h.versions[n-1]

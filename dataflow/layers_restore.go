@@ -236,7 +236,8 @@ func (r *snapshotReader) result() *result {
 	case n < uint64(len(r.results)):
 		return r.results[n]
 	}
-	told := result{node: r.text(), name: r.text(), tool: r.text(), scope: r.text(), activation: r.text(), seq: r.number(), success: r.flag()}
+	told := result{node: r.text(), name: r.text(), tool: r.text(), scope: r.text(), activation: r.text(),
+		seq: r.number(), success: r.flag()}
 	if !told.success {
 		told.message = r.text()
 	}
@@ -346,7 +347,8 @@ func (r *snapshotReader) sibling(parent *scope, group string, g *siblings) {
 	}
 	s := r.scopes[n]
 	last := len(g.open) - 1
-	if !r.expect(s.parent == parent && s.group == group && !r.placed[n] && (last < 0 || s.index >= g.open[last].index), "a sibling is out of place") {
+	if !r.expect(s.parent == parent && s.group == group && !r.placed[n] && (last < 0 || s.index >= g.open[last].index),
+		"a sibling is out of place") {
 		return
 	}
 	g.open = append(g.open, s)

@@ -113,10 +113,10 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 				Layer: LayerEdit, Name: f.Key, EditedBy: f.edit.By, EditedIn: f.edit.Fork}}})
 		case f.nested != nil:
 			for _, n := range f.nested {
-				lin.add(in, n, append(slices.Clone(at), payload.KeyStep(n.Key)))
+				lin.addSource(in, n, append(slices.Clone(at), payload.KeyStep(n.Key)))
 			}
 		case f.payloads != nil:
-			lin.add(in, f, at)
+			lin.addSource(in, f, at)
 		default:
 			if whole, ok := params.of(at); ok { // the field, or all parameters, came as one value
 				lin.Origins = append(lin.Origins, whole)
@@ -132,8 +132,8 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 	return lin, nil
 }
 
-// add tells a field that came by connections.
-func (lin *Lineage) add(in Input, f field, at payload.Path) {
+// addSource tells a field that came by connections.
+func (lin *Lineage) addSource(in Input, f field, at payload.Path) {
 	for n, i := range f.payloads {
 		p := in.Payloads[i]
 		place := at

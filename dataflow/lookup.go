@@ -157,7 +157,8 @@ func (r *reader) bare(name string) (hit, bool) {
 		}
 		if best != nil {
 			raw, _ := find(best.value.fields, name)
-			return hit{raw: raw, layer: LayerSteps, name: best.value.node, from: best.value, path: payload.Path{payload.KeyStep(name)}}, true
+			return hit{raw: raw, layer: LayerSteps, name: best.value.node, from: best.value, path: payload.Path{payload.KeyStep(name)}},
+				true
 		}
 	}
 	return r.about(name, nil)
@@ -217,9 +218,9 @@ func (r *reader) about(head string, rest payload.Path) (hit, bool) {
 	return hit{}, false
 }
 
-// trigger reads what the execution was started with, and where that has no such field the result of the trigger: what it says of the start itself, such as
-// trigger_time. What was brought comes first: its own result is where a trigger says what it vouches for, and an input that is called user_id can be read
-// nowhere else.
+// trigger reads what the execution was started with, and where that has no such field the result of the trigger: what it says of the start
+// itself, such as trigger_time. What was brought comes first: its own result is where a trigger says what it vouches for, and an input that
+// is called user_id can be read nowhere else.
 func (r *reader) trigger(rest payload.Path) (hit, bool) {
 	h := hit{layer: LayerTrigger, name: "trigger", path: rest}
 	if len(rest) == 0 {
@@ -338,18 +339,18 @@ func (r *reader) hasStep(head string) bool {
 func (r *reader) step(head string, path payload.Path) (hit, bool) {
 	ok, failed := r.results(head)
 	if ok != nil {
-		if h, found := ok.read(path); found {
+		if h, found := ok.readField(path); found {
 			return h, true
 		}
 	}
 	if failed != nil && len(failed.keys) > 0 {
-		return failed.read(path)
+		return failed.readField(path)
 	}
 	return hit{}, false
 }
 
-// read follows a path into an output. A first step that is not a field of the output may be an output key.
-func (res *result) read(path payload.Path) (hit, bool) {
+// readField follows a path into an output. A first step that is not a field of the output may be an output key.
+func (res *result) readField(path payload.Path) (hit, bool) {
 	if len(path) == 0 {
 		return hit{raw: res.whole(), layer: LayerSteps, name: res.node, from: res}, true
 	}

@@ -25,7 +25,7 @@ type Step struct {
 	ToolID string
 	// Output is payload by output key. The layers keep it; the caller no longer changes it.
 	Output map[string]json.RawMessage
-	// Payloads are the same as a list, for whoever has no map of them. If there are any, Output is not looked at.
+	// Payloads are the same as a list, for callers that have no map of them. If there are any, Output is not looked at.
 	Payloads []payload.Member
 	// Beside are fields of the one payload that are kept beside it, so that many results share them.
 	Beside []payload.Part
@@ -320,7 +320,8 @@ func (l *Layers) Fail(f Failure) error {
 	if err := l.advance(f.Seq); err != nil {
 		return err
 	}
-	r.node, r.name, r.tool, r.scope, r.activation, r.seq, r.message = f.NodeID, f.NodeName, f.ToolID, f.Scope, f.Activation, f.Seq, f.Message
+	r.node, r.name, r.tool, r.scope, r.activation, r.seq, r.message = f.NodeID, f.NodeName, f.ToolID, f.Scope,
+		f.Activation, f.Seq, f.Message
 	l.keep(sc, r)
 	return nil
 }
@@ -342,12 +343,13 @@ func (l *Layers) keepAt(a *attempts, r *result) {
 	}
 }
 
-// triggerType is how the kinds begin whose result {{trigger.…}} reads.
-const triggerType = "TRIGGER."
+// TriggerPrefix is how the kinds begin whose result {{trigger.…}} reads: the type of triggers in definitions, and a dot. The packages of
+// the two do not know each other.
+const TriggerPrefix = "TRIGGER."
 
 // notice keeps which trigger an execution has begun at, when it hears of its success.
 func (l *Layers) notice(sc *scope, r *result) {
-	if r.success && sc == l.root && strings.HasPrefix(r.tool, triggerType) {
+	if r.success && sc == l.root && strings.HasPrefix(r.tool, TriggerPrefix) {
 		l.fired = r.node
 	}
 }

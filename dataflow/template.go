@@ -43,9 +43,9 @@ type part struct {
 	prompt bool
 }
 
-// Compile finds the placeholders in every string of a JSON value, keys excepted. Order of keys and digits of numbers
-// stay as written; of a key written twice the last value counts. Strings at or under a shielded path ("rules[0].code", or "rules[*].code" for all) are left alone:
-// sources of code and expressions are never searched. Absent parameters (nil) compile like {}.
+// Compile finds the placeholders in every string of a JSON value, keys excepted. Order of keys and digits of numbers stay as written; of a
+// key written twice the last value counts. Strings at or under a shielded path ("rules[0].code", or "rules[*].code" for all) are left
+// alone: sources of code and expressions are never searched. Absent parameters (nil) compile like {}.
 func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
 	return CompileMarked(raw, Marks{Shielded: shielded})
 }
@@ -73,14 +73,14 @@ func CompileMarked(raw json.RawMessage, marks Marks) (*Template, error) {
 	}
 	shields := &shield{}
 	for _, path := range marks.Shielded {
-		end, err := shields.add(path)
+		end, err := shields.addPath(path)
 		if err != nil {
 			return nil, err
 		}
 		end.here = true
 	}
 	for _, path := range marks.Prompts {
-		end, err := shields.add(path)
+		end, err := shields.addPath(path)
 		if err != nil {
 			return nil, err
 		}
@@ -200,8 +200,8 @@ type shield struct {
 	any    *shield // under "*"
 }
 
-// add returns where a path ends.
-func (s *shield) add(path string) (*shield, error) {
+// addPath returns where a path ends.
+func (s *shield) addPath(path string) (*shield, error) {
 	spelled := strings.ReplaceAll(path, "[*]", ".*")
 	segs, end, problem := payload.ScanPath(spelled, 0)
 	if problem != "" || end != len(spelled) {

@@ -72,7 +72,7 @@ func TestShield_Steps(t *testing.T) {
 	root := &shield{}
 	for i := range paths {
 		for _, path := range []string{fmt.Sprintf("rules[%d].when", i), fmt.Sprintf("rules[%d].code", i), fmt.Sprintf("all[*].field%d", i)} {
-			end, err := root.add(path)
+			end, err := root.addPath(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,6 +34,10 @@ type Doctor struct {
 	// MasterKey says that the key is given by the environment and not by the data directory.
 	MasterKey string
 	Version   string
+	// Temporal says why the Temporal server that executions run on cannot be used; nil: they run in the server. TemporalAddress is its
+	// address.
+	Temporal        func(ctx context.Context) error
+	TemporalAddress string
 	// Listen listens on an address as a server would.
 	Listen func(ctx context.Context, addr string) (net.Listener, error)
 }
@@ -80,6 +84,9 @@ func (d Doctor) Examine(ctx context.Context) Diagnosis {
 		add(d.server(ctx)...)
 	case there:
 		add(d.data(ctx)...)
+	}
+	if d.Temporal != nil {
+		add(d.temporal(ctx))
 	}
 	add(d.address(ctx))
 	add(walls(ctx))
@@ -216,17 +223,32 @@ func (d Doctor) server(ctx context.Context) []Finding {
 	if i.InUse {
 		list[2].Message = "a process has the database open: commands reach it with --server"
 	}
+	if i.Public {
+		list = append(list, Finding{"who may connect", Warning, "every role of the database's server: it can see when something is recorded, and stop all work by filling the server's queue of messages (NOTIFY); what the messages say is sealed",
+			"REVOKE CONNECT ON DATABASE … FROM PUBLIC, after GRANT CONNECT ON DATABASE … TO the user of Tandem unless it owns the database; or let no other role use the server"})
+	} else {
+		list = append(list, Finding{"who may connect", Healthy, "only roles that were given the right", ""})
+	}
 	switch {
 	case i.Version == 0:
 		list = append(list, Finding{"database", Healthy, "there is nothing in it yet; the first run or server makes its tables", ""})
 	case i.Version > i.Known:
 		list = append(list, newer(i.Version, i.Known))
 	case i.Version < i.Known:
-		list = append(list, Finding{"database", Healthy, fmt.Sprintf("the next start brings it from version %d to %d", i.Version, i.Known), ""})
+		list = append(list, Finding{"database", Healthy, fmt.Sprintf("the next start brings it from version %d to %d", i.Version, i.Known),
+			""})
 	default:
 		list = append(list, Finding{"database", Healthy, fmt.Sprintf("it has version %d", i.Version), ""})
 	}
 	return append(list, d.masterKey(i.Credentials))
+}
+
+// temporal says whether executions can run on Temporal.
+func (d Doctor) temporal(ctx context.Context) Finding {
+	if err := d.Temporal(ctx); err != nil {
+		return Finding{"Temporal", Failing, plain(err), "do what the message says; executions do not run until then"}
+	}
+	return Finding{"Temporal", Healthy, d.TemporalAddress + " answers", ""}
 }
 
 // newer is what is found of a database that a newer program has written.
@@ -291,7 +313,8 @@ func (d Doctor) address(ctx context.Context) Finding {
 	case err != nil:
 		return Finding{name, Warning, fmt.Sprintf("something else than Tandem listens on %s: %s", d.Addr, plain(err)), "stop it, or choose another address with --addr (TANDEM_ADDR)"}
 	case !ready:
-		return Finding{name, Failing, fmt.Sprintf("the server on %s, tandem %s, is not ready", d.Addr, version), "read its log; start it again when its disk works"}
+		return Finding{name, Failing, fmt.Sprintf("the server on %s, tandem %s, is not ready", d.Addr, version),
+			"read its log; start it again when its disk works"}
 	}
 	return Finding{name, Healthy, fmt.Sprintf("a server answers on %s: tandem %s", d.Addr, version), ""}
 }

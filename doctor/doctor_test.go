@@ -10,12 +10,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"tandem/credential"
+	"tandem/fault"
 	"tandem/identity"
 	"tandem/sandbox"
 	"tandem/store"
@@ -262,9 +264,33 @@ func TestDoctor_Server(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if f := d.Examine(t.Context()).found(t, "who may connect"); f.Status != Warning || !strings.Contains(f.Remedy, "REVOKE CONNECT") {
+		t.Errorf("while everybody may connect: %+v", f)
+	}
+	if _, err := conn.Exec(t.Context(), `REVOKE CONNECT ON DATABASE `+conn.Config().Database+` FROM PUBLIC`); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.Examine(t.Context()).found(t, "who may connect"); f.Status != Healthy {
+		t.Errorf("while only some may connect: %+v", f)
+	}
 	_, err = conn.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
 	if err := errors.Join(err, conn.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	expectFinding(t, d, "database", Failing, "it has version 99999")
+}
+
+// Where executions run on Temporal, it is said whether it answers, and what to do if it does not.
+func TestExamine_Temporal(t *testing.T) {
+	t.Parallel()
+	d := Doctor{Dir: t.TempDir(), Addr: "127.0.0.1:0", Listen: listen, TemporalAddress: "temporal.test:7233"}
+	if slices.ContainsFunc(d.Examine(t.Context()).Findings, func(f Finding) bool { return f.Name == "Temporal" }) {
+		t.Error("Temporal is looked at where nothing runs on it")
+	}
+	d.Temporal = func(context.Context) error { return nil }
+	expectFinding(t, d, "Temporal", Healthy, "temporal.test:7233 answers")
+	d.Temporal = func(context.Context) error {
+		return fault.New(fault.NotReady, "Temporal has a certificate of somebody")
+	}
+	expectFinding(t, d, "Temporal", Failing, "a certificate of somebody")
 }

@@ -12,10 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"tandem/doctor"
 	"tandem/fault"
 	"tandem/revisions"
 	"tandem/store"
+	"tandem/store/postgres"
+	"tandem/store/postgres/postgrestest"
 	"tandem/store/sqlite/datadir"
 )
 
@@ -71,7 +75,8 @@ func onlyIf(r store.Revision, _ revisions.TemplateSet, _ string) error {
 	return nil
 }
 
-// Before an upgrade it is said of every execution that has not ended what it follows, and what keeps it from going on. The database is as before.
+// Before an upgrade it is said of every execution that has not ended what it follows, and what keeps it from going on. The database is as
+// before.
 func TestReportUpgrade(t *testing.T) {
 	t.Parallel()
 	const created = "execution_created"
@@ -92,7 +97,7 @@ func TestReportUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := doctor.ReportUpgrade(t.Context(), dir, onlyIf)
+	u, err := doctor.ReportUpgrade(t.Context(), dir, "", onlyIf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +151,7 @@ func TestReportUpgrade_Templates(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared := map[string]int{}
-	u, err := doctor.ReportUpgrade(t.Context(), dir, func(_ store.Revision, set revisions.TemplateSet, pinned string) error {
+	u, err := doctor.ReportUpgrade(t.Context(), dir, "", func(_ store.Revision, set revisions.TemplateSet, pinned string) error {
 		prepared[pinned] = len(set)
 		return nil
 	})
@@ -167,14 +172,71 @@ func TestReportUpgrade_Templates(t *testing.T) {
 // Databases that this program cannot read are refused with what to do.
 func TestReportUpgrade_Refused(t *testing.T) {
 	t.Parallel()
-	if _, err := doctor.ReportUpgrade(t.Context(), t.TempDir(), nil); fault.CodeOf(err) != fault.NotFound {
+	if _, err := doctor.ReportUpgrade(t.Context(), t.TempDir(), "", nil); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("of nothing: %v", err)
 	}
-	if _, err := doctor.ReportUpgrade(t.Context(), oldDatabase(t, 2), nil); fault.CodeOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "copy the data directory") {
+	if _, err := doctor.ReportUpgrade(t.Context(), oldDatabase(t, 2), "", nil); fault.CodeOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "copy the data directory") {
 		t.Errorf("of a very old one: %v", err)
 	}
 	newer := oldDatabase(t, 26, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, 1)")
-	if _, err := doctor.ReportUpgrade(t.Context(), newer, nil); fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "it was written by a newer one; run that") {
+	if _, err := doctor.ReportUpgrade(t.Context(), newer, "", nil); fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), "it was written by a newer one; run that") {
 		t.Errorf("of a newer one: %v", err)
+	}
+}
+
+// The same is said of a database of PostgreSQL, with templates that are rows of it, in one piece or in many. It stays as it is, and may be
+// owned meanwhile.
+func TestReportUpgrade_PostgreSQL(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	if _, err := doctor.ReportUpgrade(t.Context(), "", address, nil); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("of nothing: %v", err)
+	}
+	const templates = `{"t":{"id":"t","kind":"FLOW.IF"}}`
+	set := fmt.Sprintf("%x", sha256.Sum256([]byte(templates)))
+	row := func(n, rules int) string {
+		return fmt.Sprintf(`INSERT INTO journal (execution, seq, workspace_id, time, body) VALUES (%d, 1, 'ws', 1, CAST('{"facts":[{"type":"execution_created","fact":{"semantics":%d,"execution":"e%[1]d"}}],"values":[]}' AS bytea))`, n, rules)
+	}
+	newest, err := postgres.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = postgres.Fill(t.Context(), address, newest-1, func(tx pgx.Tx) error {
+		for _, text := range []string{
+			"INSERT INTO epochs (epoch) VALUES (1)",
+			oldWorkflow("w", 2), oldRevision("w", 1, "h1", "FLOW.IF"), oldRevision("w", 2, "h2", "ACTION.DROPPED"),
+			oldExecution(1, "w", 1, "h1", "RUNNING"), row(1, 1),
+			oldExecution(2, "w", 2, "h2", "PAUSED"), row(2, 1),
+			oldExecution(3, "w", 1, "h1+"+set, "RUNNING"), row(3, 1),
+			oldExecution(4, "draft", 0, "d1+"+strings.Repeat("0", 64), "RUNNING"), row(4, 1),
+			oldExecution(5, "w", 1, "h1", "RUNNING"), row(5, 99),
+			oldExecution(6, "w", 1, "h1", "SUCCESS"),
+			`INSERT INTO drafts (workspace_id, execution_id, workflow_id, hash, definition, created_by, token_made_by, created) VALUES ('ws', 'e4', 'draft', 'd1', CAST('{"nodes":[]}' AS BLOB), '', '', 1)`,
+			fmt.Sprintf(`INSERT INTO blobs (workspace_id, hash, size, put, pieces) VALUES ('ws', '%s', %d, 1, 7)`, set, len(templates)),
+			`INSERT INTO blob_pieces (pieces, part, body) VALUES (7, 2, '` + templates[5:] + `'), (7, 1, '` + templates[:5] + `')`,
+		} {
+			if _, err := tx.Exec(t.Context(), strings.ReplaceAll(text, "AS BLOB", "AS bytea")); err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := doctor.ReportUpgrade(t.Context(), "", address, onlyIf)
+	if err != nil || u.OK || u.Copied || u.Version != newest-1 || u.Known != newest || len(u.Changes) != 1 || u.Executions != 5 || len(u.Groups) != 5 {
+		t.Errorf("it says %+v, %v", u, err)
+	}
+	for _, g := range u.Groups {
+		want := map[string]string{"e2": "revision 2 is refused", "e4": "templates that they were started with cannot be read", "e5": "they follow rules 99"}[g.One]
+		if got := strings.Join(g.Problems, ", "); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("of %s it says %q", g.One, got)
+		}
+	}
+	again, err := doctor.ReportUpgrade(t.Context(), "", address, onlyIf)
+	if err != nil || again.Version != newest-1 {
+		t.Errorf("the second time it says version %d, %v", again.Version, err)
 	}
 }

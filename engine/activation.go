@@ -25,8 +25,8 @@ const (
 
 func (p phase) open() bool { return p <= phaseAsking || p == phaseGated }
 
-// activation is one visit to a node while it is open; failed and canceled ones are kept for as long as a retry may want
-// them. It is owned by its scope.
+// activation is one visit to a node while it is open; failed and canceled ones are kept for as long as they can be
+// retried. It belongs to its scope.
 type activation struct {
 	id    ActivationID
 	scope *Scope
@@ -43,7 +43,7 @@ type activation struct {
 	recoveries uint32 // runs that were repeated because a process died
 	blamed     uint32 // deaths of a process in which it ran alone
 	started    bool   // a once attempt has been recorded as begun
-	inquires   bool   // the service can be asked what became of it
+	inquires   bool   // the service can be asked whether it had its effect
 	asOf       uint64
 	cause      Cause
 	inputs     []Input
@@ -97,7 +97,8 @@ func (a *activation) handlesErrors() bool {
 func (a *activation) at() Attempt { return Attempt{a.id, a.gen, a.attempt} }
 
 func (a *activation) view() Activation {
-	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Started: a.started, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
+	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries,
+		Blamed: a.blamed, Started: a.started, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
 	switch a.phase {
 	case phaseHeld, phaseParked, phaseGated:
 		v.Status = NodePending
@@ -148,7 +149,7 @@ func (s *State) beginActivation(sc *Scope, a *activation) {
 	s.issue(a)
 }
 
-// beginFailed makes an activation that fails before it runs: a conversion on its way did not end well.
+// beginFailed makes an activation that fails before it runs: a conversion on one of its connections has failed.
 func (s *State) beginFailed(sc *Scope, a *activation, err *fault.Error) {
 	s.enter(sc, a)
 	s.move(a, phaseHeld)
@@ -303,12 +304,12 @@ func (s *State) mayRetry(a *activation, err *fault.Error) bool {
 	if !err.Retryable || a.scope.torn || a.retries >= a.policy().maxRetries || a.cause.Kind == CauseTurn || a.cause.Kind == CauseClose {
 		return false
 	}
-	// What a child has failed with crossed a border: it is final.
+	// The failure of a child comes from another execution: it is final.
 	w := a.cause.Wake
 	return w == nil || w.By != WakeChild || w.Status == "" || w.Status == StatusSuccess
 }
 
-// The backoff: 1 s, doubled each time, at most 5 min, a fifth more or less; a service's own wish wins up to 1 h.
+// The backoff: 1 s, doubled each time, at most 5 min, a fifth more or less; a time that the service asks for replaces it, up to 1 h.
 const (
 	backoffBase       = 1_000
 	backoffMax        = 300_000
@@ -339,7 +340,7 @@ func (s *State) runLater(a *activation, delay int64) {
 	a.timer = s.setTimer(TimerRetry, a.id, s.now+delay)
 }
 
-// jitter returns a number from -1000 to 1000 that follows from the attempt, so that a replay waits as long.
+// jitter returns a number from -1000 to 1000 that follows from the attempt, so that a replay waits just as long.
 func (s *State) jitter(a *activation) int64 {
 	h := uint64(14695981039346656037)
 	mix := func(text string) {
@@ -383,7 +384,7 @@ func unknownOutcome(cause *fault.Error) *fault.Error {
 	return err
 }
 
-// outcomeUnknown decides about an attempt that may or may not have had its effect. A service that can be asked is asked before anything else.
+// outcomeUnknown decides what follows an attempt that may or may not have had its effect. A service that can be asked is asked first.
 func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
 	if a.inquires && !a.scope.torn {
 		a.inquires = false
@@ -393,13 +394,13 @@ func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
 		s.dispatch(a)
 		return
 	}
-	s.decideUnknown(a, cause)
+	s.decideUnknown(a, Doubt{Run: cause})
 }
 
-// maxInquiries is how often a service is asked what became of an attempt before a person is.
+// maxInquiries is how often a service is asked about an attempt before a person is asked.
 const maxInquiries = 5
 
-// inquired takes what asking the service has brought, other than that the effect has happened.
+// inquired handles the answer of the service, unless it is that the effect has happened.
 func (s *State) inquired(a *activation, f NodeFailed) {
 	if !f.NotDone && f.Error.Retryable && a.cause.Inquiries+1 < maxInquiries && !a.scope.torn {
 		a.cause.Inquiries++
@@ -413,7 +414,7 @@ func (s *State) inquired(a *activation, f NodeFailed) {
 	}
 	before := s.endInquiry(a)
 	if !f.NotDone {
-		s.decideUnknown(a, before)
+		s.decideUnknown(a, Doubt{Run: before, Inquiry: f.Error})
 		return
 	}
 	a.unknown, a.effected = false, false
@@ -424,16 +425,16 @@ func (s *State) inquired(a *activation, f NodeFailed) {
 	s.attemptFailed(a, NodeFailed{Error: err, RetryAfterMS: f.RetryAfterMS})
 }
 
-// endInquiry makes the activation ready to do its work again, and returns how the run ended that was asked about.
+// endInquiry makes the activation ready to do its work again, and returns how the run in question ended.
 func (s *State) endInquiry(a *activation) *fault.Error {
 	before := a.cause.Error
 	a.cause.Kind, a.cause.Error, a.cause.Inquiries = CauseRun, nil, 0
 	return before
 }
 
-// decideUnknown does what the node says about an outcome that nobody knows.
-func (s *State) decideUnknown(a *activation, cause *fault.Error) {
-	err := unknownOutcome(cause)
+// decideUnknown does what the node says about an unknown outcome.
+func (s *State) decideUnknown(a *activation, why Doubt) {
+	err := unknownOutcome(why.Run)
 	a.unknown, a.effected = true, true
 	p := a.policy()
 	switch {
@@ -445,6 +446,6 @@ func (s *State) decideUnknown(a *activation, cause *fault.Error) {
 	case p.onUnknown == workflow.OnUnknownRetry || p.onUnknown == workflow.OnUnknownFail:
 		s.fail(a, err, nil)
 	default:
-		s.suspend(a, &wait{question: &Question{Purpose: PurposeOutcomeUnknown, Ref: a.input}, unknown: true})
+		s.suspend(a, &wait{question: &Question{Purpose: PurposeOutcomeUnknown, Ref: a.input}, unknown: true, why: why})
 	}
 }

@@ -254,13 +254,38 @@ func TestActivation_Inquires(t *testing.T) {
 		s := unknown(t, `{"effect":"once"}`)
 		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: fault.New(fault.Unsupported, "it cannot be asked")})
 		s.status(engine.StatusWaitingForHuman)
-		for id := range s.asks {
+		for id, ask := range s.asks {
+			if ask.Why.Run != cutOff || ask.Why.Inquiry == nil || ask.Why.Inquiry.Message != "it cannot be asked" {
+				t.Errorf("it is asked because of %+v", ask.Why)
+			}
 			s.do(engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Choice: engine.ChoiceNotDone})
 		}
 		if r := s.run("pay"); r.Cause.Kind != engine.CauseRun {
 			t.Errorf("run %+v", r.Cause)
 		}
 		s.replay()
+	})
+	t.Run("WhatIsKnownIsToldAfterAPause", func(t *testing.T) {
+		t.Parallel()
+		s := unknown(t, `{"effect":"once"}`)
+		s.do(engine.ExecutionPaused{})
+		s.do(engine.NodeFailed{Attempt: s.run("pay").Attempt, Error: fault.New(fault.Unsupported, "it cannot be asked")})
+		if len(s.asks) != 0 {
+			t.Errorf("questions %v in a pause", s.asks)
+		}
+		var err error
+		if s.state, err = engine.Restore(s.graph, s.programs, []byte(s.snapshot())); err != nil {
+			t.Fatal(err)
+		}
+		s.do(engine.ExecutionResumed{})
+		for _, ask := range s.asks {
+			if ask.Why.Run == nil || ask.Why.Run.Message != "cut off" || ask.Why.Inquiry == nil {
+				t.Errorf("it is asked because of %+v", ask.Why)
+			}
+		}
+		if len(s.asks) != 1 {
+			t.Errorf("questions %v", s.asks)
+		}
 	})
 	t.Run("AServiceThatIsAwayIsAskedSomeTimes", func(t *testing.T) {
 		t.Parallel()

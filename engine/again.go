@@ -7,9 +7,9 @@ import (
 	"tandem/workflow"
 )
 
-// Nobody gets around a question. When an operator goes on behind one (a fork, a retry, a given output, a start in the
-// middle), its earlier answer was for something else: the event names it, it is asked again, and whatever lies behind it
-// waits for the new answer. An answer that does not lead to an activation skips it.
+// A question cannot be bypassed. When an operator goes on after one (a fork, a retry, a given output, a start in the
+// middle), its earlier answer was for something else: the event names the question, it is asked again, and everything
+// after it waits for the new answer. An activation that the new answer does not lead to is skipped.
 
 // again is a question that is asked again: its activation and, once there is an answer, which of its connections the
 // answer leads to.
@@ -23,7 +23,7 @@ type again struct {
 	Causes []AgainCause `json:"causes,omitempty"`
 }
 
-// AgainCause is what somebody did behind a question, so that it is asked again.
+// AgainCause is what somebody did after a question, so that it is asked again.
 type AgainCause struct {
 	Action AgainAction `json:"action"`
 	// Activation is where they went on.
@@ -40,16 +40,16 @@ type AgainAction string
 
 // What makes a question be asked again.
 const (
-	AgainStart  AgainAction = "start"  // the execution begins behind it
-	AgainFork   AgainAction = "fork"   // a fork begins behind it, or edits what was shown with it
-	AgainRetry  AgainAction = "retry"  // a node behind it is tried again
+	AgainStart  AgainAction = "start"  // the execution begins after it
+	AgainFork   AgainAction = "fork"   // a fork begins after it, or edits what was shown with it
+	AgainRetry  AgainAction = "retry"  // a node after it is tried again
 	AgainOutput AgainAction = "output" // a person gives the output of a node
 )
 
-// maxCauses bounds what is told of why a question is asked again.
+// maxCauses is how many causes are kept of why a question is asked again.
 const maxCauses = 20
 
-// AskedAgain returns why a question is asked again, the first cause first; none for one that is asked for the first time.
+// AskedAgain returns why a question is asked again, the oldest cause first; none for one that is asked for the first time.
 func (s *State) AskedAgain(question ActivationID) []AgainCause {
 	if a := s.find(question); a != nil && !a.again {
 		return a.causes
@@ -60,9 +60,9 @@ func (s *State) AskedAgain(question ActivationID) []AgainCause {
 	return nil
 }
 
-// Questions returns the binding questions that lie on every way to an activation, the first first, and those of them
-// that cannot be asked again: they stand in a body that has closed, are switched off, or a program asked them before one of
-// its steps. Of an execution that has not begun it is about the node with that name at the top level.
+// Questions returns the binding questions that lie on every way to an activation, the first first, and those of them that
+// cannot be asked again: they stand in a body that has closed, are switched off, or a program asked them before one of its
+// steps. For an execution that has not begun, the id is the name of a node at the top level.
 func (s *State) Questions(id ActivationID) (asked []ActivationID, closed []string) {
 	path, name := id.Split()
 	if sc := s.scopes[path]; sc != nil {
@@ -116,7 +116,7 @@ func (s *State) nodeOf(id ActivationID) (node int, path string, ok bool) {
 	}
 }
 
-// knowsInputs says that the state still has what a question was asked about. Snapshots of older versions do not.
+// knowsInputs says whether the state still has the inputs of a question. Snapshots of older versions do not have them.
 func (s *State) knowsInputs(id ActivationID, question int) bool {
 	path, _ := id.Split()
 	sc := s.scopes[path]
@@ -130,8 +130,8 @@ func (s *State) knowsInputs(id ActivationID, question int) bool {
 	})
 }
 
-// Asked returns the binding questions of the scopes in the state that have been answered or are being asked. What is given as
-// data from now on was not shown to those who are asked.
+// Asked returns the binding questions of the scopes in the state that have been answered or are being asked. People who
+// answered them have not seen data that is given from now on.
 func (s *State) Asked() []ActivationID {
 	var list []ActivationID
 	for _, path := range sortedKeys(s.scopes) {
@@ -155,7 +155,7 @@ func (s *State) Asked() []ActivationID {
 	return list
 }
 
-// inBody says that a node of the graph stands in the body that the scope with this path runs.
+// inBody says whether a node of the graph is in the body that the scope with this path runs.
 func (s *State) inBody(path string, node int) bool {
 	if path == "" {
 		return s.graph.Nodes[node].Body == 0 && s.created.Program == ""
@@ -204,8 +204,7 @@ func (s *State) checkAgain(questions []ActivationID) error {
 	return nil
 }
 
-// askAgain lets the answers to questions count no longer. One that is open begins anew, if what it shows has changed with an output
-// that was given.
+// askAgain discards the answers to questions. An open question begins again, if an output that was given changes what it shows.
 func (s *State) askAgain(questions []ActivationID, cause AgainCause) {
 	for _, id := range questions {
 		a := s.find(id)
@@ -233,7 +232,7 @@ func (s *State) askAgain(questions []ActivationID, cause AgainCause) {
 	}
 }
 
-// issue hands an activation that is ready to the runtime, after the questions before it that are asked again.
+// issue hands a ready activation to the runtime; questions before it that are asked again come first.
 func (s *State) issue(a *activation) {
 	if len(s.again) == 0 || a.scope.torn || a.cause.Wake != nil || a.frame != nil {
 		s.dispatch(a)
@@ -275,7 +274,7 @@ func (a *activation) place() (node int, path string) {
 	return a.node, a.scope.path
 }
 
-// beginAgain asks a question again, unless it is being asked. Its own questions come first.
+// beginAgain asks a question again, unless it is being asked. Questions before it come first.
 func (s *State) beginAgain(id ActivationID, node int, wanted *activation) {
 	path, name := id.Split()
 	sc := s.scopes[path]
@@ -295,8 +294,8 @@ func (s *State) beginAgain(id ActivationID, node int, wanted *activation) {
 	s.issue(q)
 }
 
-// leads says that the new answer to a question leads to a node: by a key of its own, or by the key that every answer has
-// if the answer is a confirmation.
+// leads says whether the new answer to a question leads to a node: by its own key, or, if it is a confirmation, by the
+// key that every answer has.
 func (s *State) leads(known *again, question, node int) bool {
 	body := s.graph.Nodes[question].Body
 	for s.graph.Nodes[node].Body != body {
@@ -319,7 +318,7 @@ func (s *State) askedAgain(q *activation, end End) {
 	known := s.findAgain(q.id)
 	known.Answered = end.Status == NodeDone || end.Status == NodeFailure || end.Status == NodeSkip
 	known.Live, known.Confirmed = nil, false
-	if !known.Answered { // canceled: it is asked when somebody wants it again
+	if !known.Answered { // canceled: it is asked again when an activation needs it
 		s.after(q.scope)
 		return
 	}
@@ -327,7 +326,7 @@ func (s *State) askedAgain(q *activation, end End) {
 	known.Confirmed = slices.ContainsFunc(end.Outputs, func(o Output) bool { return o.Key == asks })
 	brought := map[int]Ref{}
 	for _, v := range verdictsOf(s.graph, q.node, end) {
-		if v.Live && v.Error == nil && !s.graph.Edges[v.Edge].Back { // the end of an iteration leads to nothing in it
+		if v.Live && v.Error == nil && !s.graph.Edges[v.Edge].Back { // the end of an iteration leads to no node in it
 			known.Live = append(known.Live, v.Edge)
 			brought[v.Edge] = v.Ref
 		}
@@ -348,7 +347,7 @@ func (s *State) askedAgain(q *activation, end End) {
 	s.after(q.scope)
 }
 
-// renew lets an activation that waited for a question have what the new answer brings instead of what the old one did.
+// renew gives an activation that waited for a question the inputs of the new answer instead of those of the old one.
 func (s *State) renew(a *activation, question int, brought map[int]Ref) {
 	from := func(in Input) bool { return s.graph.Edges[in.Edge].From == question }
 	if a.node < 0 || !slices.ContainsFunc(a.inputs, from) {
@@ -384,20 +383,20 @@ func verdictsOf(g *workflow.Graph, node int, end End) []Verdict {
 	return list
 }
 
-// dropUnwanted takes questions back that are asked again and that nothing waits for any more.
+// dropUnwanted withdraws questions that are asked again although nothing waits for them any more.
 func (s *State) dropUnwanted() {
 	if len(s.again) == 0 || s.final != "" {
 		return
 	}
 	asking := s.sorted(func(a *activation) bool { return a.again && a.phase.open() && !a.scope.torn })
-	for i := len(asking) - 1; i >= 0; i-- { // the last first: one may be wanted by a later one alone
+	for i := len(asking) - 1; i >= 0; i-- { // the last first: a question may be needed only by a later one
 		if q := asking[i]; !s.wanted(q) {
 			s.cancelOne(q)
 		}
 	}
 }
 
-// wanted says that an activation waits for the answer to a question.
+// wanted says whether an activation waits for the answer to a question.
 func (s *State) wanted(q *activation) bool {
 	waits := s.sorted(func(a *activation) bool {
 		if a.phase != phaseGated {
@@ -412,7 +411,7 @@ func (s *State) wanted(q *activation) bool {
 	return len(waits) > 0
 }
 
-// reissueRun issues a run that the source of a fork had in hand.
+// reissueRun issues a run that was under way in the source of a fork.
 func (s *State) reissueRun(a *activation) {
 	if a.phase == phaseGated {
 		s.move(a, phaseHeld)
@@ -420,7 +419,7 @@ func (s *State) reissueRun(a *activation) {
 	s.issue(a)
 }
 
-// askAnew lets the nodes that ask people begin anew: what they show was made from data that has been edited since.
+// askAnew starts the nodes that ask people again: what they show was made from data that has been edited since.
 func (s *State) askAnew(chosen *activation) {
 	for _, a := range s.sorted(func(a *activation) bool {
 		return a.phase == phaseAsking && a.node >= 0 && !a.wait.unknown && a != chosen
@@ -431,8 +430,8 @@ func (s *State) askAnew(chosen *activation) {
 	}
 }
 
-// beginBehind lets what waits behind a question that is asked again begin anew in a fork: what it waited for was for the source, and
-// it must not go on before the new answer.
+// beginBehind starts again, in a fork, what waits after a question that is asked again: its wait belongs to the source, and it must
+// not go on before the new answer.
 func (s *State) beginBehind(chosen *activation) {
 	for _, a := range s.sorted(func(a *activation) bool { return a.wait != nil && a.phase.open() && a.frame == nil && a != chosen }) {
 		node, path := a.place()

@@ -54,7 +54,7 @@ const (
 	CauseError  CauseKind = "error"  // the node has failed and handles errors: settle its connections with Error
 	CauseOutput CauseKind = "output" // a person gave the output, Ref: settle the connections with it
 	// CauseInquire asks the service what became of the run before, whose outcome is not known. Its answers are NodeCompleted: the effect
-	// has happened; NodeFailed with NotDone: it has not; any other failure: the service could not tell.
+	// has happened; NodeFailed with NotDone: it has not; any other failure: the service does not know.
 	CauseInquire CauseKind = "inquire"
 )
 
@@ -64,7 +64,7 @@ type Cause struct {
 	Index int64        `json:"index,omitempty"`
 	Ref   Ref          `json:"ref,omitempty"`
 	Error *fault.Error `json:"error,omitempty"`
-	// Closed says how the scope went, for CauseClose.
+	// Closed says how the scope ended, for CauseClose.
 	Closed *Closed `json:"closed,omitempty"`
 	// State is what the runtime keeps for the scope, for CauseTurn and CauseClose.
 	State Ref `json:"state,omitempty"`
@@ -72,13 +72,14 @@ type Cause struct {
 	Wake *Wake `json:"wake,omitempty"`
 	// Memo is what the attempt left when it began to wait.
 	Memo Ref `json:"memo,omitempty"`
-	// Filled is what was found for the input, once it was looked through for what it lacks. It stays with the activation.
+	// Filled is what was found for missing parts of the input, once it was searched for them. It stays with the activation.
 	Filled *Filling `json:"filled,omitempty"`
-	// Inquiries is how often the service was asked before, for CauseInquire; Error is how the run ended that it is asked about, if that is known.
+	// Inquiries is how often the service was asked before, for CauseInquire; Error is how the run ended that it is asked about, if that is
+	// known.
 	Inquiries uint32 `json:"inquiries,omitempty"`
 }
 
-// Closed says how a scope went.
+// Closed says how a scope ended.
 type Closed struct {
 	Iterations int64 `json:"iterations"`
 	Succeeded  int64 `json:"succeeded"`
@@ -108,17 +109,17 @@ type Wake struct {
 	By      WakeKind   `json:"by"`
 	Ref     Ref        `json:"ref,omitempty"`
 	Outcome AskOutcome `json:"outcome,omitempty"`
-	// Person is who answered, of an answer.
+	// Person is who answered, if an answer ended the wait.
 	Person string       `json:"person,omitempty"`
 	Child  string       `json:"child,omitempty"`
 	Status Status       `json:"status,omitempty"`
 	Error  *fault.Error `json:"error,omitempty"`
 }
 
-// CancelNode tells a running attempt to stop. Unless it is a once attempt that has started, its outcome no longer counts.
+// CancelNode tells a running attempt to stop. Its outcome no longer counts, unless it is a once attempt that has started.
 type CancelNode struct{ Attempt }
 
-// EndNode records the end of an activation that no outcome of its own tells: skipped, canceled, or failed for good.
+// EndNode records the end of an activation that has no outcome of its own: it was skipped, canceled, or has failed for good.
 type EndNode struct {
 	Activation ActivationID
 	Generation uint32
@@ -133,9 +134,19 @@ type Ask struct {
 	Generation uint32
 	Purpose    string
 	Ref        Ref
+	// Why is what is known about an unknown outcome, if the question is about one.
+	Why Doubt
 }
 
-// Withdraw takes a question back: nobody needs the answer any more.
+// Doubt is what led to a question about an unknown outcome.
+type Doubt struct {
+	// Run is how the attempt itself ended; nil if it was cut off.
+	Run *fault.Error `json:"run,omitempty"`
+	// Inquiry is why the service could not say whether it had its effect; nil if it was not asked.
+	Inquiry *fault.Error `json:"inquiry,omitempty"`
+}
+
+// Withdraw takes a question back: its answer is no longer needed.
 type Withdraw struct{ Ask AskID }
 
 // Sleep sets a durable timer.
@@ -144,7 +155,7 @@ type Sleep struct {
 	// Until is in Unix milliseconds; a time that has passed fires at once.
 	Until   int64
 	Purpose TimerPurpose
-	// Activation is what the timer is about, if it is about one.
+	// Activation is the activation that the timer belongs to, if any.
 	Activation ActivationID
 }
 

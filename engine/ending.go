@@ -6,18 +6,18 @@ import (
 	"tandem/fault"
 )
 
-// endKind is why a scope or the execution ends before its time.
+// endKind is why a scope or the execution ends early.
 type endKind string
 
 const (
-	endFailure  endKind = "failure"  // an activation failed and this is the nearest that handles it
+	endFailure  endKind = "failure"  // an activation failed, and this is the nearest scope that handles it
 	endCancel   endKind = "cancel"   // a person, or a join that has its winner
 	endDeadline endKind = "deadline" // the scope's time is up
 	endTimeout  endKind = "timeout"  // the execution's time is up
 )
 
 // ending is how a scope, a frame or the execution ends. From the moment it begins nothing new starts inside; what runs is
-// cancelled, once attempts end first, questions and timers are withdrawn; then what ends is dealt with.
+// cancelled, once attempts end first, questions and timers are withdrawn; then the ending is completed.
 type ending struct {
 	Kind       endKind        `json:"kind"`
 	Error      *fault.Error   `json:"error,omitempty"`
@@ -76,11 +76,11 @@ func (s *State) dropFrame(a *activation) {
 	a.frame = nil
 }
 
-// escalate takes a failure outwards to the nearest that handles it, and ends that.
+// escalate passes a failure outwards to the nearest scope that handles it, and ends that one.
 func (s *State) escalate(sc *Scope, node ActivationID, err *fault.Error) {
 	for ; sc.owner != nil; sc = sc.owner.scope {
 		o := sc.owner
-		err = err.Final() // it has crossed a border
+		err = err.Final() // it comes from another execution
 		if o.frame.keepGoing {
 			sc.ending = &ending{Kind: endFailure, Error: err, Node: node}
 			s.tear(sc, false)
@@ -107,9 +107,12 @@ func (s *State) endExecution(e *ending) {
 		s.clearTimer(s.limit)
 		s.limit = ""
 	}
-	s.tear(s.root, e.Kind == endCancel)
+	s.tear(s.root, s.canceled())
 	s.after(s.root)
 }
+
+// canceled says whether the execution is being cancelled: then even once attempts that have started are told to stop.
+func (s *State) canceled() bool { return s.root.ending != nil && s.root.ending.Kind == endCancel }
 
 // endFrame ends the scope that an activation runs, all its iterations with it.
 func (s *State) endFrame(o *activation, e *ending) {
@@ -141,8 +144,8 @@ func (s *State) endFrame(o *activation, e *ending) {
 	s.endQuietFrame(o)
 }
 
-// endQuietFrame deals with an ending frame if nothing in it is open. With iterations it does so when the event has been
-// applied, since a program may just be at work in one of them.
+// endQuietFrame completes an ending frame if nothing in it is open. With iterations it does so when the event has been
+// applied, since a program may be running in one of them.
 func (s *State) endQuietFrame(o *activation) {
 	if len(o.frame.iterations) == 0 {
 		s.frameEnded(o)
@@ -229,7 +232,7 @@ func (s *State) tearInside(o *activation, stopOnce bool) {
 	}
 }
 
-// suspendTimer takes a timer's command back but keeps the timer, so that a retry can set it again.
+// suspendTimer withdraws the command of a timer but keeps the timer, so that a retry can set it again.
 func (s *State) suspendTimer(id TimerID) { s.emit(CancelTimer{id}) }
 
 // keepOnlyChild withdraws what an activation waits for besides its child, and tells the child to cancel.
@@ -244,7 +247,7 @@ func (s *State) keepOnlyChild(a *activation) {
 	s.emit(TellChild{id, ChildCancel})
 }
 
-// stop takes back whatever an activation does: its run, its backoff, its wait.
+// stop cancels whatever an activation does: its run, its backoff, its wait.
 func (s *State) stop(a *activation) {
 	switch a.phase {
 	case phaseRunning:
@@ -257,13 +260,13 @@ func (s *State) stop(a *activation) {
 }
 
 // cancelled ends an activation of an ending scope as canceled; one whose body holds the failure is shown as failed. It is
-// kept: a retry may want it.
+// kept for a retry.
 func (s *State) cancelled(a *activation) {
 	s.move(a, phaseCanceled)
 	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: a.view().Status})
 }
 
-// cancelOne cancels a single activation at its program's wish.
+// cancelOne cancels a single activation because its program asks for it.
 func (s *State) cancelOne(a *activation) {
 	switch {
 	case !a.phase.open() || a.canceling || a.scope.torn:
@@ -280,7 +283,7 @@ func (s *State) cancelOne(a *activation) {
 	}
 }
 
-// drained deals with an ending scope in which nothing is open any more.
+// drained completes an ending scope in which nothing is open any more.
 func (s *State) drained(sc *Scope) {
 	o := sc.owner
 	switch {
@@ -310,7 +313,7 @@ func (s *State) drained(sc *Scope) {
 	}
 }
 
-// frameEnded deals with a frame whose iterations have all stopped.
+// frameEnded completes a frame whose iterations have all stopped.
 func (s *State) frameEnded(o *activation) {
 	f := o.frame
 	for _, sc := range f.sorted() {
@@ -332,7 +335,7 @@ func (s *State) frameEnded(o *activation) {
 	}
 }
 
-// discard takes what is left in a scope out of the state: failed and canceled activations, frozen scopes.
+// discard removes what is left in a scope from the state: failed and canceled activations, frozen scopes.
 func (s *State) discard(sc *Scope) {
 	for _, name := range sortedKeys(sc.timers) {
 		delete(s.timers, sc.timers[name])
@@ -365,7 +368,7 @@ func (s *State) forgetFailure(id ActivationID) {
 	s.failures = slices.DeleteFunc(s.failures, func(f failure) bool { return f.Activation == id })
 }
 
-// stuck says that a scope in which nothing is open holds a failure that a person has not dealt with.
+// stuck says whether a scope in which nothing is open holds a failure that a person has not dealt with.
 func (sc *Scope) stuck() bool {
 	for _, a := range sc.acts { // order does not matter: all are asked
 		if a.phase == phaseFailed {
@@ -375,8 +378,8 @@ func (sc *Scope) stuck() bool {
 	return false
 }
 
-// stuckInside says that a failure that only a person can deal with lies below an activation, so that none of its further
-// iterations begins. One in an iteration that is ending is being dealt with.
+// stuckInside says whether there is a failure below an activation that only a person can deal with, so that no further
+// iteration begins. A failure in an iteration that is ending does not count.
 func (s *State) stuckInside(o *activation) bool {
 	for _, f := range s.failures {
 		a := s.find(f.Activation)
@@ -395,7 +398,7 @@ func (s *State) stuckInside(o *activation) bool {
 	return false
 }
 
-// failedInside says that a failure that nothing handled lies below an activation.
+// failedInside says whether there is a failure below an activation that nothing handled.
 func (s *State) failedInside(o *activation) bool {
 	prefix := string(o.id) + "["
 	for _, f := range s.failures {

@@ -42,14 +42,14 @@ type Output struct {
 	Ref Ref    `json:"ref,omitempty"`
 }
 
-// Verdict is what became of one connection. A connection without a verdict is live exactly if its key was produced, and
-// carries that key's reference; only connections with a conversion function need one.
+// Verdict says whether one connection is live. A connection without a verdict is live exactly if its key was produced,
+// and carries that key's reference; only connections with a conversion function need one.
 type Verdict struct {
 	// Edge is the connection's index in the revision.
 	Edge int  `json:"edge"`
 	Live bool `json:"live,omitempty"`
 	Ref  Ref  `json:"ref,omitempty"`
-	// Error fails the connection's target: the conversion did not end well.
+	// Error fails the connection's target: the conversion has failed.
 	Error *fault.Error `json:"error,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type (
 		// Depth counts the executions above this one.
 		Depth int `json:"depth,omitempty"`
 		Input Ref `json:"input,omitempty"`
-		// Again are the questions that have to be asked before what lies behind them: those that StartFrom would pass over.
+		// Again are the questions that have to be asked first: those that StartFrom would pass over.
 		Again []ActivationID `json:"again,omitempty"`
 	}
 
@@ -95,10 +95,10 @@ type (
 		TokenMadeBy string          `json:"token_made_by,omitempty"`
 		Reason      string          `json:"reason,omitempty"`
 		State       json.RawMessage `json:"state"`
-		// Again are the questions whose answers count no longer: they are asked again before anything behind them runs.
+		// Again are the questions whose answers count no longer: they are asked again before anything after them runs.
 		Again []ActivationID `json:"again,omitempty"`
 		// NamesSource says that the error of an attempt which was under way in the source, and is not repeated, names the source. In
-		// forks of older versions it is that of an attempt which was interrupted.
+		// forks of older versions the error is that of an interrupted attempt.
 		NamesSource bool `json:"names_source,omitempty"`
 	}
 
@@ -123,26 +123,29 @@ type (
 
 	// ExecutionRecovered says that the process that owned the execution has ended and another took over.
 	ExecutionRecovered struct {
-		// Known says that the host knows how the process before ended. Journals of older hosts do not: there every run that
-		// was lost counts against its activation.
+		// Known says that the host knows how the process before ended. In journals of older hosts it is not set: there
+		// every run that was lost counts against its activation.
 		Known bool `json:"known,omitempty"`
 		// Begun are the activations whose runs had begun when the process died; none of an orderly stop. Alone says that
 		// nothing else ran in the process then, so that the death is blamed on the one that did.
 		Begun []ActivationID `json:"begun,omitempty"`
 		Alone bool           `json:"alone,omitempty"`
-		// Tried says that they ran in a trial, without the others that had survived theirs: the next one follows at once.
+		// Tried says that they ran in a trial, without the runs that had survived theirs: the next trial follows at once.
 		Tried bool `json:"tried,omitempty"`
 		// RunsGoOn says that the process is the same: only what the execution waits for is issued again.
 		RunsGoOn bool `json:"runs_go_on,omitempty"`
+		// Lost, unless it is empty, are the only runs that were lost: several processes run the execution, and everything else
+		// goes on.
+		Lost []Attempt `json:"lost,omitempty"`
 	}
 )
 
 // Facts about an activation.
 type (
-	// NodeStarted is recorded before a once attempt touches the world.
+	// NodeStarted is recorded before a once attempt can have an effect.
 	NodeStarted struct {
 		Attempt
-		// Inquires says that the service can be asked what became of the attempt, should its outcome stay unknown.
+		// Inquires says that the service can be asked about the attempt if its outcome is unknown.
 		Inquires bool `json:"inquires,omitempty"`
 	}
 
@@ -155,7 +158,7 @@ type (
 		Attempt
 		Outputs []Output  `json:"outputs,omitempty"`
 		Settled []Verdict `json:"settled,omitempty"`
-		// Reply is what a program has to know of the result to go on (which tools a model wants called). The graph
+		// Reply is the part of the result that a program needs to go on (which tools a model wants to call). The graph
 		// program needs none.
 		Reply json.RawMessage `json:"reply,omitempty"`
 		// Declared are the fields of the output that a tool has declared: they become names of the execution's data. None: all.
@@ -203,7 +206,7 @@ type (
 		// Program runs each iteration; empty means the graph program on the node's body.
 		Program string          `json:"program,omitempty"`
 		Config  json.RawMessage `json:"config,omitempty"`
-		// Count is the number of iterations; -1 when only the turns tell.
+		// Count is the number of iterations; -1 when the turns decide.
 		Count int64 `json:"count"`
 		// Concurrency is how many iterations run at once; zero means one.
 		Concurrency int64 `json:"concurrency,omitempty"`
@@ -212,7 +215,7 @@ type (
 		// Turns asks the runtime before each iteration whether it takes place (a condition, a break, a conversion on an
 		// entry connection).
 		Turns bool `json:"turns,omitempty"`
-		// Discard says that nobody wants the results of the iterations, so that a host need not keep them.
+		// Discard says that the results of the iterations are not used, so that a host need not keep them.
 		Discard bool `json:"discard,omitempty"`
 		// Until is the deadline in Unix milliseconds; zero means none.
 		Until int64 `json:"until,omitempty"`
@@ -276,7 +279,7 @@ type (
 		Origin json.RawMessage `json:"origin,omitempty"`
 	}
 
-	// SignalReceived is a signal to a node, or to one activation of it. One that nobody waits for yet is kept.
+	// SignalReceived is a signal to a node, or to one activation of it. A signal that no activation waits for yet is kept.
 	SignalReceived struct {
 		Node       string       `json:"node"`
 		Activation ActivationID `json:"activation,omitempty"`
@@ -288,21 +291,21 @@ type (
 	}
 
 	// RequestRefused says that something from outside (an action, an answer, a signal) could not be done, and why. It
-	// changes nothing, and is recorded so that nobody asks twice what became of it. It may follow the end.
+	// changes nothing. It is recorded, so that the request is not tried twice. It may follow the end.
 	RequestRefused struct {
 		Request string       `json:"request"`
 		By      string       `json:"by,omitempty"`
 		Error   *fault.Error `json:"error"`
 	}
 
-	// ChildWaiting says that a child execution waits for people, or does so no longer. Who waits for the child waits for them, too.
-	// Of a child that nobody waits for it changes nothing.
+	// ChildWaiting says that a child execution waits for people, or does so no longer. A parent that waits for the child waits for them,
+	// too. It changes nothing for a child that the parent does not wait for.
 	ChildWaiting struct {
 		Child string `json:"child"`
 		// Activation is the one that started the child.
 		Activation ActivationID `json:"activation,omitempty"`
 		Human      bool         `json:"human,omitempty"`
-		// Asked are the questions, for those who are told. The engine hands them on.
+		// Asked are the questions, for readers of the journal. The engine hands them on.
 		Asked json.RawMessage `json:"asked,omitempty"`
 	}
 
@@ -435,27 +438,20 @@ func AppendFact(out []byte, f Fact) ([]byte, error) {
 func (f *NodeCompleted) append(out []byte) []byte {
 	out = append(out, `{"activation":`...)
 	out = AppendText(out, string(f.Activation))
-	if f.Generation != 0 {
-		out = append(out, `,"generation":`...)
-		out = strconv.AppendUint(out, uint64(f.Generation), 10)
-	}
+	out = AppendNumber(out, `,"generation":`, int64(f.Generation))
 	out = append(out, `,"attempt":`...)
 	out = strconv.AppendUint(out, uint64(f.Attempt.Attempt), 10)
 	for i, o := range f.Outputs {
-		out = append(out, following(i, `,"outputs":[`)...)
+		out = append(out, Following(i, `,"outputs":[`)...)
 		out = append(out, `{"key":`...)
 		out = AppendText(out, o.Key)
-		if o.Ref != "" {
-			out = append(out, `,"ref":`...)
-			out = AppendText(out, string(o.Ref))
-		}
-		out = append(out, '}')
+		out = append(AppendField(out, `,"ref":`, string(o.Ref)), '}')
 	}
 	if len(f.Outputs) > 0 {
 		out = append(out, ']')
 	}
 	for i, v := range f.Settled {
-		out = append(out, following(i, `,"settled":[`)...)
+		out = append(out, Following(i, `,"settled":[`)...)
 		if v.Error != nil {
 			raw, err := json.Marshal(v)
 			if err != nil { // an error in words is always JSON
@@ -469,11 +465,7 @@ func (f *NodeCompleted) append(out []byte) []byte {
 		if v.Live {
 			out = append(out, `,"live":true`...)
 		}
-		if v.Ref != "" {
-			out = append(out, `,"ref":`...)
-			out = AppendText(out, string(v.Ref))
-		}
-		out = append(out, '}')
+		out = append(AppendField(out, `,"ref":`, string(v.Ref)), '}')
 	}
 	if len(f.Settled) > 0 {
 		out = append(out, ']')
@@ -481,12 +473,28 @@ func (f *NodeCompleted) append(out []byte) []byte {
 	return append(out, '}')
 }
 
-// following is what comes before an item of a list: the list's beginning, or a comma.
-func following(i int, begin string) string {
+// Following is what comes before an item of a list: the list's beginning, or a comma.
+func Following(i int, begin string) string {
 	if i == 0 {
 		return begin
 	}
 	return ","
+}
+
+// AppendField appends a field with a text, unless that is empty. The name is as it stands in JSON, with what comes before it and the colon.
+func AppendField(out []byte, name, text string) []byte {
+	if text == "" {
+		return out
+	}
+	return AppendText(append(out, name...), text)
+}
+
+// AppendNumber is [AppendField] for a number, unless that is zero.
+func AppendNumber(out []byte, name string, n int64) []byte {
+	if n == 0 {
+		return out
+	}
+	return strconv.AppendInt(append(out, name...), n, 10)
 }
 
 // AppendText appends a text as JSON.
@@ -511,7 +519,7 @@ func DecodeFactText(text string) (Fact, error) {
 	if name, fact, ok := splitFact(text); ok {
 		if f, err := decodeFact(name, fact); err == nil {
 			return f, nil
-		} // otherwise it is read with care, which says what is wrong with it
+		} // otherwise the slower reader says what is wrong with it
 	}
 	var stored struct {
 		Type string          `json:"type"`

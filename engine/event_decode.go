@@ -8,7 +8,7 @@ import (
 	"tandem/fault"
 )
 
-// splitFact takes a fact apart that is written as [AppendFact] writes it, so that it need not be read twice.
+// splitFact splits a fact that is written as [AppendFact] writes it, so that it need not be read twice.
 func splitFact(text string) (name, fact string, ok bool) {
 	rest, ok := strings.CutPrefix(text, `{"type":"`)
 	if !ok || !strings.HasSuffix(rest, "}") {
@@ -18,7 +18,7 @@ func splitFact(text string) (name, fact string, ok bool) {
 	return name, fact, ok && !strings.ContainsAny(name, `"\\`)
 }
 
-// decodeFact reads a fact by its name. Those that journals have most of are read by hand first.
+// decodeFact reads a fact by its name. The most common ones are first tried with readers of their own.
 func decodeFact(name, data string) (Fact, error) {
 	switch name {
 	case NodeCompleted{}.factName():

@@ -2,8 +2,7 @@ package engine
 
 import "tandem/payload"
 
-// ReadFact reads the fact that comes next, if it is one of those that journals have most of and is written as [AppendFact] writes it. If
-// not, nothing of it is read.
+// ReadFact reads the next fact, if it is one of the most common ones and is written as [AppendFact] writes it. If not, it reads nothing.
 func ReadFact(from *payload.Exact) (Fact, bool) {
 	r := *from
 	var fact Fact

@@ -8,8 +8,8 @@ import (
 	"tandem/workflow"
 )
 
-// Drives an execution by hand, as a host does: every fact is applied to the state, which answers with what is to be done, and what came of that is
-// the next fact. A host would have each fact on disk before it does anything.
+// Drives an execution by hand, as a host does: every fact is applied to the state, which answers with what is to be done, and what came of
+// that is the next fact. A host would have each fact on disk before it does anything.
 func Example() {
 	definition, problems := workflow.Parse([]byte(`{
 		"metadata": {"id": "greet", "name": "greet"},

@@ -7,10 +7,10 @@ import (
 	"tandem/workflow"
 )
 
-// ProgramFilling is the program that looks for what the input of a node lacks, before the node itself is run. It leads at
-// most two steps: one that fills, in which a person may be asked, and, when that one fails, one that only asks. When its scope
-// has closed the node is run with what was found: as a run like any other, so that an attempt that must not be repeated is
-// recorded as begun only then.
+// ProgramFilling is the program that looks for missing parts of the input of a node, before the node itself is run. It leads
+// at most two steps: one that fills, in which a person may be asked, and, when that one fails, one that only asks. When its
+// scope has closed the node is run with what was found: as a run like any other, so that an attempt that must not be repeated
+// is recorded as begun only then.
 const ProgramFilling = "filling"
 
 // The steps of a filling, by name and by what they do.
@@ -22,25 +22,25 @@ const (
 	StepAsk  = "slot_ask"
 )
 
-// fillingTimeoutMS is how long one look for what is missing may take; waiting for people does not count.
+// fillingTimeoutMS is how long one search for missing inputs may take; waiting for people does not count.
 const fillingTimeoutMS = 360_000
 
-// fillingRetries is how often the look is repeated when something that may pass has kept it from ending well.
+// fillingRetries is how often the search is repeated after a temporary failure.
 const fillingRetries = 3
 
-// Filling says that the input of an activation was looked through for what it lacks.
+// Filling says that the input of an activation was searched for missing parts.
 type Filling struct {
-	// Ref is what the filling has left; empty: nothing was missing, or somebody has left the filling out.
+	// Ref is the result of the filling; empty: nothing was missing, or an operator has skipped the filling.
 	Ref Ref `json:"ref,omitempty"`
 }
 
-// AskConfig tells the step that asks why it was not filled otherwise.
+// AskConfig tells the step that asks a person why the input was not filled otherwise.
 type AskConfig struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 }
 
-// filling is the program. What it is about is the state of its scope, which is what its steps get.
+// filling is the program. The state of its scope says what is missing; its steps get it as their input.
 type filling struct {
 	Input Ref `json:"input,omitempty"`
 }
@@ -62,10 +62,11 @@ func (p *filling) Fired(*Scope, string) {}
 // Start implements Program.
 func (p *filling) Start(sc *Scope, o Opening) {
 	p.Input = o.State
-	sc.Run(Step{Name: FillingName, Kind: StepFill, Effect: workflow.Idempotent, MaxRetries: fillingRetries, TimeoutMS: fillingTimeoutMS, Input: p.Input})
+	sc.Run(Step{Name: FillingName, Kind: StepFill, Effect: workflow.Idempotent, MaxRetries: fillingRetries, TimeoutMS: fillingTimeoutMS,
+		Input: p.Input})
 }
 
-// Handles implements Program. What keeps the look from ending well is no reason to give up: a person can still tell.
+// Handles implements Program. If the search fails, the filling goes on: a person can still be asked.
 func (p *filling) Handles(name string, _ *fault.Error) bool { return name == FillingName }
 
 // Ended implements Program.
@@ -81,7 +82,8 @@ func (p *filling) Ended(sc *Scope, name string, end End) {
 			sc.Fail(fault.Newf(fault.Internal, "filling: %w", err))
 			return
 		}
-		sc.Run(Step{Name: AskingName, Kind: StepAsk, Effect: workflow.Idempotent, MaxRetries: fillingRetries, TimeoutMS: fillingTimeoutMS, Input: p.Input, Config: config})
+		sc.Run(Step{Name: AskingName, Kind: StepAsk, Effect: workflow.Idempotent, MaxRetries: fillingRetries, TimeoutMS: fillingTimeoutMS,
+			Input: p.Input, Config: config})
 	}
 }
 

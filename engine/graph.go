@@ -17,19 +17,19 @@ type graphProgram struct {
 	nodes []nodeState // by the node's place in the body
 	edges []edgeState // by the edge's place in the body
 
-	// queue holds the nodes to look at again; busy says that somebody is doing so.
+	// queue holds the nodes to look at again; busy says that this is being done.
 	queue []int
 	busy  bool
 }
 
-// nodeState is what has become of a node, and what it still waits for.
+// nodeState is the state of a node, and what it still waits for.
 type nodeState struct {
 	unsettled int32 // incoming edges that are neither live nor dead
 	arrived   int32 // incoming edges that are live, or failed to convert
 	fate      fate
 }
 
-// fate is what has become of a node. It is one letter in a snapshot.
+// fate is the state of a node in its body. It is one letter in a snapshot.
 type fate byte
 
 const (
@@ -45,10 +45,10 @@ const (
 type edgeState struct {
 	verdict verdict
 	ref     Ref          // of a live edge, until its target takes it
-	err     *fault.Error // of an edge whose conversion did not end well
+	err     *fault.Error // of an edge whose conversion has failed
 }
 
-// verdict is what became of an edge. It is one letter in a snapshot.
+// verdict says whether an edge is live. It is one letter in a snapshot.
 type verdict byte
 
 const (
@@ -127,7 +127,7 @@ func (p *graphProgram) Start(sc *Scope, o Opening) {
 	p.work(sc)
 }
 
-// reach sets apart what cannot be reached from the start: those nodes take no part, and their edges are dead without a
+// reach marks the nodes that cannot be reached from the start: they take no part, and their edges are dead without a
 // record.
 func (p *graphProgram) reach(starts []int) {
 	for i := range p.nodes {
@@ -206,7 +206,7 @@ func edgeStateOf(v Verdict) edgeState {
 
 func (p *graphProgram) node(n int) *nodeState { return &p.nodes[p.graph.Nodes[n].Local] }
 
-// settle gives an edge its verdict and has its target looked at.
+// settle gives an edge its verdict and queues its target.
 func (p *graphProgram) settle(sc *Scope, e int, v Verdict) {
 	edge := &p.graph.Edges[e]
 	st := &p.edges[edge.Local]
@@ -222,7 +222,7 @@ func (p *graphProgram) settle(sc *Scope, e int, v Verdict) {
 	if target.fate == fateNone {
 		p.queue = append(p.queue, edge.To)
 	} else {
-		st.ref, st.err = "", nil // it came too late to matter
+		st.ref, st.err = "", nil // it came too late
 	}
 }
 
@@ -386,7 +386,7 @@ func (p *graphProgram) settleOut(sc *Scope, node *workflow.GraphNode, outputs []
 	}
 }
 
-// Handles says that a failure of what leads only into a join that has its winner is recorded and not fatal.
+// Handles says whether a failure is recorded and not fatal, because the node leads only into a join that has its winner.
 func (p *graphProgram) Handles(name string, _ *fault.Error) bool {
 	n, ok := p.find(name)
 	if !ok {
@@ -400,7 +400,7 @@ func (p *graphProgram) Handles(name string, _ *fault.Error) bool {
 	return false
 }
 
-// leadsInto says that all paths of a node lead into a first-join and lead only there, through others of its sort or not.
+// leadsInto says whether all paths of a node lead into a first-join and nowhere else, directly or through other first-joins.
 func (p *graphProgram) leadsInto(n, join int) bool {
 	for f := p.graph.Nodes[n].Feeds; f >= 0; f = p.graph.Nodes[f].Feeds {
 		if f == join {

@@ -38,7 +38,7 @@ func (id ActivationID) Split() (scope, name string) {
 	return string(id[:i]), string(id[i+1:])
 }
 
-// join returns the id of the activation called name in a scope.
+// joinID returns the id of the activation called name in a scope.
 func joinID(scope, name string) ActivationID {
 	if scope == "" {
 		return ActivationID(name)
@@ -51,7 +51,7 @@ func iterationPath(owner ActivationID, index int64) string {
 	return string(owner) + "[" + strconv.FormatInt(index, 10) + "]"
 }
 
-// ownerOf returns the activation that opened the scope with this path; the top level was opened by none.
+// ownerOf returns the activation that opened the scope with this path; not ok for the top level.
 func ownerOf(path string) (owner ActivationID, ok bool) {
 	i := strings.LastIndexByte(path, '[')
 	if i < 0 {
@@ -60,7 +60,7 @@ func ownerOf(path string) (owner ActivationID, ok bool) {
 	return ActivationID(path[:i]), true
 }
 
-// skippedPath is the scope path of a body that never ran: its nodes get one record, under no index.
+// skippedPath is the scope path of a body that never ran: its nodes get one record each, without an index.
 func skippedPath(owner ActivationID) string { return string(owner) + "[]" }
 
 // ChildID returns the id of the execution that an activation starts. It depends on nothing else, so a start that is
@@ -100,7 +100,7 @@ const (
 	StatusTimeout         Status = "TIMEOUT"
 )
 
-// Statuses are all statuses of an execution, in the order in which it can come to them.
+// Statuses lists all statuses of an execution, in the order in which it can reach them.
 func Statuses() []Status {
 	return []Status{
 		StatusNew, StatusPending, StatusRunning, StatusPaused, StatusWaiting, StatusWaitingForHuman,

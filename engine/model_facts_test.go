@@ -247,6 +247,7 @@ func (m *model) recover(f engine.ExecutionRecovered) {
 		begun := !f.Known || slices.Contains(f.Begun, a.id)
 		switch {
 		case a.phase != "running":
+		case len(f.Lost) > 0 && !slices.ContainsFunc(f.Lost, func(at engine.Attempt) bool { return at.Activation == a.id }):
 		case a.started:
 			m.look(a.scope, m.unknown(a))
 		case !f.Known && a.crashes >= engine.MaxRecoveries && a.cause == engine.CauseInquire:

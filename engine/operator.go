@@ -12,11 +12,11 @@ const (
 	// MaxRecoveries is how many runs of an activation may be lost with a process before it fails as interrupted, in journals
 	// of hosts that did not know what had begun and what ran beside it.
 	MaxRecoveries = 3
-	// MaxBlamed is in how many deaths of a process an activation may have run alone; with the last of them it fails as
-	// interrupted.
+	// MaxBlamed is how many times a process may die while an activation runs in it alone; the last time, the activation
+	// fails as interrupted.
 	MaxBlamed = 3
-	// recoverAtOnce is how many times what was lost with a process is repeated without a pause, while the host tries to find
-	// out what is to blame; then pauses grow up to recoverPauseMax.
+	// recoverAtOnce is how many times runs that were lost with a process are repeated without a pause, while the host finds
+	// out which one to blame; then pauses grow up to recoverPauseMax.
 	recoverAtOnce   = 6
 	recoverPauseMax = 60_000
 )
@@ -26,7 +26,7 @@ func (s *State) cancel() error {
 		s.finalize(StatusCanceled, &ending{Kind: endCancel})
 		return nil
 	}
-	if s.root.ending != nil && s.root.ending.Kind == endCancel {
+	if s.canceled() {
 		return fault.Say(fault.Conflict, text.Of("the execution is being cancelled already"))
 	}
 	s.endExecution(&ending{Kind: endCancel})
@@ -77,22 +77,27 @@ func (s *State) tellChildren(action ChildAction) {
 	}
 }
 
-// recover issues again what the process before had in hand. A once attempt that had started is not issued again: its
+// recover issues again what the previous process was doing. A once attempt that had started is not issued again: its
 // outcome is unknown.
 func (s *State) recover(f ExecutionRecovered) error {
-	s.outstanding(false)
+	if len(f.Lost) == 0 {
+		s.outstanding(false)
+	} else if err := s.checkLost(f.Lost); err != nil {
+		return err
+	}
 	if f.RunsGoOn {
 		return nil
 	}
 	for _, a := range s.sorted(func(a *activation) bool { return a.phase == phaseRunning }) {
 		switch {
-		case a.phase != phaseRunning: // it ended with another
+		case a.phase != phaseRunning: // another fact has ended it
+		case len(f.Lost) > 0 && !slices.Contains(f.Lost, a.at()): // it goes on
 		case a.started:
 			s.outcomeUnknown(a, nil)
 		case f.Known:
 			s.recoverRun(a, f)
 		case a.recoveries >= MaxRecoveries && a.cause.Kind == CauseInquire:
-			s.decideUnknown(a, s.endInquiry(a))
+			s.decideUnknown(a, Doubt{Run: s.endInquiry(a)})
 		case a.recoveries >= MaxRecoveries:
 			s.fail(a, fault.Newf(fault.Interrupted, "the process died in each of %d runs of this node; it is not run again by itself", a.recoveries+1), nil)
 		default:
@@ -104,8 +109,18 @@ func (s *State) recover(f ExecutionRecovered) error {
 	return nil
 }
 
-// recoverRun repeats a run. Only a death in which it ran alone is held against it; one that was merely there is repeated
-// after pauses that grow, and one that had not begun at once.
+// checkLost refuses runs that are not under way: their outcomes are known, or they were reported as lost before.
+func (s *State) checkLost(lost []Attempt) error {
+	for _, at := range lost {
+		if _, err := s.current(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverRun repeats a run. Only a death of the process in which it ran alone counts against it. A run that was not
+// alone is repeated after growing pauses, and one that had not begun is repeated at once.
 func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 	begun := slices.Contains(f.Begun, a.id)
 	if begun && !f.Tried {
@@ -115,7 +130,7 @@ func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 		a.blamed++
 	}
 	if a.blamed >= MaxBlamed && a.cause.Kind == CauseInquire {
-		s.decideUnknown(a, s.endInquiry(a))
+		s.decideUnknown(a, Doubt{Run: s.endInquiry(a)})
 		return
 	}
 	if a.blamed >= MaxBlamed {
@@ -131,8 +146,8 @@ func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 	s.runLater(a, s.backoff(a, a.recoveries-recoverAtOnce, recoverPauseMax))
 }
 
-// Outstanding returns the commands that are in force: what a host that has just loaded the state has to see to, if it
-// cannot be sure that it did. It changes nothing.
+// Outstanding returns the commands that are in force. A host that has just loaded the state carries them out unless it
+// knows that it has done so. It changes nothing.
 func (s *State) Outstanding() []Command {
 	if s.root == nil || s.final != "" {
 		return nil
@@ -150,6 +165,9 @@ func (s *State) outstanding(runs bool) {
 		switch {
 		case a.phase == phaseRunning && runs:
 			s.emit(s.runNode(a))
+			if a.scope.torn && s.canceled() { // its end is awaited, and it was told to cancel
+				s.emit(CancelNode{a.at()})
+			}
 		case a.wait == nil || a.wait.unsent:
 		case a.canceling:
 			s.emit(TellChild{a.wait.childID, ChildCancel})
@@ -170,7 +188,7 @@ func (s *State) outstanding(runs bool) {
 	}
 }
 
-// revivable returns the activation that an operator wants to go on from, or says why it cannot be.
+// revivable returns the activation that an operator wants to go on from, or an error if that is not possible.
 func (s *State) revivable(id ActivationID, verb text.Text) (*activation, error) {
 	switch {
 	case s.final == StatusCanceled || s.final == StatusSuccess:
@@ -252,7 +270,7 @@ func (s *State) skipNode(f NodeSkipped) error {
 	return nil
 }
 
-// busyInside is what an activation, or a step of its program, does that must not be repeated; nil if there is nothing.
+// busyInside returns the activation, or the step of its program, that does something that must not be repeated; nil if there is none.
 func (s *State) busyInside(a *activation) *activation {
 	if a.phase == phaseRunning && a.started {
 		return a
@@ -270,8 +288,8 @@ func (s *State) busyInside(a *activation) *activation {
 	return nil
 }
 
-// abandonFrame takes back all that the program of an activation does, which is not wanted any more. Nothing of it must be doing
-// what is not to be repeated.
+// abandonFrame cancels everything that the program of an activation does, because it is no longer needed. The caller makes sure
+// that nothing of it must not be repeated.
 func (s *State) abandonFrame(a *activation) {
 	if a.frame == nil {
 		return
@@ -285,7 +303,7 @@ func (s *State) abandonFrame(a *activation) {
 	s.dropFrame(a)
 }
 
-// leaveChildren cancels what waits for children below an activation: they are told to end, and nobody waits for that.
+// leaveChildren cancels what waits for children below an activation: the children are told to end, and their end is not awaited.
 func (s *State) leaveChildren(a *activation) {
 	for _, sc := range a.frame.sorted() {
 		for _, inner := range sc.sorted() {
@@ -300,7 +318,7 @@ func (s *State) leaveChildren(a *activation) {
 	}
 }
 
-// regenerate makes an activation new: the next generation of it has done nothing yet.
+// regenerate starts a new generation of an activation, which has done nothing yet.
 func (s *State) regenerate(a *activation) {
 	s.forgetFailure(a.id)
 	s.move(a, phaseParked)
@@ -313,12 +331,12 @@ func (s *State) regenerate(a *activation) {
 	a.started, a.inquires, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false, false
 	a.err = nil
 	if a.cause.Kind != CauseOutput {
-		a.cause = Cause{Kind: CauseRun, Filled: a.cause.Filled} // what was found for it, or a person has told, still holds
+		a.cause = Cause{Kind: CauseRun, Filled: a.cause.Filled} // what was found for it, or answered by a person, is still valid
 	}
 }
 
-// revive lets an execution that ended with an error go on: what was canceled because of it is ready again. The
-// activation it is done for is left to the caller.
+// revive lets an execution that ended with an error go on: what was canceled because of it is ready again. The caller
+// handles the activation that this is done for.
 func (s *State) revive(target *activation) {
 	s.move(target, phaseHeld) // open, so that nothing around it ends meanwhile
 	if s.final == "" {
@@ -335,8 +353,8 @@ func (s *State) revive(target *activation) {
 	s.effected = nil
 }
 
-// reviveCanceled makes an activation ready again that was canceled because of another. One that had only its connections
-// left to settle settles them; one that may have had its effect needs a decision, which waits until all is revived.
+// reviveCanceled makes an activation ready again that was canceled because of another. If only its connections were left
+// to settle, it settles them. If it may have had its effect, a decision is needed, which waits until all is revived.
 func (s *State) reviveCanceled(a *activation) {
 	cause, effected := a.cause, a.effected
 	s.regenerate(a)
@@ -354,13 +372,13 @@ func (s *State) reviveCanceled(a *activation) {
 	}
 }
 
-// staysUnknown says that an unknown outcome fails the activation and that nothing inside its scope handles that.
+// staysUnknown says whether an unknown outcome fails the activation and nothing inside its scope handles that.
 func (s *State) staysUnknown(a *activation) bool {
 	return a.policy().onUnknown == workflow.OnUnknownFail && !a.handlesErrors() && !a.scope.program.Handles(a.name, unknownOutcome(nil))
 }
 
-// failUnknown leaves an activation failed until a person deals with it. It goes no further outwards, so that it does not
-// undo the revival or the fork it is part of.
+// failUnknown leaves an activation failed until a person deals with it. The failure does not go outwards, so that it
+// does not undo the revival or the fork it is part of.
 func (s *State) failUnknown(a *activation, err *fault.Error) {
 	s.emit(EndNode{a.id, a.gen, NodeFailure, err})
 	a.err, a.unknown = err, true
@@ -369,8 +387,8 @@ func (s *State) failUnknown(a *activation, err *fault.Error) {
 	s.after(a.scope)
 }
 
-// reviveEffected decides about an activation that may have had its effect before an ending or a fork took hold of it: to
-// run it again needs knowledge. Without it the activation fails with err.
+// reviveEffected decides about an activation that may have had its effect before an ending or a fork reached it. It runs
+// again only if it is known not to have had it; else the activation fails with err.
 func (s *State) reviveEffected(a *activation, err *fault.Error) {
 	switch p := a.policy(); {
 	case a.scope.torn:
@@ -418,7 +436,7 @@ func (s *State) reviveFrame(o *activation, target *activation) {
 	f := o.frame
 	s.move(o, phaseScope)
 	if f.ending != nil {
-		s.endQuietFrame(o) // it was ending by itself when the execution did: that goes on
+		s.endQuietFrame(o) // it was ending on its own when the execution ended: that goes on
 		return
 	}
 	if f.deadline != "" {
@@ -446,14 +464,8 @@ func (s *State) resumeTimer(id TimerID) {
 
 // fork begins a journal with the state of another execution.
 func (s *State) fork(f ExecutionForked) error {
-	if s.root != nil {
-		return fault.New(fault.Conflict, "the execution has been created already")
-	}
-	if err := checkSemantics(f.Semantics); err != nil {
+	if err := s.checkFirst(f.Execution, f.Semantics); err != nil {
 		return err
-	}
-	if f.Execution == "" {
-		return fault.New(fault.Invalid, "execution: the id is empty")
 	}
 	src, err := Restore(s.graph, s.programs, f.State)
 	if err != nil {
@@ -484,7 +496,7 @@ func (s *State) fork(f ExecutionForked) error {
 	}
 	s.limitTime()
 	s.paused, s.deferred = false, nil
-	for _, a := range s.children { // order does not matter: each child is started anew, and has asked nobody yet
+	for _, a := range s.children { // order does not matter: each child is started again, and has asked no questions yet
 		s.childAsks(a.wait, false)
 	}
 	if chosen.phase != phaseRunning && chosen.phase != phaseHeld {
@@ -507,7 +519,7 @@ func (s *State) fork(f ExecutionForked) error {
 	return nil
 }
 
-// reissue issues the open work of a fork anew, under the new execution's ids. The effect of a once attempt that was
+// reissue issues the open work of a fork again, under the new execution's ids. The effect of a once attempt that was
 // under way in the source is not repeated without a decision.
 func (s *State) reissue(chosen *activation, source string) {
 	s.out = s.out[:0]
@@ -526,7 +538,7 @@ func (s *State) reissue(chosen *activation, source string) {
 	}
 	for _, a := range open {
 		if a.canceling {
-			s.childCanceled(a) // the child is the source's
+			s.childCanceled(a) // the child belongs to the source
 		}
 	}
 	s.outstanding(false)

@@ -360,6 +360,28 @@ func TestOperator_Recover(t *testing.T) {
 			t.Errorf("pay is %+v", a)
 		}
 	})
+	t.Run("OnlyTheRunsThatWereLost", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "a\nb\npay {\"effect\":\"once\"}\nsend {\"effect\":\"once\"}\nhuman")
+		s.started("pay")
+		s.started("send")
+		s.suspend("human", engine.NodeSuspended{Ask: &engine.Question{Purpose: "human_node"}})
+		lost := []engine.Attempt{s.run("a").Attempt, s.run("pay").Attempt}
+		commands := s.do(engine.ExecutionRecovered{Known: true, Lost: lost})
+		if len(commands) != 2 {
+			t.Errorf("commands %+v", commands)
+		}
+		for id, want := range map[engine.ActivationID]uint32{"a": 2, "b": 1, "send": 1} {
+			if a, _ := s.state.Activation(id); a.Status != engine.NodeRunning || a.Attempt != want {
+				t.Errorf("%q is %+v", id, a)
+			}
+		}
+		if a, _ := s.state.Activation("pay"); !a.Unknown {
+			t.Errorf("pay is %+v", a)
+		}
+		s.refuse(fault.Conflict, engine.ExecutionRecovered{Known: true, Lost: lost})
+		s.replay()
+	})
 	t.Run("AnAttemptWhoseTurnHadNotCome", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t, "pay {\"effect\":\"once\"}")

@@ -13,17 +13,17 @@ import (
 // [Scope] it is handed, during the call and never later. The engine does the rest: a step that a program runs is an
 // activation like any other, with retries, waits, questions and recovery.
 //
-// A scope ends when nothing in it is open and no timer is set. So a program that wants to go on runs its next step when it is told of the
-// end of the last one.
+// A scope ends when nothing in it is open and no timer is set. So a program that wants to go on runs its next step when Ended is called
+// for the last one.
 type Program interface {
 	// Start is called once, when the scope opens.
 	Start(sc *Scope, o Opening)
-	// Ended tells that the activation called name has ended: completed, skipped, canceled, or failed in a way that is
-	// handled (by the node's on_error, or because Handles said so).
+	// Ended is called when the activation called name has ended: completed, skipped, canceled, or failed in a way that
+	// is handled (by the node's on_error, or because Handles said so).
 	Ended(sc *Scope, name string, end End)
-	// Handles says whether the failure of an activation is this program's to deal with. Otherwise it goes outwards.
+	// Handles says whether this program deals with the failure of an activation. Otherwise the failure goes outwards.
 	Handles(name string, err *fault.Error) bool
-	// Fired tells that a timer set with Scope.Sleep has fired.
+	// Fired is called when a timer set with Scope.Sleep has fired.
 	Fired(sc *Scope, timer string)
 	// Snapshot returns the program's state in its one canonical encoding.
 	Snapshot() (json.RawMessage, error)
@@ -32,7 +32,7 @@ type Program interface {
 // Confirming is implemented by programs that ask people before some of their steps.
 type Confirming interface {
 	// ConfirmedBy returns the question by which a person has agreed to the step called name, if there was one. They agreed to
-	// that one run of it: to run it again at an operator's wish needs another answer.
+	// one run of it: another run for an operator needs another answer.
 	ConfirmedBy(name string) (question string, ok bool)
 }
 
@@ -76,7 +76,7 @@ type Factory struct {
 	Restore func(Setup, json.RawMessage) (Program, error)
 }
 
-// Programs are the programs an engine knows besides the graph program, by the name that events call them.
+// Programs are the programs an engine knows besides the graph program, by the names that events use.
 type Programs map[string]Factory
 
 // Step is an activation that a program wants run.
@@ -94,12 +94,12 @@ type Step struct {
 	// Config is what the program tells the runtime about the step, Values what the step may read besides.
 	Config json.RawMessage `json:"config,omitempty"`
 	Values []Ref           `json:"values,omitempty"`
-	// Tool, when it is set, says that what the step leaves is data of the execution, as what a node leaves is, and whose doing
-	// it was. Otherwise it is for the program alone.
+	// Tool, when it is set, says that the output of the step is data of the execution, like the output of a node, and which
+	// tool made it. Otherwise the output is for the program only.
 	Tool string `json:"tool,omitempty"`
 }
 
-// tryMark is between the name of a step and the number of its try, where a program makes a step of each.
+// tryMark stands between the name of a step and the number of its try, where a program makes a step of each try.
 const tryMark = "_try_"
 
 // TryName is the name of the nth try of a step: that of the step for the first.
@@ -110,7 +110,7 @@ func TryName(step string, n int) string {
 	return step + tryMark + strconv.Itoa(n)
 }
 
-// TriedStep is the step that a name is a try of. What a try leaves as data of the execution is the step's.
+// TriedStep returns the step that a name is a try of. The output of a try is data of the step.
 func TriedStep(name string) string {
 	step, _, _ := strings.Cut(name, tryMark)
 	return step
@@ -130,7 +130,7 @@ type Scope struct {
 	result  json.RawMessage
 	values  []Ref
 
-	torn    bool    // it, or a scope around it, is ending: nothing new starts
+	torn    bool    // it, or a scope around it, is ending: nothing new begins
 	ending  *ending // set where this scope itself is what ends
 	failure *fault.Error
 	refusal *fault.Error
@@ -165,7 +165,7 @@ func (sc *Scope) Skip(name string) {
 	sc.st.emit(EndNode{Activation: joinID(sc.path, name), Generation: sc.generation(), Status: NodeSkip})
 }
 
-// generation is that of the scope's owner: what happens inside begins with it.
+// generation is that of the scope's owner: activations inside begin with it.
 func (sc *Scope) generation() uint32 {
 	if sc.owner == nil {
 		return 0
@@ -173,8 +173,8 @@ func (sc *Scope) generation() uint32 {
 	return sc.owner.gen
 }
 
-// Cancel cancels an open activation of the scope; the program is told with Ended when it is over. A once attempt that
-// has started runs on.
+// Cancel cancels an open activation of the scope; Ended is called when it is over. A once attempt that has started runs
+// on.
 func (sc *Scope) Cancel(name string) {
 	if a := sc.acts[name]; a != nil {
 		sc.st.cancelOne(a)
@@ -209,9 +209,9 @@ func (sc *Scope) Fail(err *fault.Error) {
 	}
 }
 
-// Abandon ends the whole execution as CANCELED, as a cancel request would: somebody whom the program asked does not want it
-// done. The steps named have not begun and never will; they are recorded as canceled. In a scope that is ending already
-// nothing comes of it.
+// Abandon ends the whole execution as CANCELED, as a cancel request would: a person whom the program asked has declined.
+// The steps named have not begun and never will; they are recorded as canceled. In a scope that is ending already it does
+// nothing.
 func (sc *Scope) Abandon(reason *fault.Error, steps ...string) {
 	if sc.torn || sc.refusal != nil {
 		return
@@ -222,6 +222,6 @@ func (sc *Scope) Abandon(reason *fault.Error, steps ...string) {
 	}
 }
 
-// Finish hands the scope's result on: a small value for whoever closes the scope, and what else that may read. The scope
-// ends when nothing in it is open.
+// Finish sets the scope's result: a small value for the program that closes the scope, and further values that it may read. The
+// scope ends when nothing in it is open.
 func (sc *Scope) Finish(result json.RawMessage, values ...Ref) { sc.result, sc.values = result, values }

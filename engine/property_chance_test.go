@@ -396,7 +396,15 @@ func (d *chance) recover() {
 			f.Begun = append(f.Begun, id)
 		}
 	}
-	if d.finish == nil {
-		d.do(f)
+	if d.finish != nil {
+		return
 	}
+	if d.odds("only some are lost", 3) { // with one of several processes
+		for _, id := range slices.Sorted(maps.Keys(d.running)) {
+			if a, ok := d.state.Activation(id); ok && a.Status == engine.NodeRunning && rapid.Bool().Draw(d.r, "lost") {
+				f.Lost = append(f.Lost, d.running[id].Attempt)
+			}
+		}
+	}
+	d.do(f)
 }

@@ -195,6 +195,7 @@ type host struct {
 
 	running  map[engine.ActivationID]engine.RunNode
 	started  map[engine.ActivationID]bool // of what runs: recorded as begun
+	stopped  map[engine.ActivationID]bool // of what has started: told to stop since the execution was cancelled
 	timers   map[engine.TimerID]engine.Sleep
 	asks     map[engine.AskID]engine.Ask
 	children map[string]engine.ActivationID
@@ -215,7 +216,7 @@ func newHost(t rapid.TB, g *outline) *host {
 	compiled := g.compile(t)
 	return &host{
 		t: t, g: g, graph: compiled, state: engine.New(compiled, nil), now: 1_000_000,
-		running: map[engine.ActivationID]engine.RunNode{}, started: map[engine.ActivationID]bool{},
+		running: map[engine.ActivationID]engine.RunNode{}, started: map[engine.ActivationID]bool{}, stopped: map[engine.ActivationID]bool{},
 		timers: map[engine.TimerID]engine.Sleep{}, asks: map[engine.AskID]engine.Ask{},
 		children: map[string]engine.ActivationID{}, leaving: map[string]bool{},
 		ended: map[engine.ActivationID]engine.NodeStatus{}, dispatched: map[engine.Attempt]bool{},
@@ -304,6 +305,7 @@ func (h *host) note(fact engine.Fact) {
 	stop := func(at engine.Attempt) {
 		delete(h.running, at.Activation)
 		delete(h.started, at.Activation)
+		delete(h.stopped, at.Activation)
 	}
 	switch f := fact.(type) {
 	case engine.NodeStarted:
@@ -344,10 +346,19 @@ func (h *host) note(fact engine.Fact) {
 			delete(h.running, f.Activation) // what it is part of was ending
 		}
 		delete(h.started, f.Activation)
+		delete(h.stopped, f.Activation)
 		delete(h.begun, f.Activation)
 	case engine.ExecutionRecovered:
-		clear(h.running)
-		clear(h.started)
+		if len(f.Lost) == 0 {
+			clear(h.running)
+			clear(h.started)
+			clear(h.stopped)
+		}
+		for _, at := range f.Lost {
+			delete(h.running, at.Activation)
+			delete(h.started, at.Activation)
+			delete(h.stopped, at.Activation)
+		}
 	case engine.NodeRetried:
 		h.revived(f.Activation)
 	case engine.NodeSkipped:
@@ -375,8 +386,10 @@ func (h *host) carryOut(c engine.Command, fact engine.Fact) {
 		if _, recovered := fact.(engine.ExecutionRecovered); h.running[c.Activation].Attempt != c.Attempt && !recovered {
 			h.failf("cancel of %+v, which does not run", c.Attempt)
 		}
-		if !h.started[c.Activation] {
+		if _, slow := fact.(engine.AttemptTimedOut); !h.started[c.Activation] {
 			delete(h.running, c.Activation)
+		} else if !slow {
+			h.stopped[c.Activation] = true
 		}
 	case engine.EndNode:
 		h.ended[c.Activation] = c.Status

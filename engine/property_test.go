@@ -146,9 +146,11 @@ func (h *host) restored() {
 		h.failf("restore: %v", err)
 	}
 	running, timers, asks := map[engine.ActivationID]string{}, map[engine.TimerID]engine.Sleep{}, map[engine.AskID]bool{}
-	children, leaving := map[string]bool{}, map[string]bool{}
+	children, leaving, stopped := map[string]bool{}, map[string]bool{}, map[engine.ActivationID]bool{}
 	for _, c := range state.Outstanding() {
 		switch c := c.(type) {
+		case engine.CancelNode:
+			stopped[c.Activation] = true
 		case engine.RunNode:
 			running[c.Activation] = asJSON(c)
 		case engine.Sleep:
@@ -178,6 +180,7 @@ func (h *host) restored() {
 		}
 	}
 	same(h, "outstanding runs", running, wantRunning)
+	same(h, "outstanding cancels of runs", stopped, h.stopped)
 	same(h, "outstanding timers", timers, h.timers)
 	same(h, "outstanding questions", asks, wantAsks)
 	same(h, "outstanding children", children, wantChildren)

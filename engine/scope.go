@@ -13,7 +13,7 @@ import (
 type frame struct {
 	program     string
 	config      json.RawMessage
-	count       int64 // -1: only the turns tell
+	count       int64 // -1: the turns decide
 	concurrency int64
 	keepGoing   bool
 	turns       bool // the runtime is asked before each iteration
@@ -44,7 +44,7 @@ func (f *frame) sorted() []*Scope {
 	return list
 }
 
-// quiet says that nothing more happens by itself in any iteration of the frame.
+// quiet says whether nothing more happens by itself in any iteration of the frame.
 func (f *frame) quiet() bool {
 	for _, sc := range f.iterations { // order does not matter: all are asked
 		if !sc.idle() {
@@ -127,7 +127,7 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 	return nil
 }
 
-// runEnded notes that a run of a scope's node has ended well: what runs next is another, with its own count of crashes.
+// runEnded notes that a run of a scope's node has succeeded: the next run has its own count of crashes.
 func (s *State) runEnded(o *activation) {
 	o.attempt++
 	o.recoveries, o.blamed = 0, 0
@@ -140,7 +140,7 @@ func (s *State) advance(o *activation) {
 		return
 	}
 	if s.stuckInside(o) {
-		// A retry elsewhere goes on, and here a failure still waits for one: the scope node stays behind with it.
+		// A retry elsewhere goes on, and a failure here still waits for a retry: the scope node stays with it.
 		if f.quiet() {
 			s.move(o, phaseFailed)
 			s.emit(EndNode{Activation: o.id, Generation: o.gen, Status: NodeFailure})
@@ -241,7 +241,7 @@ func (s *State) closeFrame(o *activation, c *Closed) {
 
 func (s *State) closeRoot() {
 	if len(s.failures) > 0 {
-		// A retry went well, and another failure is still there.
+		// A retry has succeeded, and another failure is still there.
 		s.endExecution(&ending{Kind: endFailure, Error: s.failures[0].Error, Node: s.failures[0].Activation})
 		return
 	}

@@ -245,7 +245,12 @@ func (s *sim) forget(fact engine.Fact) {
 	case engine.ChildFinished:
 		delete(s.children, f.Child)
 	case engine.ExecutionRecovered:
-		clear(s.running)
+		if len(f.Lost) == 0 {
+			clear(s.running)
+		}
+		for _, at := range f.Lost {
+			delete(s.running, at.Activation)
+		}
 	case engine.NodeRetried, engine.NodeSkipped:
 		s.finish = nil
 	}

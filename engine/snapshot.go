@@ -10,7 +10,7 @@ import (
 )
 
 // The snapshot is the state's one canonical encoding: two states that a host could tell apart differ in it, and the
-// same journal always gives the same bytes. What can be told from the rest is not in it.
+// same journal always gives the same bytes. What follows from the rest is not in it.
 type (
 	stateJSON struct {
 		Created  ExecutionCreated `json:"created"`
@@ -90,6 +90,7 @@ type (
 		Ask      AskID     `json:"ask,omitempty"`
 		Question *Question `json:"question,omitempty"`
 		Unknown  bool      `json:"unknown,omitempty"`
+		Why      Doubt     `json:"why,omitzero"`
 		Child    *Child    `json:"child,omitempty"`
 		ChildID  string    `json:"child_id,omitempty"`
 		Memo     Ref       `json:"memo,omitempty"`
@@ -164,12 +165,12 @@ func (sc *Scope) snapshot() (*scopeJSON, error) {
 func (a *activation) snapshot() (actJSON, error) {
 	snap := actJSON{
 		Name: a.name, Node: a.node, Step: a.step, Ord: a.ord, Phase: a.phase, Generation: a.gen, InnerGen: a.innerGen, Attempt: a.attempt,
-		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Inquires: a.inquires, Effected: a.effected,
-		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, Causes: a.causes, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
-		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
+		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Inquires: a.inquires,
+		Effected: a.effected, Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, Causes: a.causes,
+		TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause, Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
 	if w := a.wait; w != nil {
-		snap.Wait = &waitJSON{w.ord, w.timer, w.signal, w.ask, w.question, w.unknown, w.child, w.childID, w.memo, w.unsent, w.asks}
+		snap.Wait = &waitJSON{w.ord, w.timer, w.signal, w.ask, w.question, w.unknown, w.why, w.child, w.childID, w.memo, w.unsent, w.asks}
 	}
 	f := a.frame
 	if f == nil {
@@ -233,7 +234,8 @@ func (s *State) restoreScope(snap *scopeJSON, owner *activation, name string, se
 	if depth > restoreDepth {
 		return nil, fault.New(fault.Invalid, "snapshot: scopes are nested too deep")
 	}
-	sc := &Scope{st: s, owner: owner, index: snap.Index, result: snap.Result, values: snap.Values, torn: snap.Torn, ending: snap.Ending, acts: make(map[string]*activation, len(snap.Activations))}
+	sc := &Scope{st: s, owner: owner, index: snap.Index, result: snap.Result, values: snap.Values, torn: snap.Torn, ending: snap.Ending,
+		acts: make(map[string]*activation, len(snap.Activations))}
 	if owner != nil {
 		sc.path = iterationPath(owner.id, snap.Index)
 	}
@@ -280,13 +282,14 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 	}
 	a := &activation{
 		id: joinID(sc.path, snap.Name), scope: sc, name: snap.Name, node: snap.Node, step: snap.Step, ord: snap.Ord,
-		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries, blamed: snap.Blamed,
-		spawned: snap.Spawned, started: snap.Started, inquires: snap.Inquires, effected: snap.Effected, opened: snap.Opened,
-		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, causes: snap.Causes, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
-		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,
+		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries,
+		blamed: snap.Blamed, spawned: snap.Spawned, started: snap.Started, inquires: snap.Inquires, effected: snap.Effected,
+		opened: snap.Opened, canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, causes: snap.Causes,
+		timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause, inputs: snap.Inputs, input: snap.Input, timer: snap.Timer,
+		err: snap.Error,
 	}
 	if w := snap.Wait; w != nil {
-		a.wait = &wait{w.Ord, w.Timer, w.Signal, w.Ask, w.Question, w.Unknown, w.Child, w.ChildID, w.Memo, w.Unsent, false}
+		a.wait = &wait{w.Ord, w.Timer, w.Signal, w.Ask, w.Question, w.Unknown, w.Why, w.Child, w.ChildID, w.Memo, w.Unsent, false}
 		s.childAsks(a.wait, w.Asks)
 	}
 	sc.acts[a.name] = a

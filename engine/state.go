@@ -25,22 +25,22 @@ type State struct {
 	// limit is the timer of the execution's wall time, if it has one.
 	limit    TimerID
 	failures []failure
-	early    []SignalReceived // signals nobody waited for yet, oldest first
+	early    []SignalReceived // signals that no activation waited for yet, oldest first
 	deferred []TimerID        // timers that fired during a pause and act on resume
 	again    []again          // questions that are asked again, in the order they were named
 
 	root   *Scope
 	scopes map[string]*Scope // every scope in the state, by path
 
-	// What follows is told from the scopes and kept for speed.
+	// What follows can be derived from the scopes and is kept for speed.
 	timers   map[TimerID]timer
 	asks     map[AskID]*ask
-	keyed    map[string]AskID // the open questions that several may wait for, by their key
+	keyed    map[string]AskID // the open questions that several activations may wait for, by their key
 	children map[string]*activation
 	waiters  map[signalKey][]*activation // oldest wait first
 	active   int                         // activations that are ready or running
 	asking   int                         // activations that wait for a person
-	// asksBelow counts activations whose child waits for one.
+	// asksBelow counts activations whose child waits for a person.
 	asksBelow int
 
 	// What follows lives during one Apply.
@@ -52,7 +52,7 @@ type State struct {
 
 type timer struct {
 	purpose TimerPurpose
-	// activation is what the timer is about; for a join the node that joins.
+	// activation is the activation that the timer belongs to; for a join, that of the joining node.
 	activation ActivationID
 	until      int64
 }
@@ -84,8 +84,9 @@ func New(graph *workflow.Graph, programs Programs) *State {
 	}
 }
 
-// Apply folds one event into the state and returns what is to be done about it. An event that cannot be is refused with
-// a *fault.Error (conflict, not_found, invalid) and changes nothing. The commands are the caller's until the next Apply.
+// Apply folds one event into the state and returns what is to be done about it. An event that cannot follow is refused
+// with a *fault.Error (conflict, not_found, invalid) and changes nothing. The caller may use the commands until the
+// next Apply.
 func (s *State) Apply(e Event) ([]Command, error) {
 	if e.Seq < s.seq {
 		return nil, fault.Newf(fault.Conflict, "event %d comes after event %d; the journal is read in order", e.Seq, s.seq)
@@ -181,15 +182,23 @@ func (s *State) applyRunning(fact Fact) error {
 	return fault.Newf(fault.Invalid, "unknown fact %q", fact.factName())
 }
 
-func (s *State) create(f ExecutionCreated) error {
+// checkFirst checks what the first fact of a journal says, whichever of them it is.
+func (s *State) checkFirst(execution string, semantics int) error {
 	if s.root != nil {
 		return fault.New(fault.Conflict, "the execution has been created already")
 	}
-	if err := checkSemantics(f.Semantics); err != nil {
+	if err := checkSemantics(semantics); err != nil {
 		return err
 	}
-	if f.Execution == "" {
+	if execution == "" {
 		return fault.New(fault.Invalid, "execution: the id is empty")
+	}
+	return nil
+}
+
+func (s *State) create(f ExecutionCreated) error {
+	if err := s.checkFirst(f.Execution, f.Semantics); err != nil {
+		return err
 	}
 	if f.Revision != s.graph.Hash {
 		return fault.Newf(fault.Invalid, "revision: the execution is pinned to %q, the graph is %q; load the pinned revision", f.Revision, s.graph.Hash)
@@ -302,7 +311,7 @@ func (s *State) after(sc *Scope) {
 	}
 }
 
-// idle says that nothing more happens in a scope by itself.
+// idle says whether nothing more happens in a scope by itself.
 func (sc *Scope) idle() bool { return sc.open == 0 && (sc.torn || len(sc.timers) == 0) }
 
 func (s *State) emit(c Command) { s.out = append(s.out, c) }
@@ -351,7 +360,7 @@ func (s *State) Seq() uint64 { return s.seq }
 // Execution is the execution's id.
 func (s *State) Execution() string { return s.created.Execution }
 
-// Activation is what the state knows of one activation.
+// Activation is what the state knows about one activation.
 type Activation struct {
 	ID         ActivationID
 	Node       int
@@ -363,11 +372,11 @@ type Activation struct {
 	// else ran.
 	Recoveries uint32
 	Blamed     uint32
-	// Started says that its attempt is recorded as begun, so that it is not repeated without knowledge.
+	// Started says that its attempt is recorded as begun, so that it is not simply repeated.
 	Started bool
 	AsOf    uint64
 	Error   *fault.Error
-	// Unknown says that nobody knows how its last attempt ended.
+	// Unknown says that it is not known how its last attempt ended.
 	Unknown bool
 	// Ask is the question it waits for, if it waits for one.
 	Ask AskID
@@ -375,12 +384,12 @@ type Activation struct {
 	Iterations int64
 }
 
-// AwaitsPeople says that the execution waits for people and for nothing else, also while it is paused.
+// AwaitsPeople says whether the execution waits for people and for nothing else, also while it is paused.
 func (s *State) AwaitsPeople() bool {
 	return s.root != nil && s.final == "" && s.started && s.active == 0 && s.asking+s.asksBelow > 0
 }
 
-// Ending says that the execution is brought to its end: it was canceled, has failed, or its time is up.
+// Ending says whether the execution is ending: it was canceled, has failed, or its time is up.
 func (s *State) Ending() bool { return s.root != nil && s.root.ending != nil }
 
 // Activations lists what is open, failed or canceled, in the order it came to be. Activations that have completed have
@@ -404,7 +413,7 @@ func (s *State) Activation(id ActivationID) (Activation, bool) {
 }
 
 // ScopeState returns the activation that opened a scope, the number of the iteration and what the runtime keeps for the
-// scope: what is needed to tell an iteration's item.
+// scope: what is needed to find an iteration's item.
 func (s *State) ScopeState(path string) (owner ActivationID, index int64, state Ref, ok bool) {
 	sc := s.scopes[path]
 	if sc == nil || sc.owner == nil {
@@ -413,7 +422,7 @@ func (s *State) ScopeState(path string) (owner ActivationID, index int64, state 
 	return sc.owner.id, sc.index, sc.owner.frame.state, true
 }
 
-// NodeStatus returns what has become of a node of the graph in a scope that is in the state.
+// NodeStatus returns the status of a node of the graph in a scope that is in the state.
 func (s *State) NodeStatus(id ActivationID) (NodeStatus, bool) {
 	path, name := id.Split()
 	sc := s.scopes[path]

@@ -10,9 +10,9 @@ import (
 	"tandem/workflow"
 )
 
-// ProgramToolLoop is the program that leads a turn with a model: what is to be remembered is loaded, then completions and
-// the tool calls they want take turns until an answer is there, then the exchange is stored. Every one of these is a step
-// of its own, so that a crash repeats none that is recorded and a person can be asked between any two.
+// ProgramToolLoop is the program that runs a turn with a model: memories are loaded, then completions and the tool calls
+// they ask for alternate until there is an answer, then the exchange is stored. Each of these is a step of its own, so
+// that a crash repeats none that is recorded and a person can be asked between any two.
 const ProgramToolLoop = "tool_loop"
 
 // The kinds of steps of the tool loop.
@@ -24,7 +24,7 @@ const (
 	StepStore    = "store"
 )
 
-// LoopConfig is how a turn is led. It stands in the event that opens the scope.
+// LoopConfig says how a turn is run. It is part of the event that opens the scope.
 type LoopConfig struct {
 	// Loads and Stores are how many steps come before the first completion and after the last.
 	Loads  int `json:"loads,omitempty"`
@@ -47,11 +47,11 @@ type LoopConfig struct {
 type LoopReply struct {
 	Calls []LoopCall `json:"calls,omitempty"`
 	Unfit bool       `json:"unfit,omitempty"`
-	// Final says that another try would be as unfit.
+	// Final says that another try would have the wrong shape, too.
 	Final bool `json:"final,omitempty"`
 }
 
-// LoopCall is a tool call, as far as the program has to know it.
+// LoopCall is the part of a tool call that the program needs.
 type LoopCall struct {
 	Effect     workflow.Effect    `json:"effect,omitempty"`
 	MaxRetries int                `json:"max_retries,omitempty"`
@@ -85,7 +85,7 @@ type LoopEntry struct {
 	Index      int    `json:"index,omitempty"`
 	// Value is the number of the step's result among the values, -1 for one that has none.
 	Value int `json:"value"`
-	// Denied says that a person did not approve of the call. Code and Message say why a step failed.
+	// Denied says that a person has not approved the call. Code and Message say why a step failed.
 	Denied  bool       `json:"denied,omitempty"`
 	Code    fault.Code `json:"code,omitempty"`
 	Message string     `json:"message,omitempty"`
@@ -162,14 +162,15 @@ func (p *toolLoop) Start(sc *Scope, _ Opening) {
 	}
 }
 
-// group runs so many steps side by side, unless there are none.
+// group runs n steps side by side, unless n is 0.
 func (p *toolLoop) group(sc *Scope, kind string, n int) bool {
 	if n == 0 {
 		return false
 	}
 	p.Open, p.Group = n, make([]groupEntry, n)
 	for i := range n {
-		p.run(sc, Step{Name: kind + "_" + strconv.Itoa(i+1), Kind: kind, Effect: workflow.Idempotent, MaxRetries: p.config.MaxRetries}, LoopStep{Index: i})
+		p.run(sc, Step{Name: kind + "_" + strconv.Itoa(i+1), Kind: kind, Effect: workflow.Idempotent, MaxRetries: p.config.MaxRetries},
+			LoopStep{Index: i})
 	}
 	return true
 }
@@ -242,7 +243,7 @@ func lastNumber(name string) int {
 func (p *toolLoop) completed(sc *Scope, end End) {
 	entry := LoopEntry{Kind: StepComplete, Completion: p.Completions}
 	if end.Status != NodeDone {
-		if p.Profile+1 >= p.config.Profiles { // a person has left it out
+		if p.Profile+1 >= p.config.Profiles { // an operator has skipped it
 			sc.Fail(fault.New(fault.Canceled, "the completion was left out, and there is no other model to ask; give an output instead"))
 			return
 		}
@@ -286,7 +287,8 @@ func (p *toolLoop) call(sc *Scope) {
 		i := p.Next
 		p.Next++
 		if p.Calls[i].Approve {
-			p.run(sc, Step{Name: callName(StepApprove, p.Completions, i), Kind: StepApprove, Effect: workflow.Idempotent}, LoopStep{Index: i})
+			p.run(sc, Step{Name: callName(StepApprove, p.Completions, i), Kind: StepApprove, Effect: workflow.Idempotent},
+				LoopStep{Index: i})
 		} else {
 			p.callTool(sc, i)
 		}
@@ -317,8 +319,8 @@ func (p *toolLoop) ConfirmedBy(name string) (string, bool) {
 	return callName(StepApprove, p.Completions, i), true
 }
 
-// ApprovalOf returns the step that asks people about a step of a tool loop, if that is a call. Whether they were asked is
-// not told by the names.
+// ApprovalOf returns the step that asks people about a step of a tool loop, if that is a call. The names do not say
+// whether they were asked.
 func ApprovalOf(call ActivationID) (approval ActivationID, ok bool) {
 	path, name := call.Split()
 	rest, ok := strings.CutPrefix(name, StepCall+"_")
@@ -339,7 +341,7 @@ func (p *toolLoop) approved(sc *Scope, i int, end End) {
 	p.ended(sc, StepCall, i, end)
 }
 
-// ended takes the end of one of a group of steps.
+// ended handles the end of one of a group of steps.
 func (p *toolLoop) ended(sc *Scope, kind string, i int, end End) {
 	entry := LoopEntry{Kind: kind}
 	if end.Status != NodeDone {
@@ -400,7 +402,7 @@ func resultRef(outputs []Output) Ref {
 	return ""
 }
 
-// store runs what keeps the exchange.
+// store runs the steps that store the exchange.
 func (p *toolLoop) store(sc *Scope) {
 	if !p.group(sc, StepStore, p.config.Stores) {
 		p.finish(sc)

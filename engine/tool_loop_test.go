@@ -69,7 +69,7 @@ func TestToolLoop_LeadsATurn(t *testing.T) {
 	s := openLoop(t, "agent -> after", engine.LoopConfig{Loads: 2, Stores: 1, Profiles: 1, Rounds: 3, Tries: 3, MaxRetries: 2, TimeoutMS: 5, ToolTimeoutMS: 7})
 	s.wantRuns("agent[0]/load_1", "agent[0]/load_2")
 	replied(s, "agent[0]/load_2", nil)
-	s.fail("agent[0]/load_1", fault.Internal) // a memory that fails is no reason to stop
+	s.fail("agent[0]/load_1", fault.Internal) // the turn goes on when a memory fails
 	s.wantRuns("agent[0]/complete_1")
 	if step := s.run("agent[0]/complete_1").Step; step.TimeoutMS != 5 || step.MaxRetries != 2 || step.Effect != workflow.Idempotent {
 		t.Errorf("completion %+v", step)

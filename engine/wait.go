@@ -15,6 +15,7 @@ type wait struct {
 	// question is what was asked; unknown says that the engine asks it, about an unknown outcome.
 	question *Question
 	unknown  bool
+	why      Doubt
 	child    *Child
 	childID  string
 	memo     Ref
@@ -83,7 +84,7 @@ func (s *State) suspend(a *activation, w *wait) {
 	}
 }
 
-// sendNew sends a wait for the first time. Nobody waits for a detached child: its starter goes on at once.
+// sendNew sends a wait for the first time. An activation does not wait for a detached child: it goes on at once.
 func (s *State) sendNew(a *activation) {
 	s.send(a)
 	if w := a.wait; w.child != nil && w.child.Detached {
@@ -91,8 +92,8 @@ func (s *State) sendNew(a *activation) {
 	}
 }
 
-// childID is the id of the next child an activation starts: the first of a generation is ChildID's, a later one is
-// told from it by its number.
+// childID is the id of the next child an activation starts: ChildID for the first of a generation, NthChildID for a
+// later one.
 func (s *State) childID(a *activation) string {
 	return NthChildID(s.created.Execution, a.id, a.gen, int(a.spawned))
 }
@@ -125,7 +126,7 @@ func (s *State) send(a *activation) {
 	w := a.wait
 	w.unsent = false
 	if w.question != nil {
-		s.emit(Ask{Ask: w.ask, Activation: a.id, Generation: a.gen, Purpose: w.question.Purpose, Ref: w.question.Ref})
+		s.emit(Ask{Ask: w.ask, Activation: a.id, Generation: a.gen, Purpose: w.question.Purpose, Ref: w.question.Ref, Why: w.why})
 	}
 	if w.child != nil {
 		s.emit(StartChild{Child: w.childID, Activation: a.id, Spec: *w.child, Depth: s.created.Depth + 1})
@@ -136,13 +137,13 @@ func (s *State) send(a *activation) {
 func (a *activation) nodeID() string {
 	for o := a; o != nil; o = o.scope.owner {
 		if o.node >= 0 {
-			return o.scope.st.graph.Nodes[o.node].ID // a step waits in the name of its node
+			return o.scope.st.graph.Nodes[o.node].ID // a step waits on behalf of its node
 		}
 	}
 	return a.name
 }
 
-// stopWaiting takes an activation out of the indexes and takes back what it waits for. A child that has been started is
+// stopWaiting removes an activation from the indexes and withdraws what it waits for. A child that has been started is
 // told to cancel.
 func (s *State) stopWaiting(a *activation) {
 	w := a.wait
@@ -206,7 +207,7 @@ func (s *State) timerFired(f TimerFired) error {
 	return nil
 }
 
-// ticking says that a timer counts; those of an ending scope are kept for a retry only.
+// ticking says whether a timer counts; those of an ending scope are only kept for a retry.
 func (s *State) ticking(t timer) bool {
 	switch t.purpose {
 	case TimerJoin, TimerDeadline:
@@ -343,7 +344,7 @@ func (s *State) childAsks(w *wait, asks bool) {
 	w.asks = asks
 }
 
-// AsksBelow tells which activations wait for a child that waits for a person, by the id of the child.
+// AsksBelow returns the activations that wait for a child that waits for a person, by the id of the child.
 func (s *State) AsksBelow() map[string]ActivationID {
 	if s.asksBelow == 0 {
 		return nil

@@ -85,9 +85,10 @@
 //
 // sum, avg, min, max and unique take a lambda too: sum(items, x => x.price).
 //
-// The layout of format_date is that of strftime: %Y %y %m %d %e %j %H %I %M %S %L (milliseconds) %p %a %A %b %B %F (%Y-%m-%d)
-// %T (%H:%M:%S) %z (+0200) %:z (+02:00) %s (Unix seconds) %%, and %-m %-d %-H %-I %-M %-S without a leading zero. One without a
-// percent sign is written with letters: YYYY-MM-DD HH:mm:ss, yyyy年M月d日, with other words in square brackets. Names are English. The date is shown with its own offset, UTC if it has none.
+// The layout of format_date is that of strftime: %Y %y %m %d %e %j %H %I %M %S %L (milliseconds) %p %a %A %b %B %F (%Y-%m-%d) %T (%H:%M:%S)
+// %z (+0200) %:z (+02:00) %s (Unix seconds) %%, and %-m %-d %-H %-I %-M %-S without a leading zero. One without a percent sign is written
+// with letters: YYYY-MM-DD HH:mm:ss, yyyy年M月d日, with other words in square brackets. Names are English. The date is shown with its own
+// offset, UTC if it has none.
 //
 // # Placeholders
 //

@@ -24,13 +24,16 @@ var directives = map[string]datePart{
 	"H": {layout: "15"}, "I": {layout: "03"}, "M": {layout: "04"}, "S": {layout: "05"}, "L": {layout: ".000"}, "p": {layout: "PM"},
 	"a": {layout: "Mon"}, "A": {layout: "Monday"}, "b": {layout: "Jan"}, "B": {layout: "January"}, "F": {layout: "2006-01-02"},
 	"T": {layout: "15:04:05"}, "z": {layout: "-0700"}, ":z": {layout: "-07:00"}, "s": {unix: true}, "%": {literal: "%"},
-	"-m": {layout: "1"}, "-d": {layout: "2"}, "-H": {layout: "15", bare: true}, "-I": {layout: "3"}, "-M": {layout: "4"}, "-S": {layout: "5"},
+	"-m": {layout: "1"}, "-d": {layout: "2"}, "-H": {layout: "15", bare: true}, "-I": {layout: "3"},
+	"-M": {layout: "4"}, "-S": {layout: "5"},
 }
 
 // letters are the parts of a date in layouts that are written with letters, as strftime calls them. read-only
 var letters = map[string]string{
-	"YYYY": "Y", "yyyy": "Y", "YY": "y", "yy": "y", "MMMM": "B", "MMM": "b", "MM": "m", "M": "-m", "DD": "d", "dd": "d", "D": "-d", "d": "-d",
-	"dddd": "A", "EEEE": "A", "ddd": "a", "EEE": "a", "HH": "H", "H": "-H", "hh": "I", "h": "-I", "mm": "M", "m": "-M", "ss": "S", "s": "-S",
+	"YYYY": "Y", "yyyy": "Y", "YY": "y", "yy": "y", "MMMM": "B", "MMM": "b", "MM": "m", "M": "-m", "DD": "d",
+	"dd": "d", "D": "-d", "d": "-d",
+	"dddd": "A", "EEEE": "A", "ddd": "a", "EEE": "a", "HH": "H", "H": "-H", "hh": "I", "h": "-I", "mm": "M",
+	"m": "-M", "ss": "S", "s": "-S",
 	"SSS": "L", "A": "p", "a": "p", "Z": ":z", "ZZ": "z",
 }
 

@@ -168,7 +168,7 @@ func TestLimits_HugeNumbers(t *testing.T) {
 	}
 }
 
-// The same evaluation needs the same steps and bytes every time, so a limit is no matter of luck.
+// The same evaluation needs the same steps and bytes every time, so whether a limit is reached does not depend on luck.
 func TestLimits_Deterministic(t *testing.T) {
 	t.Parallel()
 	env := scope(t)

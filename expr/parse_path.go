@@ -61,8 +61,8 @@ func staticPath(x node) []string {
 	}
 }
 
-// Hands returns the keys of the object that the program makes which get the value of a name as it is, each with that name, unless the program reads the name anywhere
-// else too: what it makes of them does not depend on their values.
+// Hands returns the keys of the object that the program makes which get the value of a name as it is, each with that name, unless the
+// program reads the name anywhere else too: what it makes of them does not depend on their values.
 func (p *Program) Hands() map[string]string {
 	object, ok := p.root.(*objectNode)
 	if !ok {

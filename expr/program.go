@@ -87,7 +87,8 @@ func compile(source string, onlyCheck bool) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{source: source, toks: toks, onlyCheck: onlyCheck, prog: &Program{source: source, placeholders: placeholders}, slots: map[string]int{}, seen: map[string]bool{}}
+	p := &parser{source: source, toks: toks, onlyCheck: onlyCheck, prog: &Program{source: source, placeholders: placeholders},
+		slots: map[string]int{}, seen: map[string]bool{}}
 	if err := p.program(); err != nil {
 		return nil, err
 	}

@@ -229,10 +229,11 @@ type Partial struct {
 	done chan struct{}
 }
 
-// Partial takes up what earlier attempts have left under a key, if anything. It waits for whoever still has it.
+// Partial takes up what earlier attempts have left under a key, if anything. It waits for the caller that still has it.
 func (d *Dir) Partial(ctx context.Context, key string) (*Partial, error) {
 	sum := sha256.Sum256([]byte(key))
-	p := &Partial{dir: d, key: d.name + "/" + hex.EncodeToString(sum[:]), name: partialDir + "/" + hex.EncodeToString(sum[:]), done: make(chan struct{})}
+	p := &Partial{dir: d, key: d.name + "/" + hex.EncodeToString(sum[:]), name: partialDir + "/" + hex.EncodeToString(sum[:]),
+		done: make(chan struct{})}
 	for {
 		d.store.mu.Lock()
 		other := d.store.partials[p.key]

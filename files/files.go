@@ -5,7 +5,7 @@
 // keeps a directory of its own for what is under way (see reserved); no path reaches it and no list shows it.
 //
 // The package holds neither the values of executions (the blobs of a store do) nor what nodes make of files. The kinds
-// that work on files import it, and whoever puts a program together.
+// that work on files import it, and so does the package that puts a program together.
 package files
 
 import (
@@ -40,7 +40,8 @@ const (
 	sweepEvery  = time.Hour
 )
 
-// UnderWay says of the path of a file below the directory of a workspace that it is kept only while something is under way: a copy does not need it.
+// UnderWay says of the path of a file below the directory of a workspace that it is kept only while something is under way: a copy does not
+// need it.
 func UnderWay(name string) bool {
 	return name == draftDir || name == partialDir || strings.HasPrefix(name, draftDir+"/") || strings.HasPrefix(name, partialDir+"/")
 }

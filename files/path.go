@@ -72,7 +72,8 @@ func deviceName(name string) bool {
 		return true
 	}
 	for _, prefix := range []string{"COM", "LPT"} {
-		if rest, ok := strings.CutPrefix(base, prefix); ok && (len(rest) == 1 && rest >= "0" && rest <= "9" || rest == "¹" || rest == "²" || rest == "³") {
+		if rest, ok := strings.CutPrefix(base, prefix); ok &&
+			(len(rest) == 1 && rest >= "0" && rest <= "9" || rest == "¹" || rest == "²" || rest == "³") {
 			return true
 		}
 	}
@@ -128,7 +129,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// problem says what a system's error means for whoever asked for a path.
+// problem says what a system's error means for the caller that asked for a path.
 func problem(name string, err error) error {
 	if err == nil {
 		return nil

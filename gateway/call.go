@@ -30,10 +30,11 @@ var (
 )
 
 const (
-	// lookBelow is how often it is looked whether an execution that the followed one has started asks something: its stream does not say so.
+	// lookBelow is how often it is looked whether an execution that the followed one has started asks something: its stream does not say
+	// so.
 	lookBelow = 2 * time.Second
-	// Notices of progress are told as they come, progressBurst of them, and then one in progressGap at most; alive is the longest time between
-	// two while a person thinks.
+	// Notices of progress are told as they come, progressBurst of them, and then one in progressGap at most; alive is the longest time
+	// between two while a person thinks.
 	progressBurst = 50
 	progressGap   = 200 * time.Millisecond
 	alive         = 10 * time.Second
@@ -56,7 +57,7 @@ type run struct {
 	// token is what the client knows progress by; nil: it does not want to hear of any.
 	token any
 	told  float64
-	// room is how many notices may be told at once, and held the last one that was not told for want of it.
+	// room is how many notices may be told at once, and held the last one that was not told because there was none.
 	room   float64
 	roomAt time.Time
 	held   string
@@ -74,7 +75,8 @@ type state struct {
 const maxState = 4 << 10
 
 // call starts something, or goes on with what an earlier round of the same call has started, and answers with what became of it.
-func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, start func(context.Context) (string, error)) (*mcp.CallToolResult, error) {
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest,
+	start func(context.Context) (string, error)) (*mcp.CallToolResult, error) {
 	ctx, done, err := s.beginCall(ctx)
 	if err != nil {
 		return failure(err, ""), nil
@@ -83,7 +85,8 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, start func(
 	r := s.newRun(req, "")
 	if req.Params.RequestState != "" {
 		var was state
-		if len(req.Params.RequestState) > maxState || json.Unmarshal([]byte(req.Params.RequestState), &was) != nil || was.Tool != req.Params.Name || was.Execution == "" {
+		if len(req.Params.RequestState) > maxState || json.Unmarshal([]byte(req.Params.RequestState), &was) != nil ||
+			was.Tool != req.Params.Name || was.Execution == "" {
 			return failure(fault.New(fault.InvalidInput, "requestState is not what this tool has answered with; call the tool without it"), ""), nil
 		}
 		for _, id := range was.Left {
@@ -121,7 +124,8 @@ func (s *Server) beginCall(ctx context.Context) (context.Context, func(), error)
 
 func (s *Server) newRun(req *mcp.CallToolRequest, execution string) *run {
 	return &run{
-		s: s, req: req, execution: execution, answered: map[string]bool{}, left: map[string]bool{}, wrong: map[string]string{}, tries: map[string]int{},
+		s: s, req: req, execution: execution, answered: map[string]bool{}, left: map[string]bool{},
+		wrong: map[string]string{}, tries: map[string]int{},
 		token: req.Params.GetProgressToken(), room: progressBurst,
 	}
 }
@@ -244,7 +248,8 @@ func (r *run) heard(ctx context.Context, e *api.Event) error {
 	return nil
 }
 
-// progress tells the client that something happens, if it wants to hear of it. Of what does not matter the last is told when there is too much of it.
+// progress tells the client that something happens, if it wants to hear of it. Of what does not matter the last is told when there is too
+// much of it.
 func (r *run) progress(ctx context.Context, matters bool, message string) {
 	if r.token == nil {
 		return
@@ -258,7 +263,8 @@ func (r *run) progress(ctx context.Context, matters bool, message string) {
 	}
 	r.room, r.held = max(0, r.room-1), ""
 	r.told++
-	err := r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.token, Progress: r.told, Message: text.ClipBytes(message, 500)})
+	err := r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.token, Progress: r.told,
+		Message: text.ClipBytes(message, 500)})
 	if err != nil {
 		r.s.o.Log.DebugContext(ctx, "nobody took a notice of progress", "execution", r.execution, "error", err)
 	}
@@ -271,8 +277,8 @@ func (r *run) isNew(q api.UserInputRequest) bool {
 	return !r.answered[q.InteractionID] && !r.left[q.InteractionID]
 }
 
-// stuck says that the execution does nothing before somebody does: a question is open that this call has not seen answered, or an operator has
-// paused it.
+// stuck says that the execution does nothing before somebody does: a question is open that this call has not seen answered, or an operator
+// has paused it.
 func (r *run) stuck(e *api.Execution) bool {
 	switch engine.Status(e.Status) {
 	case engine.StatusPaused:

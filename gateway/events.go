@@ -24,8 +24,8 @@ const (
 )
 
 // events keeps what was sent on streams, so that a client can take one up again whose connection broke. It implements the SDK's EventStore:
-// of too many streams of calls the oldest are forgotten, and of a stream with too many events its beginning. A session also has one stream for
-// what belongs to no call; its id is empty, and it is kept as long as the session.
+// of too many streams of calls the oldest are forgotten, and of a stream with too many events its beginning. A session also has one stream
+// for what belongs to no call; its id is empty, and it is kept as long as the session.
 type events struct {
 	mu      sync.Mutex
 	streams map[streamKey]*streamEvents

@@ -88,8 +88,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A stream begins with an event that has an id and nothing else, and with when to come back; a client whose connection broke takes it up there, and
-// hears what it has missed.
+// A stream begins with an event that has an id and nothing else, and with when to come back; a client whose connection broke takes it up
+// there, and hears what it has missed.
 func TestHTTP_Resumed(t *testing.T) {
 	t.Parallel()
 	s := openSite(t, Options{})
@@ -164,7 +164,8 @@ func (l leaving) Write(b []byte) (int, error) {
 	return l.ResponseRecorder.Write(b)
 }
 
-// A client whose connection breaks while a session is opened takes the answer up with the next one: the session is not lost with the connection.
+// A client whose connection breaks while a session is opened takes the answer up with the next one: the session is not lost with the
+// connection.
 func TestHTTP_OpenedWhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	s := openSite(t, Options{})

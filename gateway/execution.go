@@ -60,7 +60,8 @@ func (s *Server) addOwnTools() {
 }
 
 // about reads the arguments of a call about an execution and begins the call; done ends it.
-func (s *Server) about(ctx context.Context, req *mcp.CallToolRequest, arguments interface{ execution() string }) (_ context.Context, r *run, done func(), err error) {
+func (s *Server) about(ctx context.Context, req *mcp.CallToolRequest, arguments interface{ execution() string }) (_ context.Context,
+	r *run, done func(), err error) {
 	if err := readArguments(req.Params.Arguments, arguments); err != nil {
 		return nil, nil, nil, err
 	}
@@ -83,7 +84,8 @@ func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	}
 	defer done()
 	e, err := s.api.Execution(ctx, a.ExecutionID)
-	if wait := min(time.Duration(a.WaitSeconds*float64(time.Second)), s.o.Wait); err == nil && wait > 0 && !final(e.Status) && !r.stuck(&e) {
+	if wait := min(time.Duration(a.WaitSeconds*float64(time.Second)), s.o.Wait); err == nil && wait > 0 &&
+		!final(e.Status) && !r.stuck(&e) {
 		e, _, err = r.wait(ctx, time.Now().Add(wait))
 	}
 	if err != nil {
@@ -179,7 +181,7 @@ func (r *run) respond(ctx context.Context, id, hash string, answer json.RawMessa
 	return r.s.o.TakeUp(ctx, r.execution)
 }
 
-// fetch reads a large value that is no larger than most.
+// fetch reads a large value of at most that many bytes.
 func (r *run) fetch(ctx context.Context, hash string, most int) (json.RawMessage, error) {
 	body, err := r.s.api.Value(ctx, r.execution, hash)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 const manyVersion = "2025-11-25"
 
 // drawing draws the form of a question in the words of the protocol: a flat object of simple values for a client to put to its user, and a
-// schema of the whole answer for a program. The protocol does not say what language a user reads, so it is English like all that the gateway says.
+// schema of the whole answer for a program. The protocol does not say what language a user reads, so it is English like all that the
+// gateway says.
 type drawing struct {
 	*form.Form
 	version string
@@ -173,8 +174,8 @@ func fits(e *form.Entry, value any) bool {
 	return false
 }
 
-// choice is one of several texts, with what they are called for people: earlier versions have the names beside the values, and so has every version
-// where the author wrote them that way.
+// choice is one of several texts, with what they are called for people: earlier versions have the names beside the values, and so has every
+// version where the author wrote them that way.
 func (d *drawing) choice(choices []form.Choice, beside bool) map[string]any {
 	constants, values, labels, labelled := make([]any, len(choices)), make([]any, len(choices)), make([]any, len(choices)), false
 	for n, c := range choices {
@@ -268,7 +269,8 @@ func (d *drawing) whole(e *form.Entry) any {
 	return d.simple(e)
 }
 
-// answer makes the answer of what a form was filled in with. What cannot be a value is told; whether the answer is right is for the API to say.
+// answer makes the answer of what a form was filled in with. What cannot be a value is told; whether the answer is right is for the API to
+// say.
 func (d *drawing) answer(content map[string]any) (json.RawMessage, form.Problems) {
 	values := form.Values{}
 	var wrong form.Problems
@@ -304,8 +306,8 @@ func readContent(e *form.Entry, value any) (json.RawMessage, *form.Text) {
 	return e.Read(string(raw(value)))
 }
 
-// refusal is the answer when somebody does not fill in the form: of what runs only with a yes it is a no. Who only closes the form has refused nothing but
-// a confirmation, which is one of what was just asked for. Nil: none.
+// refusal is the answer when somebody does not fill in the form: of what runs only with a yes it is a no. Who only closes the form has
+// refused nothing but a confirmation, which is one of what was just asked for. Nil: none.
 func (d *drawing) refusal(action string) json.RawMessage {
 	decision, n := d.Decision()
 	if d.Purpose != human.PurposeConfirm && (d.Purpose != human.PurposeToolApproval || action != "decline") {

@@ -4,7 +4,8 @@
 // there is none besides. It holds no state that matters: an execution goes on whatever becomes of the call, the session or the
 // process that has started it. It is not a client of tool servers; that is package mcp.
 //
-// A [Server] serves one caller over any transport, [HTTP] serves many over the protocol's HTTP transport. Package app and the command line may import it.
+// A [Server] serves one caller over any transport, [HTTP] serves many over the protocol's HTTP transport. Package app and the command line
+// may import it.
 package gateway
 
 import (
@@ -114,7 +115,7 @@ type Server struct {
 	background      sync.WaitGroup
 }
 
-// New makes a server for whoever the API's client is.
+// New makes a server for the user of the API's client.
 func New(a API, o Options) *Server {
 	o.complete()
 	s := &Server{api: a, o: o, calls: make(chan struct{}, maxCalls), read: map[string]reading{}}
@@ -134,8 +135,8 @@ const instructions = "Each tool runs a workflow of Tandem, or gives an agent of 
 	"A run that has not ended when the call does goes on by itself; the result then has its execution_id: execution_status says how it stands. " +
 	"A run that waits for a person lists its questions; execution_resume takes the answers. Ask the user for them: approvals and missing values are theirs to give."
 
-// Serve serves one session over a transport until the client leaves or ctx ends, neither of which is an error. The API is asked first, so that one
-// that cannot be reached, or refuses the caller, is told at once.
+// Serve serves one session over a transport until the client leaves or ctx ends, neither of which is an error. The API is asked first, so
+// that one that cannot be reached, or refuses the caller, is told at once.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 	if err := s.list(ctx); err != nil {
 		return err

@@ -29,7 +29,8 @@ const (
 )
 
 // HTTP serves the protocol's HTTP transport at one address, to many callers. Who may ask at all was found out before: it tells callers
-// apart by the token that their requests carry. A caller has sessions of their own, which are of no use with another token. It must be closed.
+// apart by the token that their requests carry. A caller has sessions of their own, which are of no use with another token. It must be
+// closed.
 type HTTP struct {
 	o    Options
 	dial func(token string) (API, error)
@@ -50,7 +51,7 @@ func NewHTTP(dial func(token string) (API, error), o Options) *HTTP {
 	return &HTTP{o: o, dial: dial, callers: map[[sha256.Size]byte]*caller{}, events: newEvents()}
 }
 
-// caller is whoever has one token.
+// caller is the holder of one token.
 type caller struct {
 	*Server
 	// stateful serves versions of the protocol with sessions, stateless those without.
@@ -104,8 +105,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set(headerVersion, version)
 	}
 	if session == "" && r.Method == http.MethodPost {
-		// The SDK ends a session whose first request ends before it was handled. A connection that breaks in the meantime must not do that: the client
-		// has been told where to take the stream up again, and would find no session there. What opens a session is answered at once.
+		// The SDK ends a session whose first request ends before it was handled. A connection that breaks in the meantime must not do that:
+		// the client has been told where to take the stream up again, and would find no session there. What opens a session is answered at
+		// once.
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 	}
 	c.stateful.ServeHTTP(primed{w}, r)
@@ -170,8 +172,10 @@ func newCaller(a API, o Options, kept *events) *caller {
 	c := &caller{Server: New(a, o), active: map[string]*activity{}}
 	get := func(*http.Request) *mcp.Server { return c.mcp }
 	// Names under which the server may be asked, and pages of other sites, are looked at before a request comes here.
-	c.stateful = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionTimeout, EventStore: kept, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
-	c.stateless = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
+	c.stateful = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionTimeout, EventStore: kept,
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
+	c.stateless = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
 	return c
 }
 

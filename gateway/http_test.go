@@ -230,8 +230,8 @@ func TestHTTP_Close(t *testing.T) {
 	}
 }
 
-// A question reaches the user of a client with a session while the call waits, and that of one without as the call's result; changes of the tools
-// reach both.
+// A question reaches the user of a client with a session while the call waits, and that of one without as the call's result; changes of the
+// tools reach both.
 func TestHTTP_AsksAndTells(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-06-18", newest} {

@@ -93,8 +93,11 @@ func (r *run) readQuestion(ctx context.Context, q *api.UserInputRequest) (questi
 	}
 	f := drawQuestion(q, more.Params, r.req.ProtocolVersion())
 	told := question{
-		InteractionID: q.InteractionID, ExecutionID: q.ExecutionID, Purpose: q.Purpose, Type: q.InteractionType, Title: q.Title, Description: cmp.Or(q.Description, more.Message),
-		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt, Fork: q.Fork, Again: more.Again,
+		InteractionID: q.InteractionID, ExecutionID: q.ExecutionID, Purpose: q.Purpose, Type: q.InteractionType, Title: q.Title,
+		Description: cmp.Or(q.Description, more.Message),
+		Tool:        more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments),
+		Content: shown(q.Content),
+		Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt, Fork: q.Fork, Again: more.Again,
 		MayRespond: d.MayRespond, WhyNot: d.WhyNot, AnswerSchema: shown(f.answerSchema()), form: f, hash: d.ArgumentsHash, status: d.Status,
 	}
 	about := len(q.Arguments) + len(q.Content) + len(more.Changes)
@@ -136,7 +139,7 @@ func (r *run) asks() bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// askable are the questions that the client can put to its user, and that they may answer. The others are left to whoever may.
+// askable are the questions that the client can put to its user, and that they may answer. The others are left to those who may.
 func (r *run) askable(ctx context.Context, e *api.Execution) ([]question, error) {
 	if !r.asks() {
 		return nil, nil

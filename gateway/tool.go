@@ -237,8 +237,8 @@ func schemaOf(w *api.Workflow) string {
 	return openSchema
 }
 
-// inputSchema is a schema as clients take it: a readable one, of an object. One bad schema would make a client refuse the whole list. Keys that
-// the protocol gives a meaning of its own are left out.
+// inputSchema is a schema as clients take it: a readable one, of an object. One bad schema would make a client refuse the whole list. Keys
+// that the protocol gives a meaning of its own are left out.
 func inputSchema(schema json.RawMessage) string {
 	var value map[string]any
 	if json.Unmarshal(schema, &value) != nil || value == nil {
@@ -298,7 +298,8 @@ func (s *Server) start(ctx context.Context, t tool, arguments json.RawMessage) (
 			return "", err
 		}
 		// What the schema does not name is not the caller's to say here.
-		started, err := s.api.StartTask(ctx, t.id, api.TaskRequest{Question: task.Question, Metadata: task.Metadata, ConversationID: task.ConversationID, Language: task.Language}, key)
+		started, err := s.api.StartTask(ctx, t.id, api.TaskRequest{Question: task.Question, Metadata: task.Metadata,
+			ConversationID: task.ConversationID, Language: task.Language}, key)
 		return started.ExecutionID, err
 	}
 	w, err := s.api.Workflow(ctx, t.id, 0)

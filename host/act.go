@@ -10,7 +10,7 @@ import (
 type Act struct {
 	Action Action `json:"d"`
 	By     string `json:"b,omitempty"`
-	// TokenMadeBy is who made the token that By used, if it was somebody else. Of an answer the Origin has it.
+	// TokenMadeBy is who made the token that By used, if it was somebody else. For an answer the Origin has it.
 	TokenMadeBy string              `json:"m,omitempty"`
 	Reason      string              `json:"r,omitempty"`
 	Node        string              `json:"n,omitempty"`
@@ -21,9 +21,9 @@ type Act struct {
 	Time   int64           `json:"t"`
 }
 
-// actOf is what somebody did, if a fact tells of that: a person, a call back, or the execution that started this one. When the
-// time of a question runs out, nobody has done anything.
-func actOf(fact engine.Fact) (act Act, ok bool) {
+// ActOf returns what somebody did, if a fact records that: a person, a call back, or the execution that started this one. The
+// timeout of a question is not an act.
+func ActOf(fact engine.Fact) (act Act, ok bool) {
 	switch f := fact.(type) {
 	case engine.ExecutionPaused:
 		act = Act{Action: ActionPause, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason}

@@ -13,10 +13,9 @@ import (
 // ChildGraph returns the graph of another workflow that a node runs.
 type ChildGraph func(workflow.ChildWorkflow) (*workflow.Graph, error)
 
-// AskAgain returns the questions that are asked again before an execution of graph goes on from an activation at somebody's
-// wish: those that lie on every way to it and, if the data is edited with it, all that were or are asked without having
-// shown the edit. It refuses with approval_required when one of them cannot be asked there: it stands in a body that has closed,
-// is switched off, or is asked by another workflow.
+// AskAgain returns the questions that are asked again before an execution of graph goes on from an activation on request: those that lie on
+// every way to it and, if the data is edited, all that were or are asked without having shown the edit. It refuses with approval_required
+// when one of them cannot be asked there: it stands in a body that has closed, is switched off, or is asked by another workflow.
 func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID, edited bool, child ChildGraph) ([]engine.ActivationID, error) {
 	questions, closed := state.Questions(id)
 	if len(closed) > 0 {
@@ -42,8 +41,8 @@ func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID
 // AskedAgain is why a question is asked again, with the values.
 type AskedAgain struct {
 	engine.AgainCause
-	// Node is the node of the activation, and Value the output that was given for it; a value of more than MaxInline is told as
-	// {"$blob", "size"}, with its beginning beside it.
+	// Node is the node of the activation, and Value the output that was given for it; a value of more than MaxInline is shown
+	// as {"$blob", "size"}, with its beginning beside it.
 	Node  string
 	Value json.RawMessage
 	Part  string
@@ -64,14 +63,14 @@ func (f *Fold) AskedAgain(question engine.ActivationID) ([]AskedAgain, error) {
 	return list, nil
 }
 
-// children tells which nodes of a graph run workflows that ask people, for somebody who wants to go on with an activation.
+// children finds nodes of a graph that run workflows that ask people, for a request to go on with an activation.
 type children struct {
 	graph *workflow.Graph
 	child ChildGraph
 	id    engine.ActivationID
 }
 
-// before refuses to go on behind nodes that run other workflows, if every way through one of those leads through a question.
+// before refuses to go on after nodes that run other workflows, if every way through one of those leads through a question.
 func (c children) before(nodes []int) error {
 	for _, n := range nodes {
 		if err := c.asks(n, 0, false); err != nil {
@@ -81,8 +80,8 @@ func (c children) before(nodes []int) error {
 	return nil
 }
 
-// asks says why every way through a node that runs another workflow asks somebody: each way through that one leads through a question, or nobody can
-// tell. With any it is enough that there is a question in it.
+// asks returns an error if every way through the workflow that a node runs leads through a question, or if that is not known. With any it
+// is enough that there is a question in it.
 func (c children) asks(node, depth int, any bool) error {
 	runs := c.graph.Nodes[node].Plan.Child
 	if runs == nil || c.graph.Nodes[node].Plan.Disabled {
@@ -123,8 +122,8 @@ func (c children) asks(node, depth int, any bool) error {
 	return fault.Newf(fault.ApprovalRequired, "%q depends on the workflow %q, which asks people (%q), and that cannot be asked from there; begin with the node %q, which runs it, instead", c.id, runs.Workflow, question, name)
 }
 
-// guard refuses to go on where several questions together guard the place, and at nodes from which a guarded place is reached though nothing
-// that starts the workflow leads to them.
+// guard refuses to go on where several questions together guard the place, and at nodes that lead to a guarded place although no start of
+// the workflow leads to them.
 func (c children) guard(state *engine.State, id engine.ActivationID) error {
 	node, ok := state.NodeOf(id)
 	if !ok {
@@ -155,8 +154,7 @@ func AskedInside(graph *workflow.Graph, node int, id engine.ActivationID, child 
 	return children{graph, child, id}.asks(node, 0, true)
 }
 
-// RequestedBy returns the user whose request a fact records: who retried a node, gave an output, or sent data. It is empty for facts that nobody
-// has requested.
+// RequestedBy returns the user whose request a fact records: who retried a node, gave an output, or sent data. Other facts have none.
 func RequestedBy(fact engine.Fact) string {
 	switch fact := fact.(type) {
 	case engine.NodeRetried:

@@ -10,8 +10,8 @@ import (
 	"tandem/payload"
 )
 
-// A body of a loop that hands its input on would write the same large fields once more with every iteration. So a row may keep such fields of a value
-// beside it, by the names of large values: the first row that has one puts it there, and the others name it.
+// A body of a loop that returns its input would write the same large fields again with every iteration. So a row may keep such fields of a
+// value beside it, by the names of large values: the first row that has one stores it, and the others name it.
 
 // Beside is a field of a value that is kept beside it.
 type Beside struct {
@@ -48,7 +48,7 @@ func (r *Row) Parts(n int, get func(Blob) (json.RawMessage, error)) ([]payload.P
 	return parts, nil
 }
 
-// Shown is a value of the row as readers see it: fields that are kept beside it are told by their names.
+// Shown is a value of the row as readers see it: fields that are kept beside it are shown by their names.
 func (r *Row) Shown(n int) json.RawMessage {
 	if len(r.Beside[n]) == 0 {
 		return r.Values[n]
@@ -60,12 +60,12 @@ func (r *Row) Shown(n int) json.RawMessage {
 	return payload.Join(r.Values[n], parts)
 }
 
-// shown is how a large value is told by its name.
+// shown is a large value as readers see it: by its name.
 func (b Blob) shown() (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"$blob":%q,"size":%d}`, b.Hash, b.Size), nil
 }
 
-// SpillBeside puts the fields that are kept beside the values of the row where large values belong.
+// SpillBeside stores the fields that are kept beside the values of the row as large values.
 func (r *Row) SpillBeside(put func(json.RawMessage) (Blob, error)) error {
 	if len(r.Beside) == 0 { // as most rows are
 		return nil
@@ -86,19 +86,24 @@ func (r *Row) SpillBeside(put func(json.RawMessage) (Blob, error)) error {
 	return nil
 }
 
-// Cut drops all values but the first so many, which nobody refers to.
+// Cut drops all values but the first so many: nothing refers to the others.
 func (r *Row) Cut(kept int) {
 	r.Values = r.Values[:kept]
 	maps.DeleteFunc(r.Beside, func(n int, _ []Beside) bool { return n >= kept })
 }
 
-// stripBeside lets go of the memory of the fields beside the values.
+// stripBeside drops the fields beside the values from memory.
 func (r *Row) stripBeside() {
 	if len(r.Beside) == 0 {
 		return
 	}
 	named := make(map[int][]Beside, len(r.Beside))
+	gives := r.gives()              // what an execution begins with is needed to read the rest
 	for n, list := range r.Beside { // order does not matter: one entry per value
+		if gives && n == givenValue {
+			named[n] = list
+			continue
+		}
 		list = slices.Clone(list)
 		for i := range list {
 			list[i].value = nil
@@ -108,13 +113,13 @@ func (r *Row) stripBeside() {
 	r.Beside = named
 }
 
-// shared holds large fields that were read lately, by the hash of their content, so that a journal whose rows share them is read without reading them again.
+// shared caches large fields by the hash of their content, so that a journal whose rows share them reads them once.
 type shared struct {
 	held  map[string]json.RawMessage
 	bytes int
 }
 
-// maxShared bounds what is held of them.
+// maxShared bounds the cache, in bytes.
 const maxShared = 32 << 20
 
 func (s *shared) load(get func(Blob) (json.RawMessage, error)) func(Blob) (json.RawMessage, error) {
@@ -134,7 +139,50 @@ func (s *shared) load(get func(Blob) (json.RawMessage, error)) func(Blob) (json.
 	}
 }
 
-// handed is what the only connection of a run brings, by its fields, if large ones of them are kept beside it; none if somebody has edited anything of it.
+// joins are the values that several connections bring to a run, by their fields, if large fields are kept beside them; none if they were
+// edited.
+func (f *Fold) joins(run engine.RunNode) (map[engine.Ref][]payload.Member, error) {
+	if len(run.Inputs) < 2 || run.Input != "" || run.Step != nil || run.Cause.Kind != engine.CauseRun {
+		return nil, nil
+	}
+	var fields map[engine.Ref][]payload.Member
+	for _, in := range run.Inputs {
+		value, parts, err := f.fetch(in.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if len(parts) > 0 {
+			if fields == nil {
+				fields = map[engine.Ref][]payload.Member{}
+			}
+			fields[in.Ref] = payload.JoinedMembers(value, parts)
+		}
+	}
+	if fields == nil {
+		return nil, nil
+	}
+	edits, of, err := f.edits(run)
+	if err != nil || len(edits) > 0 || len(of) > 0 {
+		return nil, err
+	}
+	return fields, nil
+}
+
+// Size is how large the fields are that a run may get besides its values.
+func (d *Data) Size() int {
+	size := 0
+	for _, field := range d.Entry {
+		size += len(field.Value)
+	}
+	for _, fields := range d.Joined { // order does not matter: a sum
+		for _, field := range fields {
+			size += len(field.Value)
+		}
+	}
+	return size
+}
+
+// handed is what the only connection of a run brings, by its fields, if large fields are kept beside it; none if it was edited.
 func (f *Fold) handed(run engine.RunNode) ([]payload.Member, error) {
 	if len(run.Inputs) != 1 || run.Inputs[0].Ref == "" || run.Input != "" || run.Step != nil || run.Cause.Kind != engine.CauseRun {
 		return nil, nil

@@ -15,18 +15,18 @@ import (
 	"tandem/workflow"
 )
 
-// Revision is what a fold has to know of the workflow that is executed.
+// Revision is what a fold has to know about the workflow that is executed.
 type Revision interface {
 	// Syncs returns the names that a node's output_params list.
 	Syncs(node int) []string
 	// Declares returns the names of a node's outputs as its template declares them.
 	Declares(node int) []string
-	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
-	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
+	// Iterations prepares the iterations of a scope. Run is the run that opened the scope, values what it refers to; the
+	// callee may use the layers during the call. It is called once for every scope that is open.
 	Iterations(run engine.RunNode, values *Inputs, data Data) (Opened, error)
 	// Inspect returns the input that a run gets, and a list of where its values came from.
 	Inspect(run engine.RunNode, values *Inputs, data Data) (input, origins json.RawMessage, err error)
-	// Sent returns what a run sends to the world, as people may see it: without secrets, and bounded.
+	// Sent returns what a run sends, as people may see it: without secrets, and bounded.
 	Sent(run engine.RunNode, values *Inputs, data Data) (json.RawMessage, error)
 }
 
@@ -37,14 +37,14 @@ type Iterate func(state json.RawMessage, index int64) (entry Entry, vars map[str
 // Opened is a scope that is open, prepared once for all of its iterations.
 type Opened struct {
 	Iterate Iterate
-	// Apart is what its body reads by name and its iterations are not handed.
+	// Apart is what its body can read by name but its iterations do not get as input.
 	Apart []dataflow.Apart
-	// Prepared is the runtime's own, which it finds in the [Data] of the scope's turns; these are then not given the values of
-	// the scope's input again. Nil: they are.
+	// Prepared belongs to the runtime, which finds it in the [Data] of the scope's turns; these do not get the values of the
+	// scope's input again. Nil: they do.
 	Prepared any
 }
 
-// Data is what a run reads of its execution.
+// Data is what a run reads from its execution.
 type Data struct {
 	Execution string
 	Start     Start
@@ -62,14 +62,15 @@ type Data struct {
 	Handed bool
 	// Prepared is that of the scope whose turn it is.
 	Prepared any
-	// Entry are the fields of what the only connection of the run brings: what the iteration is given that it begins with, or a value of which large
-	// fields are kept apart; nil for any other run. Whoever needs all of them as one value puts them together: they may be large, and few runs do.
+	// Entry are the fields that the only connection of the run brings: the input of the iteration that it begins, or a value with large
+	// fields kept apart; for a trigger the input of the execution, if large fields are kept apart; nil for any other run.
 	Entry []payload.Member
+	// Joined is for a run with several connections: the fields of those values that have large fields kept apart, by reference.
+	Joined map[engine.Ref][]payload.Member
 }
 
-// Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all told from the
-// rows of its journal. It belongs to the one who owns the execution; only jobs read it at the same time, through the
-// lock they are handed.
+// Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all derived from the rows of its
+// journal. It belongs to the owner of the execution; only jobs read it at the same time, through the lock they get.
 type Fold struct {
 	graph    *workflow.Graph
 	revision Revision
@@ -77,12 +78,14 @@ type Fold struct {
 	id       string
 	start    Start
 
-	state  *engine.State
-	view   *View
-	layers *dataflow.Layers
-	lock   *sync.RWMutex
-	values *values
-	shared shared
+	state *engine.State
+	view  *View
+	// showing is a row that the view is being brought to.
+	showing sync.WaitGroup
+	layers  *dataflow.Layers
+	lock    *sync.RWMutex
+	values  *values
+	shared  shared
 	// turn is the row that was begun last. It may not be in the journal yet, so its values are looked for in it first.
 	turn *Turn
 	room Turn // its room
@@ -93,24 +96,24 @@ type Fold struct {
 	frames map[engine.ActivationID]*frame
 	// overlays are the iterations whose data overlay is open, by path.
 	overlays map[string]bool
-	// traced, unless nil, is told what is done to the data.
+	// traced, unless nil, is called with each change of the data.
 	traced func(Traced)
 }
 
-// openRun is a run that is wanted, since when. The command is a RunNode as the engine has made it: those are large, and one that is in
-// an interface already need not be copied.
+// openRun is a run that was requested, and since when. The command is a RunNode as the engine has made it: those are large, and one
+// that is in an interface already need not be copied.
 type openRun struct {
 	wanted engine.Command
 	since  int64
 }
 
-// command is what is to be run; nothing, of a run that is not open.
+// command is what is to be run; empty for a run that is not open.
 func (r openRun) command() engine.RunNode {
 	run, _ := r.wanted.(engine.RunNode)
 	return run
 }
 
-// Loader reads what a fold no longer has at hand: a row of the journal, a large value.
+// Loader reads what a fold no longer has in memory: a row of the journal, a large value.
 type Loader struct {
 	Row  func(execution string, seq uint64) (Row, error)
 	Blob func(Blob) (json.RawMessage, error)
@@ -125,14 +128,11 @@ func NewFold(graph *workflow.Graph, revision Revision, programs engine.Programs,
 	}
 }
 
-// Reload changes where the fold reads what it no longer has at hand.
+// Reload changes where the fold reads what it no longer has in memory.
 func (f *Fold) Reload(load Loader) { f.load = load }
 
-// State is the engine's state; it is not to be applied to.
+// State is the engine's state; callers must not apply events to it.
 func (f *Fold) State() *engine.State { return f.state }
-
-// View is the execution as people look at it; it is not to be applied to.
-func (f *Fold) View() *View { return f.view }
 
 // Context returns the data layers as an activation in a scope sees them now.
 func (f *Fold) Context(scope string) (dataflow.Context, error) {
@@ -200,12 +200,13 @@ type Turn struct {
 	read bool
 	// vouched is how many of its values have been checked.
 	vouched int
-	// started is what the row starts the execution with, if it is known without reading it.
+	// started is what the execution is started with, if it is known without reading the row.
 	started *Start
 }
 
-// Begin starts the next row. The one before is not to be used any more.
+// Begin starts the next row. The one before must not be used any more.
 func (f *Fold) Begin(now int64) *Turn {
+	f.showing.Wait()
 	f.room = Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
 	f.turn = &f.room
 	return f.turn
@@ -250,12 +251,12 @@ func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if err := f.follow(t.row.Seq, t.row.Time, fact, commands); err != nil {
-		return nil, Unreadable(err, "row %d: %w", t.row.Seq) // the engine has accepted the fact: what it refers to is wrong
+		return nil, Unreadable(err, "row %d: %w", t.row.Seq) // the engine has accepted the fact, so what it refers to is wrong
 	}
 	return slices.Clone(commands), nil
 }
 
-// follow brings layers and frames to where the engine is.
+// follow brings layers and frames up to date with the engine.
 func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine.Command) error {
 	switch fact := fact.(type) {
 	case engine.ExecutionCreated:
@@ -317,18 +318,21 @@ func (f *Fold) created(c engine.ExecutionCreated) (err error) {
 		if err != nil {
 			return err
 		}
-		if start, err = readStart(c.Execution, raw); err != nil {
+		if start, err = readStart(c.Execution, raw); err == nil && start.Given {
+			start, err = f.givenStart(start)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	f.id, f.start = c.Execution, start
 	f.layers, err = dataflow.New(dataflow.Start{
-		ExecutionID: c.Execution, WorkflowID: start.WorkflowID, Initial: start.Initial, Trigger: start.Trigger,
+		ExecutionID: c.Execution, WorkflowID: start.WorkflowID, Initial: start.Initial, Trigger: start.Trigger, Kept: len(start.beside) > 0,
 	})
 	return err
 }
 
-// command keeps the books on a command.
+// command records a command.
 func (f *Fold) command(seq uint64, now int64, command engine.Command) error {
 	switch c := command.(type) {
 	case engine.RunNode:
@@ -349,7 +353,7 @@ func (f *Fold) command(seq uint64, now int64, command engine.Command) error {
 		return f.closeOverlay(c.Scope, seq)
 	case engine.EndNode:
 		f.noteFailure(c)
-		if _, kept := f.state.Activation(c.Activation); !kept { // one that is kept may be retried, with its scope
+		if _, kept := f.state.Activation(c.Activation); !kept { // one that is kept can be retried, with its scope
 			delete(f.runs, c.Activation)
 			delete(f.frames, c.Activation)
 		}
@@ -382,7 +386,7 @@ func (f *Fold) openOverlay(path string, seq uint64) error {
 	return f.layers.OpenScope(path, seq, vars)
 }
 
-// iteration is what an iteration gets, told from its scope's state.
+// iteration is what an iteration gets, derived from its scope's state.
 func (f *Fold) iteration(path string) (entry Entry, vars map[string]json.RawMessage, err error) {
 	owner, index, ref, ok := f.state.ScopeState(path)
 	if !ok {
@@ -442,7 +446,7 @@ func (f *Fold) turns(run engine.RunNode) (*frame, error) {
 // apart is what the loops around a scope do not hand on, the inner ones first.
 func (f *Fold) apart(scope string) ([]dataflow.Apart, error) {
 	var list []dataflow.Apart
-	for owner, ok := ownerOf(scope); ok; owner, ok = ownerOf(scope) {
+	for owner, ok := OwnerOf(scope); ok; owner, ok = OwnerOf(scope) {
 		if fr := f.frames[owner]; fr != nil && !fr.program {
 			if err := f.prepare(owner, fr); err != nil {
 				return nil, err
@@ -454,7 +458,7 @@ func (f *Fold) apart(scope string) ([]dataflow.Apart, error) {
 	return list, nil
 }
 
-// Tool is whose doing an activation that runs is, if it is a step that says so.
+// Tool is the tool that a running activation belongs to, if it is a step that names one.
 func (f *Fold) Tool(id engine.ActivationID) string {
 	if step := f.runs[id].command().Step; step != nil {
 		return step.Tool
@@ -465,7 +469,7 @@ func (f *Fold) Tool(id engine.ActivationID) string {
 // Execution is the execution's id, and what it was started with.
 func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
 
-// Data is what a run reads of the execution, as of what made the activation ready.
+// Data is what a run reads from the execution, as of the row that made the activation ready.
 func (f *Fold) Data(run engine.RunNode) (Data, error) {
 	edits, of, err := f.edits(run)
 	if err != nil {
@@ -487,6 +491,11 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 		data.Entry = entry.Fields
 	} else if data.Entry, err = f.handed(run); err != nil {
 		return Data{}, err
+	} else if len(edits)+len(of) == 0 && f.fires(run) {
+		data.Entry = f.start.entry()
+	}
+	if data.Joined, err = f.joins(run); err != nil {
+		return Data{}, err
 	}
 	scope, err := f.turns(run)
 	if scope != nil {
@@ -495,9 +504,14 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 	return data, err
 }
 
-// Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
-// of the fold but its layers. A connection that brings an iteration's own payload has no reference; it is found under
-// [EntryRef], or, if it has fields, in [Data].
+// fires says whether a run is that of the trigger that the execution begins at.
+func (f *Fold) fires(run engine.RunNode) bool {
+	return run.Node >= 0 && len(run.Inputs) == 0 && run.Input == "" && run.Step == nil && run.Cause.Kind == engine.CauseRun &&
+		slices.Contains(f.graph.Triggers, run.Node)
+}
+
+// Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs only the layers of the fold.
+// A connection that brings an iteration's own payload has no reference; it is found under [EntryRef], or, if it has fields, in [Data].
 func (f *Fold) Inputs(run engine.RunNode) (*Inputs, error) {
 	values := &Inputs{}
 	var few [8]engine.Ref // which is enough for most
@@ -541,11 +555,15 @@ func (f *Fold) Inputs(run engine.RunNode) (*Inputs, error) {
 	if err != nil {
 		return nil, err
 	}
+	joined, err := f.joins(run)
+	if err != nil {
+		return nil, err
+	}
 	for _, ref := range refs {
 		if ref == "" {
 			continue
 		}
-		if fields != nil && ref == run.Inputs[0].Ref {
+		if fields != nil && ref == run.Inputs[0].Ref || joined[ref] != nil {
 			values.set(ref, noFields) // they are in Data
 			continue
 		}
@@ -561,7 +579,7 @@ func (f *Fold) Inputs(run engine.RunNode) (*Inputs, error) {
 	return values, nil
 }
 
-// scopeState is where the state of a scope is; that of the whole execution has none.
+// scopeState is the reference of the state of a scope; the top level has none.
 func (f *Fold) scopeState(path string) (engine.Ref, bool) {
 	if path == "" {
 		return "", false

@@ -38,8 +38,7 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 	return nil
 }
 
-// recordHandled writes a failure that the node handles. What it hands on instead of its work counts as the work where the node
-// ends an iteration.
+// recordHandled writes a failure that the node handles. Its default output counts as its result where the node ends an iteration.
 func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs []payload.Member, settled []engine.Verdict) error {
 	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
 		return err
@@ -73,7 +72,7 @@ func joined(outputs []payload.Member, beside []payload.Part) []payload.Member {
 	return outputs
 }
 
-// byKey are payloads as failures have them: by output key, nil if there are none.
+// byKey returns payloads in the form that failures have: by output key, nil if there are none.
 func byKey(outputs []payload.Member) map[string]json.RawMessage {
 	if len(outputs) == 0 {
 		return nil
@@ -102,7 +101,7 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs []pa
 		Payloads: outputs, Beside: beside, OutputParams: f.revision.Syncs(run.Node), DeclaredOutputs: fact.Declared,
 	}
 	if declares := f.revision.Declares(run.Node); f.start.InputRules > 0 && declares != nil {
-		step.DeclaredOutputs = declares // what a template declares limits what a tool says of itself
+		step.DeclaredOutputs = declares // what a template declares limits what a tool declares
 	}
 	if err := f.sync(step); err != nil {
 		return err
@@ -110,15 +109,15 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs []pa
 	return f.noteResult(run, outputs, beside, fact.Settled)
 }
 
-// recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
-// runs beside the one step of such a program.
+// recordStep writes the output of a program's step, if that is data of the execution. It does so at once: nothing else of the
+// execution runs beside the one step of such a program.
 func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs []payload.Member) error {
 	if run.Step == nil || run.Step.Tool == "" {
 		return nil // it is for the program
 	}
 	return f.sync(dataflow.Step{
-		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
-		Payloads: outputs, DeclaredOutputs: fact.Declared,
+		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool,
+		ToolID: run.Step.Tool, Payloads: outputs, DeclaredOutputs: fact.Declared,
 	})
 }
 
@@ -131,7 +130,8 @@ func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.
 	if run.Node < 0 {
 		if s := run.Step; s != nil && s.Tool != "" {
 			return f.layers.Fail(dataflow.Failure{
-				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: byKey(outputs),
+				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool,
+				Message: failure.Message, Output: byKey(outputs),
 			})
 		}
 		return nil

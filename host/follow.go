@@ -9,18 +9,18 @@ import (
 )
 
 // Follower reads an execution row by row and knows its state between two rows, which is needed to describe a row to people. Unlike an
-// owner it decides nothing. It must not be used by several goroutines at once.
+// owner it makes no decisions. It must not be used by several goroutines at once.
 type Follower struct {
 	journal Journal
 	start   Start
 	view    *View
-	// fold is there for those who want to know inputs; it has the view then.
+	// fold is set for followers that need inputs; it has the view then.
 	fold *Fold
 }
 
 // Follow returns a follower that stands behind the row seq, or behind the last row when there are not as many. It begins
-// with the last snapshot, if that is not too late. With inputs the follower can tell the inputs of runs, which costs more.
-// The context is that of everything that is read on behalf of the follower, later too.
+// with the last snapshot, if that is not too late. With inputs the follower can return the inputs of runs, which costs
+// more. The context applies to everything that is read for the follower, later too.
 func (j Journal) Follow(ctx context.Context, seq uint64, inputs bool) (*Follower, error) {
 	f := &Follower{journal: j, view: NewView(j.Graph)}
 	if inputs {
@@ -46,7 +46,7 @@ func (j Journal) Follow(ctx context.Context, seq uint64, inputs bool) (*Follower
 	return f, nil
 }
 
-// restore begins with the last snapshot. One that is too late or cannot be used is passed over: the journal is the truth.
+// restore begins with the last snapshot. A snapshot that is too late or cannot be used is ignored: the journal has everything.
 func (f *Follower) restore(ctx context.Context, seq uint64) error {
 	j := f.journal
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
@@ -68,7 +68,7 @@ func (f *Follower) restore(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// View is how things stand. It changes with the next Apply.
+// View is the present state. It changes with the next Apply.
 func (f *Follower) View() *View { return f.view }
 
 // Start is what the execution was started with.
@@ -91,7 +91,7 @@ func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
 	}
 	commands, err := f.fold.Apply(*row)
 	if IsUnreadable(err) && row.Seq == f.view.Seq+1 {
-		f.fold = nil // from here on inputs cannot be told, but what happened can
+		f.fold = nil // from here on inputs are not known, but what happened is
 		return nil, f.view.follow(row)
 	}
 	if err != nil {
@@ -110,7 +110,20 @@ func (f *Follower) Run(id engine.ActivationID) (engine.RunNode, bool) {
 	return run.command(), ok
 }
 
-// Input returns the input of a run that the last row wanted.
+// Watch sets the functions that are called when an activation begins, and each time it changes.
+func (f *Follower) Watch(began, changed func(*ActivationView)) {
+	f.view.began, f.view.changed = began, changed
+}
+
+// Sent returns what a run that the last row requested sends, if its effect is once.
+func (f *Follower) Sent(run engine.RunNode) (sent json.RawMessage, once bool) {
+	if !f.fold.once(run) {
+		return nil, false
+	}
+	return f.fold.sent(run), true
+}
+
+// Input returns the input of a run that the last row requested.
 func (f *Follower) Input(run engine.RunNode) (json.RawMessage, error) {
 	if f.fold == nil {
 		return nil, fault.New(fault.Internal, "the follower was made without inputs")
@@ -118,8 +131,7 @@ func (f *Follower) Input(run engine.RunNode) (json.RawMessage, error) {
 	return f.fold.Input(run)
 }
 
-// Value returns a value that a row refers to, which mostly is its own. One that is kept beside the journal is told by its
-// name only.
+// Value returns a value that a row refers to, mostly one of its own. For one that is kept beside the journal it returns the name only.
 func (f *Follower) Value(ctx context.Context, row *Row, ref engine.Ref) (value json.RawMessage, large *Blob, err error) {
 	place, err := ParseRef(ref)
 	if err != nil {

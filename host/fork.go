@@ -29,7 +29,7 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if question, ok := engine.ApprovalOf(id); ok { // what people agreed to was that one call
+	if question, ok := engine.ApprovalOf(id); ok { // people agreed to that one call only
 		scope, name := id.Split()
 		if _, isNode := nodeAt(j.Graph, scope, name); !isNode {
 			switch at, _, err := j.forkPoint(ctx, ForkRequest{Activation: question}); {
@@ -55,18 +55,20 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	}
 	fold = NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
 	fold.id, fold.start.Ancestors = r.ID, append(slices.Clip(source.start.Ancestors), j.Execution)
-	var values []json.RawMessage // behind the past, which tells of them
+	var values []json.RawMessage // after the past, which records them
 	put := func(value json.RawMessage) engine.Ref {
 		values = append(values, value)
 		return Place{fold.start.Level(), 1, len(values)}.Ref()
 	}
 	fork := Fork{
-		Level: fold.start.Level(), ID: r.ID, Source: j.Execution, Activation: id, Node: NodeOf(j.Graph, id), By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, Time: now,
+		Level: fold.start.Level(), ID: r.ID, Source: j.Execution, Activation: id, Node: NodeOf(j.Graph, id), By: r.By,
+		TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, Time: now,
 	}
 	for _, e := range edits {
 		fork.Edits = append(fork.Edits, e.record(put))
 	}
-	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, NamesSource: true}
+	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By,
+		TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, NamesSource: true}
 	if len(r.Input) > 0 {
 		fact.Input, fact.Edits = put(r.Input), true
 	}
@@ -96,7 +98,8 @@ func (j Journal) forkPoint(ctx context.Context, r ForkRequest) (seq uint64, id e
 			return 0, "", err
 		}
 		for _, t := range row.Told {
-			if !t.First() || r.Activation != "" && t.Activation != r.Activation || r.Activation == "" && NodeOf(j.Graph, t.Activation) != r.Node {
+			if !t.First() || r.Activation != "" && t.Activation != r.Activation ||
+				r.Activation == "" && NodeOf(j.Graph, t.Activation) != r.Node {
 				continue
 			}
 			if seq, id = row.Seq, t.Activation; len(ids) == 0 || ids[len(ids)-1] != id {
@@ -154,11 +157,11 @@ func (f *Fold) past(fork Fork, edits []dataflow.Edit) (state, rest json.RawMessa
 	return snap.Engine, rest, err
 }
 
-// fork makes the start of an execution that of a fork of it: who makes the fork wants what it does, as do all who wanted what
-// its source did.
+// fork makes the start of a fork from that of its source: its requesters are the user who makes it and those of the source.
 func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
 	s.Ancestors, s.Forks = append(s.Ancestors, fork.Source), append(s.Forks, fork)
-	s.ExternalRequest = "" // nobody outside has asked for the fork
+	s.ExternalRequest = "" // the fork was not requested from outside
+	s.rest, s.beside = nil, nil
 	starter := s.UserID
 	s.UserID, s.TokenMadeBy = fork.By, fork.TokenMadeBy
 	s.Requesters = slices.DeleteFunc(slices.Clone(s.Requesters), func(user string) bool { return user == fork.By })
@@ -175,7 +178,7 @@ func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
 	return nil
 }
 
-// edit edits what the iterations that are open have left so far, where the edits hold.
+// edit edits the results so far of the open iterations, where the edits apply.
 func (s *frameJSON) edit(edits []dataflow.Edit) (err error) {
 	for scope, ends := range s.Ends { // order does not matter: each gets its own
 		holding := slices.DeleteFunc(slices.Clone(edits), func(e dataflow.Edit) bool { return !e.Holds(scope) })
@@ -221,7 +224,11 @@ func startOf(row *Row) (Start, error) {
 		}
 		return past.Start, nil
 	}
-	return readStart(executionOf(*row), row.Values[0])
+	start, err := readStart(executionOf(*row), row.Values[0])
+	if err == nil && start.Given {
+		return row.givenStart(start)
+	}
+	return start, err
 }
 
 // executionOf is the id of the execution that a first row begins.
@@ -252,7 +259,7 @@ func (f *Fold) level(row *Row) int {
 func (v *View) forkedView(row *Row) {
 	var past forkJSON
 	if len(row.Values) == 0 || json.Unmarshal(row.Values[0], &past) != nil || past.View == nil {
-		return // a fold says so; a view shows what it can
+		return // a fold reports it; a view shows what it can
 	}
 	graph, began, changed := v.graph, v.began, v.changed
 	*v = *past.View

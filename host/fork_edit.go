@@ -18,13 +18,13 @@ import (
 	"tandem/workflow"
 )
 
-// Fork is how an execution came of another: who made it, of what, where, why, and what was edited.
+// Fork says how an execution was forked from another: who made it, from what, where, why, and what was edited.
 type Fork struct {
-	// Level is that of the execution that begins with it, ID its id and Source the execution that it came of.
+	// Level and ID are those of the new execution; Source is the execution that it was forked from.
 	Level  int    `json:"level"`
 	ID     string `json:"id"`
 	Source string `json:"source"`
-	// Activation is where it begins, and Node the node of that.
+	// Activation is where it begins, and Node the node of that activation.
 	Activation engine.ActivationID `json:"activation"`
 	Node       string              `json:"node,omitempty"`
 	By         string              `json:"by,omitempty"`
@@ -38,8 +38,8 @@ type Fork struct {
 // Edit is a value that was edited when a fork was made.
 type Edit struct {
 	Name string `json:"name"`
-	// Original is what it was, absent if there was none; Edited is what it is now. A value of more than MaxInline is told as
-	// {"$blob", "size"}, with its beginning beside it, and Ref is where it is then.
+	// Original is what it was, absent if there was none; Edited is what it is now. A value of more than MaxInline is shown
+	// as {"$blob", "size"}, with its beginning beside it, and Ref refers to it.
 	Original     json.RawMessage `json:"original,omitempty"`
 	OriginalPart string          `json:"original_part,omitempty"`
 	Edited       json.RawMessage `json:"edited"`
@@ -76,8 +76,8 @@ func (f Fork) Made() []Edit {
 	return slices.DeleteFunc(slices.Clone(f.Edits), func(e Edit) bool { return e.Follows })
 }
 
-// editsOf compares the input that a fork is given with the one that its activation had. What is not given stays as it was,
-// and what is given as it was is not edited.
+// editsOf compares the input of a fork request with the one that its activation had. What is not given, or is given
+// unchanged, is not edited.
 func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Input, &given); err != nil || given == nil {
@@ -89,7 +89,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 		Layers: f.layers, View: dataflow.View{Scope: scope, AsOf: run.AsOf}, Given: given, Own: map[string]json.RawMessage{},
 		Brought: func(connection string) (json.RawMessage, error) { return f.brought(run, scope, connection) },
 	}
-	if input, origins, err := f.inspect(run); err == nil { // one that could not be built is why the activation failed: there is none to compare with
+	if input, origins, err := f.inspect(run); err == nil { // otherwise there is no input to compare with
 		if err := json.Unmarshal(input, &x.Own); err != nil {
 			return nil, fault.Newf(fault.Internal, "the input of %q cannot be read: %w", id, err)
 		}
@@ -105,7 +105,8 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 			x.Kept = append(x.Kept, original)
 			continue
 		}
-		e := dataflow.Edit{Name: name, Value: value, Was: original, By: r.By, Fork: r.ID, Scope: scope, Within: within, Added: !had, Same: len(at) > 0}
+		e := dataflow.Edit{Name: name, Value: value, Was: original, By: r.By, Fork: r.ID, Scope: scope, Within: within, Added: !had,
+			Same: len(at) > 0}
 		parts, err := f.checkEdit(run, &e, had)
 		if err != nil {
 			return nil, err
@@ -147,13 +148,13 @@ func (f *Fold) brought(run engine.RunNode, scope, connection string) (json.RawMe
 	return raw, nil
 }
 
-// speaksForPeople says that a kind hands on what people have said: a trigger, or a question. What they said stays as it is.
+// speaksForPeople says whether a kind hands on what people have said: a trigger, or a question. That is not edited.
 func speaksForPeople(kind string) bool {
 	typ := workflow.TypeOf(kind)
 	return typ == workflow.TypeTrigger || typ == workflow.TypeHuman
 }
 
-// checkEdit refuses an edit that could be shown and not be done, and says what it means for values that have no names.
+// checkEdit refuses an edit that could be shown but not applied, and says what it means for values that have no names.
 // The edits of several such values come as parts.
 func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts []dataflow.Edit, err error) {
 	switch {
@@ -217,16 +218,16 @@ func (f *Fold) payload(run engine.RunNode, in engine.Input) (json.RawMessage, er
 	return value, err
 }
 
-// record is an edit as it is kept. Put keeps a value that is too large to be told.
+// record is an edit as it is stored. Put stores a value that is too large to be shown.
 func (e forkEdit) record(put func(json.RawMessage) engine.Ref) Edit {
 	t := Edit{
-		Name: e.Name, Original: shown(e.original), OriginalPart: partOf(e.original), Edited: shown(e.Value), EditedPart: partOf(e.Value), Scope: e.Scope, Within: e.Within, Added: e.Added,
-		Nodes: e.Nodes, Was: e.Was, Same: e.Same, Follows: e.follows,
+		Name: e.Name, Original: shown(e.original), OriginalPart: partOf(e.original), Edited: shown(e.Value), EditedPart: partOf(e.Value),
+		Scope: e.Scope, Within: e.Within, Added: e.Added, Nodes: e.Nodes, Was: e.Was, Same: e.Same, Follows: e.follows,
 	}
 	if len(e.Value) > MaxInline {
 		t.Ref = put(e.Value)
 	}
-	if len(e.original) > MaxInline && !e.follows && !bytes.Equal(e.original, e.Was) { // whoever is told of the edit can read all of what it replaces
+	if len(e.original) > MaxInline && !e.follows && !bytes.Equal(e.original, e.Was) { // readers can see all of what it replaces
 		put(e.original)
 	}
 	if len(e.Was) > MaxInline {
@@ -235,7 +236,7 @@ func (e forkEdit) record(put func(json.RawMessage) engine.Ref) Edit {
 	return t
 }
 
-// shown is a value as it is told: one that is too large by its hash.
+// shown is a value as readers see it: one that is too large by its hash.
 func shown(value json.RawMessage) json.RawMessage {
 	if len(value) <= MaxInline {
 		return value
@@ -248,10 +249,10 @@ func shown(value json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// maxPart is how much of a large value is told beside its hash, in bytes.
+// maxPart is how much of a large value is shown beside its hash, in bytes.
 const maxPart = 2000
 
-// partOf is the beginning of a value that is told by its hash; empty for one that is told as it is.
+// partOf is the beginning of a value that is shown by its hash; empty for one that is shown as it is.
 func partOf(value json.RawMessage) string {
 	if len(value) <= MaxInline {
 		return ""
@@ -259,7 +260,7 @@ func partOf(value json.RawMessage) string {
 	return strings.ToValidUTF8(string(value[:maxPart]), "")
 }
 
-// editsSince are the edits of a value that was there before a fork, as it is read in a scope.
+// editsSince are the edits of a value from before a fork, as it is read in a scope.
 func (f *Fold) editsSince(ref engine.Ref, scope string) ([]dataflow.Edit, error) {
 	if len(f.start.Forks) == 0 || ref == "" {
 		return nil, nil
@@ -271,7 +272,7 @@ func (f *Fold) editsSince(ref engine.Ref, scope string) ([]dataflow.Edit, error)
 	return f.holding(place.Level, scope)
 }
 
-// holding are the edits of forks above a level, as they hold in a scope.
+// holding are the edits of forks above a level that apply in a scope.
 func (f *Fold) holding(level int, scope string) ([]dataflow.Edit, error) {
 	var list []dataflow.Edit
 	for _, fork := range f.start.Forks {
@@ -280,7 +281,8 @@ func (f *Fold) holding(level int, scope string) ([]dataflow.Edit, error) {
 		}
 		for _, r := range fork.Edits {
 			e := dataflow.Edit{
-				Name: r.Name, Value: r.Edited, By: fork.By, Fork: fork.ID, Scope: r.Scope, Within: r.Within, Added: r.Added, Nodes: r.Nodes, Was: r.Was, Same: r.Same,
+				Name: r.Name, Value: r.Edited, By: fork.By, Fork: fork.ID, Scope: r.Scope, Within: r.Within, Added: r.Added, Nodes: r.Nodes,
+				Was: r.Was, Same: r.Same,
 			}
 			if !e.Holds(scope) {
 				continue
@@ -300,8 +302,7 @@ func (f *Fold) holding(level int, scope string) ([]dataflow.Edit, error) {
 	return list, nil
 }
 
-// edits tells a run what was edited of what it is given: payload by payload, and for the activation that a fork begins with
-// all that was given.
+// edits returns the edits of a run's input: payload by payload, and for the activation that a fork begins with all that was given.
 func (f *Fold) edits(run engine.RunNode) (own []dataflow.Edit, payloads map[engine.Ref][]dataflow.Edit, err error) {
 	if len(f.start.Forks) == 0 {
 		return nil, nil, nil
@@ -341,7 +342,7 @@ func (f *Fold) edits(run engine.RunNode) (own []dataflow.Edit, payloads map[engi
 
 // editsOfEntry are the edits of what an iteration was given when it began.
 func (f *Fold) editsOfEntry(scope string) ([]dataflow.Edit, error) {
-	owner, ok := ownerOf(scope)
+	owner, ok := OwnerOf(scope)
 	if fr := f.frames[owner]; ok && fr != nil {
 		return f.holding(fr.level, scope)
 	}
@@ -410,22 +411,22 @@ func (f *Fold) editInputs(run engine.RunNode, values *Inputs) (err error) {
 	return err
 }
 
-// ChildInput is what a child is started with.
-func (f *Fold) ChildInput(c engine.StartChild) (json.RawMessage, error) {
-	value, err := f.Value(c.Spec.Input)
+// ChildInput is what a child is started with: a value, and fields of it that are kept beside it.
+func (f *Fold) ChildInput(c engine.StartChild) (json.RawMessage, []payload.Part, error) {
+	value, parts, err := f.fetch(c.Spec.Input)
 	if err != nil || len(f.start.Forks) == 0 {
-		return value, err
+		return value, parts, err
 	}
 	scope, _ := c.Activation.Split()
 	edits, err := f.editsSince(c.Spec.Input, scope)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	value, _, err = dataflow.EditPayload("", value, edits)
-	return value, err
+	value, _, err = dataflow.EditPayload("", payload.Join(value, parts), edits)
+	return value, nil, err
 }
 
-// checkLoops refuses edits that change the length of a list which a loop that goes on has begun with.
+// checkLoops refuses edits that change the length of a list that an open loop goes through.
 func checkLoops(before, after *Fold) error {
 	for _, id := range slices.Sorted(maps.Keys(after.frames)) {
 		run, ok := before.runs[id]
@@ -489,12 +490,12 @@ func sameLengths(a, b json.RawMessage) bool {
 	return same(x, y)
 }
 
-// nodeNamed says that a name is that of a node, whose output is read by it.
+// nodeNamed says whether a name is that of a node, whose output is read by it.
 func nodeNamed(graph *workflow.Graph, name string) bool {
 	return slices.ContainsFunc(graph.Nodes, func(n workflow.GraphNode) bool { return n.ID == name || n.Name == name })
 }
 
-// request notes that somebody has decided about the execution's data or its course: they are among those who want what it does.
+// request adds a user who has decided about the execution's data or its course to its requesters.
 func (s *Start) request(user string) {
 	if user != "" && user != s.UserID && !slices.Contains(s.Requesters, user) {
 		s.Requesters = append(slices.Clip(s.Requesters), user)

@@ -17,19 +17,19 @@ type frame struct {
 	opened int64
 	last   ended
 	// results are those of the iterations 0 to count-1, each followed by a comma; held are the results of later ones
-	// that have ended before an earlier one has.
+	// that have ended before an earlier one.
 	results []byte
 	count   int64
 	held    map[int64]json.RawMessage
-	// discard: nobody will ask for them.
+	// discard says that the results are not needed.
 	discard bool
 	size    int
 	// ends are the outputs of the last nodes of open iterations, by scope path and node.
 	ends   map[string]map[string]ended
 	errors []Failure
-	// program says that a program runs in it, whose iterations are told nothing by the node.
+	// program says that a program runs in it, whose iterations get nothing from the node.
 	program bool
-	// level is that of the execution in which it was opened.
+	// level is the level of the execution in which it was opened.
 	level int
 	// scope is prepared when the first turn or iteration needs it.
 	scope Opened
@@ -49,10 +49,10 @@ type Failure struct {
 	Error *fault.Error `json:"error"`
 }
 
-// Scope is what a run of a scope's node may know of its iterations.
+// Scope is what a run of a scope's node may know about its iterations.
 type Scope struct {
 	Opened time.Time
-	// Last is the result of the iteration that ended last. Whoever asks for it has it put together: it may be large, and few do.
+	// Last returns the result of the iteration that ended last. It is built on demand: it may be large, and is rarely needed.
 	Last     func() json.RawMessage
 	Failures []Failure
 	results  []byte
@@ -128,7 +128,7 @@ func (f *Fold) noteResult(run engine.RunNode, outputs []payload.Member, beside [
 		live, beside = true, nil
 	}
 	if converted && !live {
-		return nil // it hands nothing back
+		return nil // it returns nothing
 	}
 	if fr.ends[run.Scope] == nil {
 		fr.ends[run.Scope] = map[string]ended{}
@@ -154,7 +154,7 @@ func (f *Fold) noteFailure(end engine.EndNode) {
 	}
 }
 
-// closeIteration takes an iteration's result into the scope's.
+// closeIteration adds an iteration's result to the scope's.
 func (f *Fold) closeIteration(c engine.CloseScope) {
 	owner, index := splitIteration(c.Scope)
 	fr := f.frames[owner]
@@ -175,7 +175,7 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 	whole := result.whole()
 	fr.size += len(whole) + 1
 	if fr.size > MaxResults {
-		fr.results, fr.held = nil, nil // nobody will get them
+		fr.results, fr.held = nil, nil // they are not needed
 		return
 	}
 	fr.held[index] = whole
@@ -186,8 +186,7 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 	}
 }
 
-// resultOf is the result of an iteration: the output of its last node, an object by node id when several ended, null
-// when all were skipped.
+// resultOf is the result of an iteration: the output of its last node, an object by node id when several ended, null when all were skipped.
 func resultOf(ends map[string]ended) ended {
 	if len(ends) == 0 {
 		return ended{output: json.RawMessage("null")}

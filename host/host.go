@@ -10,13 +10,13 @@ import (
 	"tandem/identity"
 )
 
-// Host drives executions. Whatever it has answered is on disk.
+// Host drives executions. When a call returns, its result is on disk.
 type Host interface {
-	// Start records an execution and begins it, or, when as many run as may, lets it wait for its turn. It returns the
-	// execution's id: that of an earlier one when the idempotency key is that of an earlier one with the same hash.
+	// Start records an execution and begins it, or lets it wait for its turn when the limit of running executions is reached. It returns
+	// the execution's id: that of an earlier one when the idempotency key is that of an earlier one with the same hash.
 	Start(ctx context.Context, p identity.Principal, r StartRequest) (Started, error)
-	// Act does something to an execution and says what its status is then. What cannot be done is refused with
-	// [fault.Conflict], an execution or node that is not there with [fault.NotFound]; a refusal changes nothing.
+	// Act does something to an execution and returns its status then. What cannot be done is refused with
+	// [fault.Conflict], an execution or node that does not exist with [fault.NotFound]; a refusal changes nothing.
 	Act(ctx context.Context, p identity.Principal, r Request) (engine.Status, error)
 	// Fork starts an execution that shares another one's past up to an activation, and returns its id.
 	Fork(ctx context.Context, p identity.Principal, r ForkRequest) (string, error)
@@ -24,7 +24,7 @@ type Host interface {
 
 // StartRequest asks for an execution.
 type StartRequest struct {
-	// ID is the new execution's.
+	// ID is the id of the new execution.
 	ID           string
 	WorkflowID   string
 	WorkflowName string
@@ -43,30 +43,30 @@ type StartRequest struct {
 	Priority  int
 	TimeoutMS int64
 	Parent    string
-	// Root is the execution that somebody started and that this one came of; empty: none.
+	// Root is the execution at the top of the tree that this one belongs to; empty: this one.
 	Root  string
 	Depth int
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string
-	// Requesters are others than the user who want what it does: those who started, retried, skipped or edited what it came of.
+	// Requesters are the other users who requested what it does: those who started, retried, skipped or edited what led to it.
 	Requesters []string
-	// Above are the forks of the executions that it came of.
+	// Above are the forks of the executions above it.
 	Above []Fork
-	// Test says that it is a test, and of what; nil: it is none.
+	// Test says that it is a test, and of what; nil: it is not a test.
 	Test *Test
-	// ErrorOf is the execution whose failure it was started for, itself or what started it; empty: none.
+	// ErrorOf is the execution whose failure it, or an execution above it, was started for; empty: none.
 	ErrorOf string
 	// ExternalRequest is the id of the request that starts it, as its sender knows it.
 	ExternalRequest string
-	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
+	// Key makes two starts with it start one execution; KeyHash distinguishes a repetition from another request.
 	Key, KeyHash string
-	// Arrival is what has come to a trigger and is recorded together with the first row: there is never one without the other. Nil: nothing has. If it was
-	// recorded before, nothing is started, and the error of the store says what it started then.
+	// Arrival is the delivery of a trigger that is recorded together with the first row: there is never one without the other. Nil: there
+	// is none. If it was recorded before, nothing is started, and the error of the store says what it started then.
 	Arrival Arrival
-	// Ready is the revision, for a host that has made it so itself; nil: the host looks it up by its hash.
+	// Ready is the revision, if the host has prepared it before; nil: the host looks it up by its hash.
 	Ready Revision
-	// Follow, unless it is nil, is called when the first row is on disk and before anybody is told of it, so that who subscribes
-	// there is told of every row. It is not called for an execution that is handed over with [Started].Ended.
+	// Follow, unless it is nil, is called when the first row is on disk and before it is published, so that a subscriber that
+	// begins there gets every row. It is not called for an execution that is returned with [Started].Ended.
 	Follow func()
 }
 
@@ -76,14 +76,14 @@ type Arrival interface {
 	DeliveryID() string
 }
 
-// Started answers it.
+// Started is the result of a start.
 type Started struct {
 	Execution string
 	Status    engine.Status
 	// Repeated says that the key had started this execution before.
 	Repeated bool
-	// Ended is the execution as its rows tell it, if it has ended with its start and all of it is at hand; nil otherwise. It is the
-	// caller's.
+	// Ended is the execution as its rows describe it, if it has ended with its start and all of it is in memory; nil otherwise. The
+	// caller may keep it.
 	Ended *Seen
 }
 
@@ -103,7 +103,7 @@ const (
 	ActionChild  Action = "child_finished"
 	// ActionChildWaits tells a parent that its child waits for people, or does so no longer.
 	ActionChildWaits Action = "child_waiting"
-	// ActionLook lets an execution look into its inbox, and answers when what it has found there is on disk.
+	// ActionLook lets an execution read its inbox, and returns when what it has found there is on disk.
 	ActionLook Action = "look"
 )
 
@@ -140,21 +140,21 @@ type Request struct {
 // ForkRequest asks for a fork.
 type ForkRequest struct {
 	Source string
-	// ID is the new execution's.
+	// ID is the id of the new execution.
 	ID string
-	// Node or Activation is where it begins: the finished work before it stays, the activation itself is done anew.
+	// Node or Activation is where it begins: the finished work before it stays, the activation itself runs again.
 	Node       string
 	Activation engine.ActivationID
 	// Input is an object, if it is set: values that are edited, by name. Whatever reads those names in the fork reads them; what
 	// it does not name stays as it was.
 	Input json.RawMessage
-	// By is who makes it, with a token that TokenMadeBy made if that is somebody else, and Reason why. A host knows both itself.
+	// By is who makes it, with a token that TokenMadeBy made if that is somebody else; the host sets both. Reason is why.
 	By          string
 	TokenMadeBy string
 	Reason      string
 }
 
-// Source is where executions can be read: the rows of their journals, their last snapshots, their large values.
+// Source reads executions: the rows of their journals, their last snapshots, their large values.
 type Source interface {
 	// Rows reads the rows after a sequence number, in order.
 	Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[Row, error]

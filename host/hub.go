@@ -14,16 +14,17 @@ import (
 // Ref names an execution and the workspace it belongs to.
 type Ref struct{ Workspace, Execution string }
 
-// Chunk is output that a running attempt hands out while it makes it: text that is added to the text before, or an object
-// that replaces the object before.
+// Chunk is output of a running attempt: text that is added to the text before, or an object that replaces the object before.
 type Chunk struct {
 	engine.Attempt
 	Text string
 	// Data is the object; nil for text.
 	Data json.RawMessage
+	// At is where Text begins, in bytes, if that is after all that is known: for output that another process has made.
+	At int64
 }
 
-// Output is a piece of what an attempt has handed out, or, as a snapshot, all there is.
+// Output is a piece of the output of an attempt, or, as a snapshot, all of it.
 type Output struct {
 	engine.Attempt
 	// Offset is where Text begins in the text of the attempt, in bytes.
@@ -38,17 +39,16 @@ type Logged struct {
 	Lines int
 }
 
-// Notice tells a subscriber of one thing: a row that is on disk, a piece of output, or lines that were stored. Exactly one is set. It is shared by
-// all subscribers and never changed.
+// Notice is one thing that subscribers get: a row that is on disk, a piece of output, or lines that were stored. Exactly one is set. It is
+// shared by all subscribers and never changed.
 type Notice struct {
 	Row    *Row
 	Output *Output
 	Logged *Logged
 }
 
-// Hub tells those who follow executions what happens to them, in this process and from memory. The journal is the truth:
-// a subscriber reads it first, and again whenever the hub says that it was too slow. Nothing that is published waits for a
-// subscriber.
+// Hub notifies subscribers of what happens to executions, in this process and from memory. A subscriber reads the journal
+// first, and again whenever the hub says that it was too slow. Publishing never waits for a subscriber.
 type Hub struct {
 	seed   maphash.Seed
 	shards [hubShards]hubShard
@@ -57,8 +57,7 @@ type Hub struct {
 type hubShard struct {
 	mu     sync.Mutex
 	topics map[Ref]*topic
-	// order are the attempts whose output is held, oldest first, and some that have ended; it is tidied when it is longer
-	// than limit.
+	// order are the attempts whose output is held, oldest first, and some that have ended; it is tidied when it is longer than limit.
 	order []held
 	limit int
 	// recent are executions that have ended.
@@ -71,23 +70,23 @@ type held struct {
 	id    engine.Attempt
 }
 
-// What a hub keeps. An execution that nobody follows and that hands nothing out costs nothing.
+// What a hub keeps. An execution without subscribers and without output costs nothing.
 const (
 	hubShards = 64
-	// A topic's ring keeps this many notices and about this many bytes; who needs older ones reads the journal.
+	// A topic's ring keeps this many notices and about this many bytes; subscribers that need older ones read the journal.
 	ringNotices = 1024
 	ringBytes   = 2 << 20
 	// MaxText is how much of an attempt's text is kept: the end of it.
 	MaxText = 1 << 20
-	// fewReaders are woken by the one who publishes; more have a goroutine that does it.
+	// fewReaders are woken by the publisher; more have a goroutine that does it.
 	fewReaders = 4
 	// maxHeld bounds the attempts per shard whose output is held. Output ends with its attempt; the bound is for what comes
 	// late from an attempt that has ended already.
 	maxHeld = 1024
 )
 
-// topic is an execution that somebody follows, or that has output while it is made. Fields are guarded by mu. A topic that
-// is dead has left its shard: whoever still holds it looks the execution up again.
+// topic is an execution that has subscribers or unfinished output. Fields are guarded by mu. A topic that is dead has left
+// its shard: code that still holds it looks the execution up again.
 type topic struct {
 	mu   sync.RWMutex
 	dead bool
@@ -100,24 +99,24 @@ type topic struct {
 	outputs map[engine.ActivationID]*output
 
 	readers int
-	// changed is closed when there is something new, and made anew by the next who waits.
+	// changed is closed when there is something new, and made again by the next that waits.
 	changed chan struct{}
-	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers. Without one, as
-	// long as the readers are few, who publishes closes it.
+	// poke wakes the goroutine that closes changed, so that publishing does not slow down with the number of readers. Without it,
+	// while the readers are few, the publisher closes changed.
 	poke chan struct{}
 	stop chan struct{}
 
 	shared map[any]any
 }
 
-// output is what an attempt has handed out so far.
+// output is the output of an attempt so far.
 type output struct {
 	id engine.Attempt
 	// text is the end of the text; the whole of it is end bytes long.
 	text []byte
 	end  int64
 	data json.RawMessage
-	// rest is the beginning of a letter whose end has not come yet.
+	// rest is the beginning of a character whose end has not come yet.
 	rest string
 }
 
@@ -156,7 +155,7 @@ func (h *Hub) find(ref Ref, create bool) *topic {
 	}
 }
 
-// release unlocks a topic, and removes it if nobody needs it.
+// release unlocks a topic, and removes it if it is not needed.
 func (h *Hub) release(ref Ref, t *topic) {
 	unused := t.readers == 0 && len(t.outputs) == 0
 	t.mu.Unlock()
@@ -174,8 +173,8 @@ func (h *Hub) release(ref Ref, t *topic) {
 	}
 }
 
-// Publish tells of a row that is on disk. It is called by the one who owns the execution, in the order of the rows; it
-// takes no time to speak of and never blocks. The row and what it refers to must not change any more.
+// Publish notifies subscribers of a row that is on disk. The owner of the execution calls it in the order of the rows;
+// it is fast and never blocks. The row and what it refers to must not change any more.
 func (h *Hub) Publish(ref Ref, row Row) {
 	s := h.shard(ref)
 	s.mu.Lock()
@@ -192,6 +191,22 @@ func (h *Hub) Publish(ref Ref, row Row) {
 		t.addNotice(Notice{Row: &shared}, shared.size())
 	}
 	h.release(ref, t)
+}
+
+// Missed is called when rows may have been written that were not published. Subscribers read the journals again.
+func (h *Hub) Missed() {
+	for i := range h.shards {
+		s := &h.shards[i]
+		s.mu.Lock()
+		s.recent = recent{changing: s.recent.changing}
+		for _, t := range s.topics { // order does not matter: each is told
+			t.mu.Lock()
+			t.first, t.ring, t.bytes = t.first+uint64(len(t.ring))+1, nil, 0
+			t.addNotice(Notice{Logged: &Logged{}}, 0)
+			t.mu.Unlock()
+		}
+		s.mu.Unlock()
+	}
 }
 
 // strip leaves out the large values, so that a row is the same whether it was published or read.
@@ -214,7 +229,7 @@ func (r *Row) size() int {
 	return n
 }
 
-// Emit tells of output while it is made. What an attempt says after a later one has spoken is not heard.
+// Emit publishes output while it is made. Output of an attempt after that of a later one is dropped.
 func (h *Hub) Emit(ref Ref, c Chunk) {
 	t := h.find(ref, true)
 	o := t.outputs[c.Activation]
@@ -240,7 +255,7 @@ func (h *Hub) Emit(ref Ref, c Chunk) {
 	}
 }
 
-// Log tells of lines that were stored apart from a row, which tells of itself.
+// Log publishes that lines were stored without a row.
 func (h *Hub) Log(ref Ref, l Logged) {
 	t := h.find(ref, false)
 	if t == nil {
@@ -253,7 +268,7 @@ func (h *Hub) Log(ref Ref, l Logged) {
 	h.release(ref, t)
 }
 
-// older says that a is an earlier attempt than b.
+// older says whether a is an earlier attempt than b.
 func older(a, b engine.Attempt) bool {
 	if a.Generation != b.Generation {
 		return a.Generation < b.Generation
@@ -261,8 +276,11 @@ func older(a, b engine.Attempt) bool {
 	return a.Attempt < b.Attempt
 }
 
-// addChunk takes a chunk in and returns what subscribers are told of it; nothing when all of it is the beginning of a letter.
+// addChunk adds a chunk and returns what subscribers get; not ok when all of it is the beginning of a character.
 func (o *output) addChunk(c Chunk) (Output, bool) {
+	if c.At > o.end {
+		o.text, o.end, o.rest = nil, c.At, ""
+	}
 	piece := Output{Attempt: o.id, Offset: o.end}
 	if c.Data != nil {
 		if len(c.Data) > MaxInline {
@@ -283,7 +301,7 @@ func (o *output) addChunk(c Chunk) (Output, bool) {
 	return piece, piece.Text != ""
 }
 
-// tail is the last MaxText bytes of a text, beginning with a whole letter.
+// tail is the last MaxText bytes of a text, beginning with a whole character.
 func tail(text []byte) []byte {
 	if len(text) <= MaxText {
 		return text
@@ -295,7 +313,7 @@ func tail(text []byte) []byte {
 	return text
 }
 
-// partial is how many bytes at the end of a text are the beginning of a letter.
+// partial is how many bytes at the end of a text are the beginning of a character.
 func partial(text string) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if c := text[len(text)-n]; utf8.RuneStart(c) {
@@ -317,7 +335,7 @@ func Omitted(size int) json.RawMessage {
 	return raw
 }
 
-// note remembers that the output of an attempt is held, and lets go of the oldest when too many are.
+// note remembers that the output of an attempt is held, and drops the oldest when there are too many.
 func (h *Hub) note(ref Ref, t *topic, id engine.Attempt) {
 	s := h.shard(ref)
 	s.mu.Lock()
@@ -351,7 +369,7 @@ func (e held) holds() bool {
 	return !e.topic.dead && o != nil && o.id == e.id
 }
 
-// sweep removes the topics of a shard that nobody needs.
+// sweep removes the topics of a shard that are not needed.
 func (h *Hub) sweep(s *hubShard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -365,26 +383,31 @@ func (h *Hub) sweep(s *hubShard) {
 	}
 }
 
-// Ended forgets what an activation has handed out. A published row that tells of the end does the same.
-func (h *Hub) Ended(ref Ref, id engine.ActivationID) {
+// Ended drops the output of an attempt and those before it. A published row with its end does the same.
+func (h *Hub) Ended(ref Ref, a engine.Attempt) {
 	if t := h.find(ref, false); t != nil {
-		delete(t.outputs, id)
+		t.ended(a)
 		h.release(ref, t)
 	}
 }
 
-// forget lets go of the output of attempts that a row ends.
+func (t *topic) ended(a engine.Attempt) {
+	if o := t.outputs[a.Activation]; o != nil && !older(a, o.id) {
+		delete(t.outputs, a.Activation)
+	}
+}
+
+// forget drops the output of attempts that a row ends.
 func (t *topic) forget(row *Row) {
 	if len(t.outputs) == 0 {
 		return
 	}
-	ended := func(id engine.ActivationID) { delete(t.outputs, id) }
 	for _, fact := range row.Facts {
 		switch f := fact.(type) {
 		case engine.NodeCompleted:
-			ended(f.Activation)
+			t.ended(f.Attempt)
 		case engine.NodeFailed:
-			ended(f.Activation)
+			t.ended(f.Attempt)
 		}
 	}
 	for i := range row.Told {
@@ -396,9 +419,9 @@ func (t *topic) forget(row *Row) {
 			}
 		case ToldNode:
 			switch told.Node {
-			case engine.NodeWaitingInput, engine.NodeRunning: // the attempt goes on, or a later one will speak
-			default:
-				ended(told.Activation)
+			case engine.NodeWaitingInput, engine.NodeRunning: // the attempt goes on, or a later one will have output
+			default: // a retry names the next attempt; an end names none, which means all of them
+				t.ended(engine.Attempt{Activation: told.Activation, Generation: told.Generation, Attempt: told.Attempt - 1})
 			}
 		}
 	}

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Subscription is one who follows an execution. It has one user at a time and must be closed.
+// Subscription follows an execution. It has one user at a time and must be closed.
 //
-// The way to follow without a gap: subscribe, read the journal, then [Subscription.Sync] and tell its rows that are new and
-// its outputs as snapshots, then [Subscription.Next] for whatever comes. When Next says that the subscriber was too slow,
-// begin again with the journal.
+// The way to follow without a gap: subscribe, read the journal, then [Subscription.Sync] and use its rows that are new and its outputs as
+// snapshots, then [Subscription.Next] for whatever comes. When Next says that the subscriber was too slow, begin again with the journal.
 type Subscription struct {
 	hub   *Hub
 	ref   Ref
@@ -32,7 +31,7 @@ func (h *Hub) Subscribe(ref Ref) *Subscription {
 	return s
 }
 
-// Close ends the subscription. The last one to leave an execution lets go of all that was kept for readers.
+// Close ends the subscription. The last subscription of an execution to end drops all that was kept for readers.
 func (s *Subscription) Close() {
 	if s.closed {
 		return
@@ -52,8 +51,8 @@ func (s *Subscription) Close() {
 	s.hub.release(s.ref, t)
 }
 
-// announce tells all who wait that there is something new. It is the topic's only goroutine, begins when the readers are no longer
-// few and ends with the last of them.
+// announce wakes all that wait for something new. It is the topic's only goroutine, begins when the readers are no longer few and
+// ends with the last of them.
 func (t *topic) announce(poke, stop <-chan struct{}) {
 	for {
 		select {
@@ -71,20 +70,19 @@ func (t *topic) announce(poke, stop <-chan struct{}) {
 	}
 }
 
-// Next returns what has come since the last call, in order; with nothing to return, a channel that is closed when there may
-// be something. Behind says that some of it is no longer at hand: the subscriber was too slow and has to read the
-// journal, then [Subscription.Sync].
+// Next returns what has come since the last call, in order; with nothing to return, a channel that is closed when there may be something.
+// Behind says that some of it is no longer in memory: the subscriber was too slow and has to read the journal, then [Subscription.Sync].
 func (s *Subscription) Next() (list []Notice, more <-chan struct{}, behind bool) {
 	t := s.topic
 	t.mu.RLock()
-	list, behind = s.take(nil)
+	list, behind = s.takeNotices(nil)
 	t.mu.RUnlock()
 	if len(list) > 0 || behind {
 		return list, nil, behind
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if list, behind = s.take(nil); len(list) > 0 || behind {
+	if list, behind = s.takeNotices(nil); len(list) > 0 || behind {
 		return list, nil, behind
 	}
 	if t.changed == nil {
@@ -93,8 +91,8 @@ func (s *Subscription) Next() (list []Notice, more <-chan struct{}, behind bool)
 	return nil, t.changed, false
 }
 
-// take hands out the notices that are wanted. The topic is locked.
-func (s *Subscription) take(wanted func(Notice) bool) (list []Notice, behind bool) {
+// takeNotices returns the notices that are wanted. The topic is locked.
+func (s *Subscription) takeNotices(wanted func(Notice) bool) (list []Notice, behind bool) {
 	t := s.topic
 	if s.next < t.first {
 		return nil, true
@@ -112,14 +110,13 @@ func (s *Subscription) take(wanted func(Notice) bool) (list []Notice, behind boo
 	return list, false
 }
 
-// Sync brings the subscriber to now. Rows are those that have come since; outputs are what running attempts have handed out
-// as of now, and pieces of it that have come before are passed over. Behind says that rows are missing: the journal has to be
-// read again, then this is to be called again.
+// Sync brings the subscriber to now. Rows are those that have come since; outputs are the outputs of running attempts as of now, and
+// earlier pieces of them are skipped. Behind says that rows are missing: the journal has to be read again, then this is to be called again.
 func (s *Subscription) Sync() (rows []*Row, outputs []Output, behind bool) {
 	t := s.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	list, behind := s.take(func(n Notice) bool { return n.Row != nil })
+	list, behind := s.takeNotices(func(n Notice) bool { return n.Row != nil })
 	if behind {
 		s.next = t.first + uint64(len(t.ring))
 		return nil, nil, true
@@ -139,7 +136,7 @@ func (s *Subscription) Sync() (rows []*Row, outputs []Output, behind bool) {
 }
 
 // Shared returns what subscribers of the execution share under a key, made by the first who asks. It lives as long as
-// somebody follows the execution.
+// the execution has subscribers.
 func (s *Subscription) Shared(key any, make func() any) any {
 	t := s.topic
 	t.mu.Lock()

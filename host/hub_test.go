@@ -276,7 +276,7 @@ func TestHub_ForgetsOutputThatHasEnded(t *testing.T) {
 		"Completed": {Facts: []engine.Fact{engine.NodeCompleted{Attempt: attempt("n", 0, 1)}}},
 		"Failed":    {Facts: []engine.Fact{engine.NodeFailed{Attempt: attempt("n", 0, 1)}}},
 		"Canceled":  {Told: []host.Told{{What: host.ToldNode, Activation: "n", Node: engine.NodeCanceled}}},
-		"Retrying":  {Told: []host.Told{{What: host.ToldNode, Activation: "n", Node: engine.NodeRetrying}}},
+		"Retrying":  {Told: []host.Told{{What: host.ToldNode, Activation: "n", Attempt: 2, Node: engine.NodeRetrying}}},
 		"Finished":  {Told: []host.Told{{What: host.ToldExecution, Status: engine.StatusError}}},
 	}
 	for name, row := range ends {
@@ -296,14 +296,33 @@ func TestHub_ForgetsOutputThatHasEnded(t *testing.T) {
 		t.Parallel()
 		h := host.NewHub()
 		h.Emit(ref("a"), host.Chunk{Attempt: attempt("n", 0, 1), Text: "x"})
-		h.Ended(ref("a"), "n")
-		h.Ended(ref("b"), "n")
+		h.Ended(ref("a"), attempt("n", 0, 1))
+		h.Ended(ref("b"), attempt("n", 0, 1))
 		s := h.Subscribe(ref("a"))
 		defer s.Close()
 		if _, outputs, _ := s.Sync(); len(outputs) != 0 {
 			t.Errorf("still there: %+v", outputs)
 		}
 	})
+	for name, row := range ends {
+		if name == "Finished" {
+			continue
+		}
+		t.Run("ButNotOfALaterAttempt/"+name, func(t *testing.T) { // the row is heard of late
+			t.Parallel()
+			h, later := host.NewHub(), attempt("n", 0, 2)
+			if name == "Canceled" {
+				later = attempt("n", 1, 1)
+			}
+			h.Emit(ref("a"), host.Chunk{Attempt: later, Text: "x"})
+			h.Publish(ref("a"), row)
+			s := h.Subscribe(ref("a"))
+			defer s.Close()
+			if _, outputs, _ := s.Sync(); len(outputs) != 1 {
+				t.Errorf("it has %+v", outputs)
+			}
+		})
+	}
 	t.Run("ButNotWhatWaits", func(t *testing.T) {
 		t.Parallel()
 		h := host.NewHub()
@@ -407,7 +426,7 @@ func TestHub_Concurrent(t *testing.T) {
 			h.Publish(ref("a"), emptyRow(seq))
 			h.Emit(ref("a"), host.Chunk{Attempt: attempt("n", 0, uint32(seq)), Text: "x"})
 		}
-		h.Ended(ref("a"), "n")
+		h.Ended(ref("a"), attempt("n", 0, rows))
 	})
 	wg.Wait()
 }
@@ -427,6 +446,34 @@ func TestSubscription_CloseLeavesNothingBehind(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// Who follows an execution is told that rows may be missing, also while it waits.
+func TestHub_Missed(t *testing.T) {
+	t.Parallel()
+	h := host.NewHub()
+	s := h.Subscribe(ref("a"))
+	defer s.Close()
+	h.Publish(ref("a"), emptyRow(1))
+	if list, _, behind := s.Next(); len(list) != 1 || behind {
+		t.Fatalf("%d rows, behind %v", len(list), behind)
+	}
+	_, more, _ := s.Next()
+	h.Missed()
+	<-more
+	if _, _, behind := s.Next(); !behind {
+		t.Error("it does not know that rows may be missing")
+	}
+	if _, _, behind := s.Sync(); !behind {
+		t.Error("the journal need not be read again")
+	}
+	if _, _, behind := s.Sync(); behind {
+		t.Error("it stays behind")
+	}
+	h.Publish(ref("a"), emptyRow(2))
+	if list, _, behind := s.Next(); len(list) != 1 || behind {
+		t.Errorf("then %d rows, behind %v", len(list), behind)
+	}
 }
 
 func BenchmarkHub_Publish(b *testing.B) {

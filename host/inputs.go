@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"tandem/engine"
+	"tandem/payload"
 )
 
 // Inputs are the values that a run refers to, by reference. Most runs have one, for which there is room without a map.
@@ -56,3 +57,25 @@ func (v *Inputs) set(ref engine.Ref, value json.RawMessage) {
 	}
 	v.more[ref] = value
 }
+
+// Entry is the payload of an entry key: its fields, which share memory with those of other iterations, or, if they are nil, one value.
+type Entry struct {
+	Fields []payload.Member
+	Value  json.RawMessage
+}
+
+// Whole is the payload as one value.
+func (e *Entry) Whole() json.RawMessage {
+	if e.Fields == nil {
+		return e.Value
+	}
+	return payload.AppendObject(nil, e.Fields)
+}
+
+// entersIteration says whether a connection brings the input of an iteration, which has no reference.
+func (f *Fold) entersIteration(in engine.Input) bool {
+	return in.Ref == "" && in.Edge >= 0 && f.graph.Edges[in.Edge].Entry
+}
+
+// noFields stands for a payload whose fields are known. read-only
+var noFields = json.RawMessage("{}")

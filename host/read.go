@@ -21,7 +21,7 @@ type Journal struct {
 	Graph     *workflow.Graph
 	Revision  Revision
 	Programs  engine.Programs
-	// Child reads the graphs of workflows that nodes run; it is needed to fork. Nil: they are taken to ask nobody.
+	// Child reads the graphs of workflows that nodes run; it is needed to fork. Nil: they count as asking no questions.
 	Child ChildGraph
 }
 
@@ -38,13 +38,13 @@ func (j Journal) Loader(ctx context.Context) Loader {
 	}
 }
 
-// View reads the execution as people look at it, and what it was started with. It begins with the last snapshot, so it
-// costs what happened since. What cannot be read is passed over: people see what there is, and a fold says what is wrong.
+// View reads the execution as people see it, and what it was started with. It begins with the last snapshot, so it costs
+// only what happened since. What cannot be read is left out; a fold reports the errors.
 func (j Journal) View(ctx context.Context) (*View, Start, error) {
 	return j.ViewRows(ctx, func(int, *Row) {})
 }
 
-// ViewRows is View, and hands out the rows that it reads with the level of their values, each for the time of the call.
+// ViewRows is View, and calls each with the rows that it reads and the level of their values. A row is valid during the call.
 func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (*View, Start, error) {
 	view, start := NewView(j.Graph), Start{}
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
@@ -52,7 +52,7 @@ func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (
 		return nil, start, err
 	}
 	if ok {
-		// A snapshot that cannot be used is passed over: the journal is the truth.
+		// A snapshot that cannot be used is ignored: the journal has everything.
 		if v, s, err := RestoreView(j.Graph, body); err == nil {
 			view, start = v, s
 		}
@@ -67,7 +67,7 @@ func (j Journal) ViewOf(ctx context.Context, rows iter.Seq2[Row, error], each fu
 
 // viewFrom brings a view up to date with the rows that follow it.
 func (j Journal) viewFrom(view *View, start Start, rows iter.Seq2[Row, error], each func(level int, row *Row)) (*View, Start, error) {
-	var row Row // one place for them all, which those who look at a row do not keep
+	var row Row // one variable for all rows, which callers do not keep
 	for next, err := range rows {
 		if err != nil {
 			return nil, start, err
@@ -97,9 +97,12 @@ func (j Journal) withInput(ctx context.Context, rows iter.Seq2[Row, error]) iter
 		for row, err := range rows {
 			if blob, large := row.Large[0]; err == nil && large && row.Seq == 1 {
 				row.Values[0], err = j.Source.Blob(ctx, j.Principal, blob)
-				if IsUnreadable(err) {
-					row.Facts, row.Values, row.Large, row.Unreadable, err = nil, nil, nil, err, nil
-				}
+			}
+			if err == nil && row.gives() {
+				err = j.loadGiven(ctx, &row)
+			}
+			if row.Seq == 1 && IsUnreadable(err) {
+				row.Facts, row.Values, row.Large, row.Beside, row.Unreadable, err = nil, nil, nil, nil, err, nil
 			}
 			if !yield(row, err) {
 				return
@@ -108,7 +111,7 @@ func (j Journal) withInput(ctx context.Context, rows iter.Seq2[Row, error]) iter
 	}
 }
 
-// Value reads a value of the execution by its reference. One that is kept beside the journal is told by its name only.
+// Value reads a value of the execution by its reference. For one that is kept beside the journal it returns the name only.
 func (j Journal) Value(ctx context.Context, start Start, ref engine.Ref) (value json.RawMessage, large *Blob, err error) {
 	place, err := ParseRef(ref)
 	if err != nil {
@@ -170,7 +173,7 @@ func (j Journal) replay(ctx context.Context, fold *Fold, each func(Row, []engine
 		if err != nil {
 			return rows, bytes, Unreadable(err, "row %d of execution %q: %w", row.Seq, j.Execution)
 		}
-		rows, bytes = rows+1, bytes+row.Stored
+		rows, bytes = rows+1, bytes+row.Stored+row.Spilled()
 		more, err := each(row, commands)
 		if err != nil || !more {
 			return rows, bytes, err
@@ -208,7 +211,7 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 		}
 		return true, nil
 	})
-	if IsUnreadable(err) { // its input cannot be told, but what became of it can
+	if IsUnreadable(err) { // its input is not known, but its end is
 		record.ActivationView, found, err = j.passedOver(ctx, id, err)
 		record.InputError = err
 		return record, found, nil
@@ -220,8 +223,8 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 	return record, found, err
 }
 
-// Standpoint reads the journal up to where a generation of an activation begins, and returns its input and what it reads. The data is the caller's. If the
-// input cannot be built, it is nil.
+// Standpoint reads the journal up to where a generation of an activation begins, and returns its input, nil if it cannot be built, and what
+// it reads. The caller may keep the data.
 func (j Journal) Standpoint(ctx context.Context, id engine.ActivationID, generation uint32) (input json.RawMessage, data Data, found bool, err error) {
 	fold := NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
 	_, _, err = j.replay(ctx, fold, func(_ Row, commands []engine.Command) (more bool, err error) {
@@ -248,7 +251,7 @@ func (j Journal) Standpoint(ctx context.Context, id engine.ActivationID, generat
 	return input, data, found, err
 }
 
-// End reads the journal to its end, and returns what can be read at the top level then. The data is the caller's.
+// End reads the journal to its end, and returns what can be read at the top level then. The caller may keep the data.
 func (j Journal) End(ctx context.Context) (Data, error) {
 	fold, err := j.Fold(ctx)
 	if err != nil {
@@ -257,7 +260,7 @@ func (j Journal) End(ctx context.Context) (Data, error) {
 	return Data{Execution: fold.id, Start: fold.start, Layers: fold.layers, Lock: fold.lock, View: dataflow.View{AsOf: fold.state.Seq()}}, nil
 }
 
-// passedOver reads one activation without a fold. The reason why there is none is returned with it.
+// passedOver reads one activation without a fold, and returns it with the reason why there is no fold.
 func (j Journal) passedOver(ctx context.Context, id engine.ActivationID, why error) (a ActivationView, found bool, err error) {
 	view := NewView(j.Graph)
 	note := func(v *ActivationView) {
@@ -279,15 +282,15 @@ func (j Journal) passedOver(ctx context.Context, id engine.ActivationID, why err
 type ActivationRecord struct {
 	ActivationView
 	Input json.RawMessage
-	// Origins tells where the values of the input came from.
+	// Origins says where the values of the input came from.
 	Origins json.RawMessage
-	// Sent is what an attempt that is not repeated without knowledge sends to the world, as people may see it; nil for others.
+	// Sent is what a once attempt sends, as people may see it; nil for others.
 	Sent json.RawMessage
 	// InputError is why the input could not be built, which is then why the activation failed.
 	InputError error
 }
 
-// Inspect returns the input that a run gets, and where it came from, as a list.
+// inspect returns the input that a run gets, and where it came from, as a list.
 func (f *Fold) inspect(run engine.RunNode) (input, origins json.RawMessage, err error) {
 	values, err := f.Inputs(run)
 	if err != nil {
@@ -347,7 +350,7 @@ func (j Journal) Activations(ctx context.Context, node string, after, limit int)
 	return list, more, nil
 }
 
-// pinnedBy says of the values of an input that come from pinned nodes who has pinned them.
+// pinnedBy adds who has pinned the values of an input that come from pinned nodes.
 func (f *Fold) pinnedBy(lineage json.RawMessage) (json.RawMessage, error) {
 	t := f.start.Test
 	if t == nil || len(t.Pinned) == 0 || len(lineage) == 0 {

@@ -7,12 +7,12 @@ import (
 	"tandem/engine"
 )
 
-// Finished is an execution that has ended, as its journal tells it, kept so that who asks for it again is answered without
-// reading. It is shared: nobody changes the view. Values are added as they are read.
+// Finished is an execution that has ended, cached so that later requests need not read its journal. It is shared, so the
+// view must not be changed. Values are added as they are read.
 type Finished struct {
 	View  *View
 	Start Start
-	// Summary is what its reader wants to be kept with the view: something that no change is made to without a row.
+	// Summary is what its reader wants to be kept with the view: something that changes only with a row.
 	Summary any
 
 	mu     sync.Mutex
@@ -30,12 +30,11 @@ type keptAnswer struct {
 	body   []byte
 }
 
-// Reader is what an answer about an execution that has ended depends on besides the execution. It is found out anew for each
-// request.
+// Reader is what an answer about an execution that has ended depends on besides the execution. It is determined for each request.
 type Reader struct {
-	// Detail says that the reader may see what only operators may.
+	// Detail says that the reader may see details for operators.
 	Detail bool
-	// About is what is told of the execution's workflow as it is today.
+	// About describes the execution's workflow as it is now.
 	About string
 }
 
@@ -46,7 +45,7 @@ func (f *Finished) Answer(reader Reader) ([]byte, bool) {
 	return f.answerTo(reader)
 }
 
-// answerTo is Answer for who holds the lock.
+// answerTo is Answer for a caller that holds the lock.
 func (f *Finished) answerTo(reader Reader) ([]byte, bool) {
 	for i := range f.answers {
 		if f.answers[i].reader == reader {
@@ -56,7 +55,7 @@ func (f *Finished) answerTo(reader Reader) ([]byte, bool) {
 	return nil, false
 }
 
-// KeepAnswer keeps what readers like this one are sent, unless it is large. It makes room by letting go of the answers for others.
+// KeepAnswer keeps what readers like this one are sent, unless it is large. It makes room by dropping answers for others.
 func (f *Finished) KeepAnswer(reader Reader, answer []byte) {
 	size := len(answer) + len(reader.About)
 	if size > maxFinishedAnswers {
@@ -74,7 +73,7 @@ func (f *Finished) KeepAnswer(reader Reader, answer []byte) {
 	f.answersSize += size
 }
 
-// Value returns a value by its reference, if it is at hand.
+// Value returns a value by its reference, if it is in memory.
 func (f *Finished) Value(ref engine.Ref) (json.RawMessage, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,15 +129,15 @@ type recent struct {
 	known map[Ref]*Finished
 	// order are the ones in known, oldest first, and some that have left it.
 	order []Ref
-	// reading has what is read at this moment and may be kept. Who publishes a row takes it away.
+	// reading has what is being read now and may be kept. Publishing a row removes it.
 	reading map[Ref]*readMark
-	// changing counts those who are about to append to an execution; nothing is kept of it meanwhile.
+	// changing counts the appends to an execution that are about to happen; nothing is kept of it meanwhile.
 	changing map[Ref]int
 }
 
 // Changing drops what is cached of an execution, and nothing of it is cached until the returned function is called. Call it before a row is
-// appended to an execution that has ended: from the moment that the row is on disk nobody may read the state before it, although the row is
-// published a little later.
+// appended to an execution that has ended: from the moment that the row is on disk the state before it must not be read, although the row
+// is published a little later.
 func (h *Hub) Changing(ref Ref) (done func()) {
 	s := h.shard(ref)
 	s.mu.Lock()
@@ -165,7 +164,7 @@ func (h *Hub) Known(ref Ref) *Finished {
 	return s.recent.known[ref]
 }
 
-// readMark stands for one who reads an execution.
+// readMark stands for one read of an execution.
 type readMark struct{ _ byte } // not empty, so that each is another one
 
 // Finished returns what is kept of an execution that has ended. When there is nothing, keep takes what was read from then on and
@@ -200,7 +199,7 @@ func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start, any) *
 	}
 }
 
-// forget lets go of what is kept of an execution, and of what is being read of it.
+// forget drops what is kept of an execution, and what is being read.
 func (r *recent) forget(ref Ref) {
 	delete(r.known, ref)
 	delete(r.reading, ref)

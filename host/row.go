@@ -23,17 +23,17 @@ type Row struct {
 	Large map[int]Blob
 	// Beside are fields of values that are kept beside them, in the order of their positions, by the place of the value.
 	Beside map[int][]Beside
-	// Told is what readers are told of the row besides its facts.
+	// Told is what readers need to know about the row besides its facts.
 	Told []Told
 	// Stored is the size of the body of a row that was read.
 	Stored int
-	// Closed says that the row ends an execution that cannot be folded: no engine has decided it, and none goes on behind it.
+	// Closed says that the row ends an execution that cannot be folded: no engine has decided it, and none goes on after it.
 	Closed bool
-	// Unreadable is why nothing is known of a row that is in the journal but its number and time; nil for all others.
+	// Unreadable is why only the number and time of a row in the journal are known; nil for all others.
 	Unreadable error
 }
 
-// IsUnreadable says that an error is of what is recorded, and not of the disk or the store: reading it again gives the same.
+// IsUnreadable says whether an error is about recorded data, and not about the disk or the store: reading it again gives the same.
 func IsUnreadable(err error) bool { return errors.Is(err, errUnreadable) }
 
 var (
@@ -41,14 +41,14 @@ var (
 	errUnsupported = fault.New(fault.Unsupported, "this version cannot read it")
 )
 
-// loadError is an error of whoever reads rows and values for a fold.
+// loadError is an error of the loader of a fold.
 type loadError struct{ error }
 
 // Unwrap lets errors.Is and errors.As see the error.
 func (e loadError) Unwrap() error { return e.error }
 
-// Unreadable makes an error of the recorded data of one that came up while it was folded or written, unless it came from the disk or
-// from a newer version of Tandem. The error is what the last verb of the format is for.
+// Unreadable turns an error while recorded data was folded or written into one about that data, unless it comes from the disk or
+// from data of a newer version of Tandem. The last verb of the format is for the error.
 func Unreadable(err error, format string, args ...any) error {
 	code := fault.Unreadable
 	if _, loading := errors.AsType[loadError](err); errors.Is(err, errUnsupported) || loading && !IsUnreadable(err) {
@@ -66,7 +66,7 @@ type Blob struct {
 // MaxInline is how large a value in a row may be. A larger one is kept beside the journal.
 const MaxInline = 32 << 10
 
-// Spill puts the large values of the row where they belong.
+// Spill stores the large values of the row beside the journal.
 func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	for n, value := range r.Values {
 		if len(value) <= MaxInline || len(r.Beside[n]) > 0 { // what is left of one that shares its fields stays in the row
@@ -84,10 +84,19 @@ func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	return nil
 }
 
+// Spilled is the size of the values that are kept beside the journal and that this row does not share with another.
+func (r *Row) Spilled() int {
+	size := 0
+	for _, blob := range r.Large { // order does not matter: a sum
+		size += int(blob.Size)
+	}
+	return size
+}
+
 // Encode returns the stored form of the row's body; sequence number and time stand beside it. It is written by hand:
 // every step of every execution comes through here.
 func (r *Row) Encode() ([]byte, error) {
-	size := 256 + 96*len(r.Facts) + 48*len(r.Told) // of what stands around the values, mostly
+	size := 256 + 128*len(r.Facts) + 56*len(r.Told) // of what stands around the values, mostly
 	for i, value := range r.Values {
 		if _, large := r.Large[i]; !large {
 			size += len(value)
@@ -106,7 +115,7 @@ func (r *Row) Encode() ([]byte, error) {
 	}
 	out = append(out, ']')
 	for i, value := range r.Values {
-		out = append(out, following(i, `,"values":[`)...)
+		out = append(out, engine.Following(i, `,"values":[`)...)
 		if _, large := r.Large[i]; large || value == nil {
 			value = json.RawMessage("null")
 		}
@@ -130,7 +139,7 @@ func (r *Row) Encode() ([]byte, error) {
 		out = append(append(out, `,"beside":`...), beside...)
 	}
 	for i := range r.Told {
-		out = append(out, following(i, `,"told":[`)...)
+		out = append(out, engine.Following(i, `,"told":[`)...)
 		if out, err = r.Told[i].append(out); err != nil {
 			return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
 		}
@@ -144,14 +153,6 @@ func (r *Row) Encode() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// following is what comes before an item of a list: the list's beginning, or a comma.
-func following(i int, begin string) string {
-	if i == 0 {
-		return begin
-	}
-	return ","
-}
-
 // DecodeRow reads the stored form.
 func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	if row, ok := decodePlainRow(seq, time, body); ok {
@@ -160,7 +161,7 @@ func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	return decodeRow(seq, time, body)
 }
 
-// ReadRow reads the stored form of a row of a journal. Of one that cannot be read it is known that it is there, and why not more.
+// ReadRow reads the stored form of a row of a journal. For one that cannot be read it returns a row with Unreadable set.
 func ReadRow(seq uint64, time int64, body []byte) Row {
 	row, err := DecodeRow(seq, time, body)
 	if err != nil { // reading it again gives the same
@@ -182,7 +183,8 @@ func decodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
 	}
-	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Beside: stored.Beside, Told: stored.Told, Closed: stored.Closed, Stored: len(body)}
+	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large,
+		Beside: stored.Beside, Told: stored.Told, Closed: stored.Closed, Stored: len(body)}
 	for i, raw := range stored.Facts {
 		fact, err := engine.DecodeFact(raw)
 		if err != nil {
@@ -193,9 +195,9 @@ func decodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	return row, nil
 }
 
-// Place is where a value is: in a row of a journal. Level says whose: an execution that was forked shares the past of its
-// source, so its values may be in the rows of the source (one level below its own), of the source's source, and so on. An
-// execution that was not forked is at level 0.
+// Place is where a value is: in a row of a journal. Level says in which journal: an execution that was forked shares the
+// past of its source, so its values may be in the rows of the source (one level below its own), of the source's source,
+// and so on. An execution that was not forked is at level 0.
 type Place struct {
 	Level int
 	Seq   uint64

@@ -15,7 +15,7 @@ import (
 const maxPlainRow = 16 << 10
 
 // decodePlainRow reads a row that is written as [Row.Encode] writes it, which most are, with less effort than a reader of any JSON
-// needs. What is unusual in any way it leaves to decodeRow. Both read the same. The values of the row are parts of the body.
+// needs. It leaves anything unusual to decodeRow. Both give the same result. The values of the row are parts of the body.
 func decodePlainRow(seq uint64, time int64, body []byte) (row Row, ok bool) {
 	if len(body) > maxPlainRow || !utf8.Valid(body) {
 		return Row{}, false
@@ -81,7 +81,7 @@ func (r *plainRow) values() []json.RawMessage {
 	return list
 }
 
-// told reads what is told, of a list that has begun.
+// told reads the entries of a list that has begun.
 func (r *plainRow) told() []Told {
 	list := make([]Told, 0, 2)
 	for more := true; more && r.OK; more = r.May(",") {
@@ -92,7 +92,7 @@ func (r *plainRow) told() []Told {
 	return list
 }
 
-// toldOne reads something that is told, unless it has texts with escapes.
+// toldOne reads one entry, unless it has texts with escapes.
 func (r *plainRow) toldOne(t *Told) {
 	r.Must(`{"w":`)
 	t.What = Telling(r.Text())

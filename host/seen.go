@@ -8,9 +8,9 @@ import (
 	"tandem/workflow"
 )
 
-// Seen is an execution as its rows describe it, for somebody who was handed every row from the first on: what [Journal.View] would read from the
-// journal, without reading it. It must not be used by several goroutines at once. After a row was missed, or when the values are larger than what is
-// kept in memory, it cannot be used any more and the journal has to be read.
+// Seen is an execution as its rows describe it, for a reader that got every row from the first on: what [Journal.View] would read, without
+// reading. It must not be used by several goroutines at once. After a row was missed, or when the values are too large for memory, it
+// cannot be used any more and the journal has to be read.
 type Seen struct {
 	View *View
 
@@ -29,12 +29,13 @@ func (f *Fold) Seen() *Seen {
 	for ref := range f.values.beside { // order does not matter: each is left out
 		delete(f.values.held, ref)
 	}
-	return &Seen{View: f.view, values: f.values.held}
+	return &Seen{View: f.View(), values: f.values.held}
 }
 
-// Plain says that a row is in memory as it is in the journal, with all of its values.
+// Plain says whether a row is in memory as it is in the journal, with all of its values.
 func (r *Row) Plain() bool {
-	return len(r.Large) == 0 && len(r.Beside) == 0 && !slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
+	return len(r.Large) == 0 && len(r.Beside) == 0 &&
+		!slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
 }
 
 // Add adds a row, which must not be changed afterwards. Rows must come in order; one that was added before is ignored.
@@ -46,7 +47,8 @@ func (s *Seen) Add(row *Row) {
 		s.Break()
 		return
 	}
-	if _, created := row.Facts[0].(engine.ExecutionCreated); row.Seq == 1 && !created { // values of a fork may be in the rows of others
+	// Values of a fork may be in rows of other executions.
+	if _, created := row.Facts[0].(engine.ExecutionCreated); row.Seq == 1 && !created {
 		s.Break()
 		return
 	}
@@ -58,7 +60,7 @@ func (s *Seen) Add(row *Row) {
 	s.View.Apply(&stored)
 	for n, value := range row.Values {
 		if _, large := row.Large[n]; large || len(row.Beside[n]) > 0 {
-			continue // it is told by its name, which the row has; who wants it reads the row
+			continue // it is shown by its name, which the row has; readers that need it read the row
 		}
 		s.values[Place{Seq: row.Seq, N: n}.Ref()] = value
 		s.size += len(value) + 64
@@ -95,14 +97,14 @@ func (r *Row) asStored() (Row, error) {
 // Break notes that rows were missed.
 func (s *Seen) Break() { s.broken, s.values = true, nil }
 
-// Whole says that everything was seen so far.
+// Whole says whether everything was seen so far.
 func (s *Seen) Whole() bool { return !s.broken && s.View.Seq > 0 }
 
-// Value returns a value by its reference, if it is at hand. Large ones never are.
+// Value returns a value by its reference, if it is in memory. Large ones never are.
 func (s *Seen) Value(ref engine.Ref) (json.RawMessage, bool) {
 	value, ok := s.values[ref]
 	return value, ok
 }
 
-// maxSeen bounds the values that are kept for somebody who waits, in bytes.
+// maxSeen bounds the values that are kept for a waiting reader, in bytes.
 const maxSeen = 64 << 10

@@ -11,7 +11,7 @@ import (
 )
 
 // Sent returns what the last run of an activation sends, or has sent, as people may see it. A person who is asked whether it was done
-// has to know what it is, so there is always an answer: what cannot be told says why.
+// has to know what it is, so there is always an answer: if it is not known, the answer says why.
 func (f *Fold) Sent(id engine.ActivationID) json.RawMessage {
 	run, ok := f.runs[id]
 	if !ok {
@@ -36,7 +36,7 @@ func (f *Fold) sent(run engine.RunNode) json.RawMessage {
 	return sent
 }
 
-// once says that a run is one that is not repeated without knowledge.
+// once says whether the effect of a run must not simply be repeated.
 func (f *Fold) once(run engine.RunNode) bool {
 	if run.Node < 0 {
 		return run.Step != nil && run.Step.Effect == workflow.Once
@@ -44,7 +44,7 @@ func (f *Fold) once(run engine.RunNode) bool {
 	return f.graph.Nodes[run.Node].Plan.Effect == workflow.Once
 }
 
-// ShownInput is what an activation was given, as people are shown it: of the completion that a tool call comes from, the call.
+// ShownInput is the input of an activation as people see it: for a tool call the call, and not the whole completion that has it.
 func ShownInput(id engine.ActivationID, input json.RawMessage) json.RawMessage {
 	_, name := id.Split()
 	parts := strings.Split(name, "_")

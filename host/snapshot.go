@@ -51,7 +51,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 	if f.layers == nil {
 		return nil, fault.New(fault.Internal, "the fold of an empty journal has no snapshot")
 	}
-	snap := foldJSON{ID: f.id, Start: f.start, View: f.view}
+	snap := foldJSON{ID: f.id, Start: f.start, View: f.View()}
 	var err error
 	if snap.Engine, err = f.state.Snapshot(); err != nil {
 		return nil, err
@@ -68,7 +68,8 @@ func (f *Fold) Snapshot() ([]byte, error) {
 			for path, outputs := range fr.ends { // order does not matter: one entry per scope
 				ends[path] = wholeEnds(outputs)
 			}
-			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last.whole(), fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, ends, fr.errors, fr.level})
+			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last.whole(), fr.results, fr.count, fr.held, fr.size,
+				fr.discard, fr.program, ends, fr.errors, fr.level})
 		}
 	}
 	slices.SortFunc(snap.Runs, func(a, b runJSON) int { return cmp.Compare(a.Command.Activation, b.Command.Activation) })

@@ -17,8 +17,8 @@ import (
 // Start is what an execution's data begins with. It is part of the first row, before its facts.
 type Start struct {
 	WorkflowID string `json:"workflow_id"`
-	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the others who have started,
-	// retried, skipped or edited something that it came of.
+	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the other users who have
+	// started, retried, skipped or edited something that led to it.
 	UserID     string   `json:"user_id,omitempty"`
 	Requesters []string `json:"requesters,omitempty"`
 	// TokenMadeBy is who made the token that it was started with, if it was somebody else than the user.
@@ -26,29 +26,34 @@ type Start struct {
 	Language    string          `json:"language,omitempty"`
 	Initial     json.RawMessage `json:"initial,omitempty"`
 	Trigger     json.RawMessage `json:"trigger,omitempty"`
-	// ExternalRequest is the id under which somebody outside knows the request that started it.
+	// ExternalRequest is the sender's id of the request that started it.
 	ExternalRequest string `json:"external_request_id,omitempty"`
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string `json:"outputs,omitempty"`
-	// Root is the execution that it came of, with others between them, if it was not started by itself.
+	// Root is the execution at the top of the tree that it belongs to; empty: this one.
 	Root string `json:"root,omitempty"`
-	// Ancestors are the executions whose past it shares, the one it was forked from last.
+	// Ancestors are the executions whose past it shares; the last is the one it was forked from.
 	Ancestors []string `json:"ancestors,omitempty"`
-	// ErrorOf is the execution whose failure it was started for, itself or what started it.
+	// ErrorOf is the execution whose failure it, or an execution above it, was started for.
 	ErrorOf string `json:"error_of,omitempty"`
 	// InputRules is the version of the rules by which its inputs are built; executions that are older than rules have none.
 	InputRules int `json:"input_rules,omitempty"`
-	// Forks are how it came of them, the last one last. Forks of older versions are not told.
+	// Forks say how it was forked from them, the last one last. Forks of older versions are missing.
 	Forks []Fork `json:"forks,omitempty"`
-	// Above are those of the executions that started it.
+	// Above are the forks of the executions above it.
 	Above []Fork `json:"above,omitempty"`
-	// Test says that it is a test, and of what; nil: it is none.
+	// Test says that it is a test, and of what; nil: it is not a test.
 	Test *Test `json:"test,omitempty"`
+	// Given says, of one that is kept, that initial and trigger are the next value of its row.
+	Given bool `json:"given,omitempty"`
+	// rest and beside are what it begins with, taken apart, where large fields of that are kept beside it.
+	rest   json.RawMessage
+	beside []payload.Part
 }
 
-// Test is what of a definition a test runs.
+// Test says which part of a definition a test runs.
 type Test struct {
-	// Name is that of the test in the definition; empty: it is none of these.
+	// Name is the name of the test in the definition; empty: it is not one of these.
 	Name string `json:"name,omitempty"`
 	// Node is the only one that runs, From the first; neither: the whole does.
 	Node string `json:"node,omitempty"`
@@ -58,7 +63,7 @@ type Test struct {
 	By     string   `json:"by,omitempty"`
 }
 
-// Told are the forks that people are told of, the last one last.
+// Told are the forks that people see, the last one last.
 func (s Start) Told() []Fork { return slices.Concat(s.Above, s.Forks) }
 
 // Level is the level of the execution's own values.
@@ -75,7 +80,7 @@ func (s Start) owner(self string, p Place) (string, error) {
 	return "", fault.Newf(fault.Internal, "%q is a value of level %d, and execution %q is at level %d", p.Ref(), p.Level, self, len(s.Ancestors))
 }
 
-// WrittenStart is a start as it is kept, and as it is read again.
+// WrittenStart is a start as it is stored, and as it is read again.
 type WrittenStart struct {
 	raw  json.RawMessage
 	read Start
@@ -83,13 +88,16 @@ type WrittenStart struct {
 	known bool
 }
 
-// WriteStart writes a start down.
+// WriteStart encodes a start.
 func WriteStart(s Start) (WrittenStart, error) {
+	if len(s.beside) > 0 {
+		return writeGiven(s)
+	}
 	raw, err := s.encode()
-	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 || s.Test != nil {
+	if err != nil || !s.plainLists() {
 		return WrittenStart{raw: raw}, err
 	}
-	// What is in it as JSON may be written in another way than it was given.
+	// Encoding may write the JSON in it in another way than it was given.
 	s.Initial, s.Trigger = member(raw, "initial"), member(raw, "trigger")
 	s.Requesters, s.Outputs, s.Ancestors, s.Forks, s.Above = nil, nil, nil, nil, nil // none are read as nil
 	return WrittenStart{raw, s, true}, nil
@@ -128,10 +136,9 @@ func (s *Start) encode() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// plain says that a start has nothing but who starts what with which data, and what it came of, and that there is nothing in that data which json.Marshal
-// writes in another way.
+// plain says whether a start has only the most common fields, and no data that json.Marshal would write in another way.
 func (s *Start) plain() bool {
-	if len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 || s.Test != nil {
+	if !s.plainLists() {
 		return false
 	}
 	for _, data := range []json.RawMessage{s.Initial, s.Trigger} {
@@ -145,6 +152,11 @@ func (s *Start) plain() bool {
 		}
 	}
 	return true
+}
+
+// plainLists says whether a start was simply requested, for a whole execution.
+func (s *Start) plainLists() bool {
+	return len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) == 0 && s.Test == nil
 }
 
 // lineBreak is the first byte of the line breaks that JSON may have as they are and JavaScript had not.
@@ -165,6 +177,9 @@ func member(object json.RawMessage, name string) json.RawMessage {
 // PutStart is Put for what the execution is started with.
 func (t *Turn) PutStart(w WrittenStart) engine.Ref {
 	ref := t.Put(w.raw)
+	if len(w.read.beside) > 0 {
+		t.PutBeside(w.read.rest, w.read.beside...)
+	}
 	if w.known {
 		t.started = &w.read
 	}
@@ -182,7 +197,7 @@ func readStart(execution string, raw json.RawMessage) (start Start, err error) {
 }
 
 // readPlainStart reads a start that has what most have and no escapes in its texts, with less effort than a reader of any JSON needs.
-// What is unusual in any way it leaves to readStart. Both read the same.
+// It leaves anything unusual to readStart. Both give the same result.
 func readPlainStart(raw json.RawMessage) (start Start, ok bool) {
 	if len(raw) > maxPlainRow || !utf8.Valid(raw) || !gjson.ValidBytes(raw) {
 		return Start{}, false

@@ -3,15 +3,14 @@ package host
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"tandem/engine"
 	"tandem/fault"
 )
 
 // Told is what a row means to people who follow an execution, as far as its facts alone do not say it: which nodes it began,
-// which it ended without an outcome of their own, what became of the execution. It is recorded with the row, so that
-// readers need no engine and are told the same at any time.
+// which it ended without an outcome of their own, which status the execution has. It is recorded with the row, so that
+// readers need no engine and see the same at any time.
 type Told struct {
 	What Telling `json:"w"`
 
@@ -32,10 +31,10 @@ type Told struct {
 	Detail json.RawMessage `json:"d,omitempty"`
 }
 
-// Telling says what is told.
+// Telling is the sort of an entry.
 type Telling string
 
-// What is told.
+// The sorts of entries.
 const (
 	// ToldNode: an activation is now running (an attempt of it was handed to the runtime), retrying, waiting for input,
 	// skipped, canceled or failed. That it completed is told by the fact.
@@ -50,42 +49,37 @@ const (
 	ToldUsage Telling = "usage"
 	// ToldDetail: what a kind has noted about a run that ends with this row.
 	ToldDetail Telling = "detail"
-	// ToldWarnings: what a run that ends with this row has warned of and was not told of its activation before: a list of
-	// [dataflow.Warning].
+	// ToldWarnings: warnings of a run that ends with this row which are new for its activation: a list of [dataflow.Warning].
 	ToldWarnings Telling = "warnings"
 )
 
-// First says that it is the first attempt of an activation's generation that begins.
+// First says whether the first attempt of an activation's generation begins.
 func (t Told) First() bool {
 	return t.What == ToldNode && t.Node == engine.NodeRunning && t.Attempt <= 1
 }
 
-// append writes what is told as JSON. That an activation begins, which nearly every row tells, and that the execution has another
-// status are written by hand.
+// append writes what is told as [json.Marshal] does. It is written by hand, since nearly every row tells something; what is seldom told is
+// left to the library.
 func (t *Told) append(out []byte) ([]byte, error) {
-	if t.What == ToldExecution && t.Status != "" && t.Activation == "" && t.Generation == 0 && t.Attempt == 0 && t.Node == "" && t.Error == nil && t.Time == 0 && t.Ask == "" && t.Purpose == "" && t.Ref == "" && t.Detail == nil {
-		out = append(out, `{"w":"execution","s":`...)
-		return append(engine.AppendText(out, string(t.Status)), '}'), nil
-	}
-	if t.What != ToldNode || t.Node != engine.NodeRunning || t.Error != nil || t.Time != 0 || t.Ask != "" || t.Detail != nil || t.Ref != "" || t.Status != "" || t.Purpose != "" {
+	if t.Error != nil || t.Detail != nil {
 		raw, err := json.Marshal(t)
 		return append(out, raw...), err
 	}
-	out = append(out, `{"w":"node","a":`...)
-	out = engine.AppendText(out, string(t.Activation))
-	if t.Generation != 0 {
-		out = append(out, `,"g":`...)
-		out = strconv.AppendUint(out, uint64(t.Generation), 10)
-	}
-	if t.Attempt != 0 {
-		out = append(out, `,"t":`...)
-		out = strconv.AppendUint(out, uint64(t.Attempt), 10)
-	}
-	return append(out, `,"n":"running"}`...), nil
+	out = engine.AppendText(append(out, `{"w":`...), string(t.What))
+	out = engine.AppendField(out, `,"a":`, string(t.Activation))
+	out = engine.AppendNumber(out, `,"g":`, int64(t.Generation))
+	out = engine.AppendNumber(out, `,"t":`, int64(t.Attempt))
+	out = engine.AppendField(out, `,"n":`, string(t.Node))
+	out = engine.AppendField(out, `,"s":`, string(t.Status))
+	out = engine.AppendNumber(out, `,"u":`, t.Time)
+	out = engine.AppendField(out, `,"k":`, string(t.Ask))
+	out = engine.AppendField(out, `,"p":`, t.Purpose)
+	out = engine.AppendField(out, `,"r":`, string(t.Ref))
+	return append(out, '}'), nil
 }
 
-// tell appends what a row's commands mean to readers. View and before are as of the row before: what readers know and a
-// recovery wants again is not told again.
+// tell appends what a row's commands mean to readers. View and before are as of the row before: what a recovery repeats
+// and readers know is left out.
 func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Command, before, after engine.Status) []Told {
 	if len(commands) > manyAtOnce {
 		told = slices.Grow(told, len(commands)+1)
@@ -124,7 +118,8 @@ func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Comman
 				continue
 			}
 			told = append(told, Told{
-				What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: engine.NodeWaitingInput, Ask: c.Ask, Purpose: c.Purpose, Ref: c.Ref,
+				What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: engine.NodeWaitingInput, Ask: c.Ask,
+				Purpose: c.Purpose, Ref: c.Ref,
 			})
 		case engine.Withdraw:
 			told = append(told, Told{What: ToldWithdrawn, Ask: c.Ask})
@@ -142,7 +137,7 @@ func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Comman
 	return append(told, t)
 }
 
-// manyAtOnce is from how many on there is room made for all of them before the first is added.
+// manyAtOnce is the number of entries from which on room is made for all of them first.
 const manyAtOnce = 8
 
 func recovers(f engine.Fact) bool {
@@ -150,11 +145,35 @@ func recovers(f engine.Fact) bool {
 	return ok
 }
 
-// Tell completes the row: what its commands mean to readers is recorded with it.
+// Tell completes the row and shows it.
 func (t *Turn) Tell(commands []engine.Command) {
+	t.Complete(commands)
+	t.Show()
+}
+
+// Complete completes the row: what its commands mean to readers is recorded with it. They see it when Show is called.
+func (t *Turn) Complete(commands []engine.Command) {
 	if slices.ContainsFunc(commands, t.fold.view.knows) {
 		commands = slices.DeleteFunc(slices.Clone(commands), t.fold.view.knows)
 	}
 	t.row.Told = tell(t.row.Told, t.fold.view, t.row.Facts, commands, t.before, t.fold.state.Status())
-	t.fold.view.Apply(&t.row)
+}
+
+// Show adds the row, which is complete, to what readers see. If it tells of many nodes, that goes on while the row is encoded and
+// written: [Fold.View] and [Fold.Begin] wait for it.
+func (t *Turn) Show() {
+	if len(t.row.Told) < wideRow {
+		t.fold.view.Apply(&t.row)
+		return
+	}
+	t.fold.showing.Go(func() { t.fold.view.Apply(&t.row) })
+}
+
+// wideRow is how much is told with a row that is worth a second goroutine.
+const wideRow = 128
+
+// View is the execution as people look at it; it is not to be applied to.
+func (f *Fold) View() *View {
+	f.showing.Wait()
+	return f.view
 }

@@ -8,9 +8,9 @@ import (
 	"tandem/payload"
 )
 
-// values holds what was read or written last, so that a chain of nodes hands its payloads on without going to disk. It
-// is bounded; what it has let go is read from the journal again. So it is never the only place of a value: those of a row
-// that is not written yet are found in the row itself ([Fold.Value]).
+// values holds what was read or written last, so that a chain of nodes passes its payloads on without going to disk. It
+// is bounded; what it has dropped is read from the journal again. So it is never the only place of a value: those of a
+// row that is not written yet are found in the row itself ([Fold.Value]).
 type values struct {
 	held  map[engine.Ref]json.RawMessage
 	order []engine.Ref // oldest first
@@ -19,7 +19,7 @@ type values struct {
 	beside map[engine.Ref][]payload.Part
 }
 
-// What a fold keeps at hand.
+// What a fold keeps in memory.
 const (
 	maxHeldValues = 1_000
 	maxHeldBytes  = 4 << 20
@@ -65,7 +65,7 @@ func (v *values) addRow(level int, row *Row) {
 	}
 }
 
-// Value returns a value by its reference; none for no reference.
+// Value returns a value by its reference; nil for an empty one.
 func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	value, parts, err := f.fetch(ref)
 	return payload.Join(value, parts), err

@@ -13,12 +13,12 @@ import (
 	"tandem/workflow"
 )
 
-// View is an execution as people look at it, told from its rows without an engine: its status, what became of each node
-// last, what it waits for. It is bounded by the size of the workflow and what is open, however long the execution is. It
+// View is an execution as people see it, derived from its rows without an engine: its status, the last state of each
+// node, what it waits for. It is bounded by the size of the workflow and what is open, however long the execution is. It
 // is part of snapshots, so its names are short.
 type View struct {
 	graph *workflow.Graph
-	// began and changed, when they are set, are told of every activation that begins, and of whatever becomes of it.
+	// began and changed, when they are set, are called for every activation that begins, and each time it changes.
 	began, changed func(*ActivationView)
 
 	Execution string        `json:"id"`
@@ -44,7 +44,7 @@ type View struct {
 	// inside a node are not part of it.
 	Sequence    []string `json:"s,omitempty"`
 	SequenceCut int64    `json:"sc,omitempty"`
-	// From is the node that it began at, if it did not begin at all that have no incoming connection.
+	// From is the node that it began at, if it did not begin at every node without an incoming connection.
 	From string `json:"f,omitempty"`
 	// Open are the activations that have begun and not ended, by id.
 	Open map[engine.ActivationID]*ActivationView `json:"o,omitempty"`
@@ -60,7 +60,7 @@ type View struct {
 	Retries int64 `json:"rt,omitempty"`
 }
 
-// NodeView is what is known of a node: its activation that began last, and how many there were.
+// NodeView is what is known about a node: its activation that began last, and how many there were.
 type NodeView struct {
 	ActivationView
 	Count int64 `json:"i,omitempty"`
@@ -68,7 +68,7 @@ type NodeView struct {
 	Recent []ActivationNote `json:"h,omitempty"`
 }
 
-// ActivationView is what is known of an activation.
+// ActivationView is what is known about an activation.
 type ActivationView struct {
 	Node       string              `json:"m"`
 	ID         engine.ActivationID `json:"a"`
@@ -88,7 +88,7 @@ type ActivationView struct {
 	Warnings []dataflow.Warning `json:"wn,omitempty"`
 	// Used is what it has used of paid services, its steps included.
 	Used Usage `json:"u,omitzero"`
-	// Row is the sequence number of the row that says how it stands.
+	// Row is the sequence number of the row that it was last changed by.
 	Row uint64 `json:"w,omitempty"`
 }
 
@@ -111,17 +111,18 @@ type Asked struct {
 const (
 	maxSequence   = 1000
 	maxViewErrors = 100
-	// MaxRecent is how many activations of a node are told with it; the others are listed by themselves.
+	// MaxRecent is how many activations of a node are shown with it; the others are listed separately.
 	MaxRecent   = 20
 	maxViewActs = 100
 )
 
 // NewView returns the view of an empty journal.
 func NewView(graph *workflow.Graph) *View {
-	return &View{graph: graph, Status: engine.StatusNew, Nodes: map[string]*NodeView{}, Open: map[engine.ActivationID]*ActivationView{}, Questions: map[engine.AskID]Asked{}}
+	return &View{graph: graph, Status: engine.StatusNew, Nodes: map[string]*NodeView{}, Open: map[engine.ActivationID]*ActivationView{},
+		Questions: map[engine.AskID]Asked{}}
 }
 
-// restore makes a view that was read whole again.
+// restore completes a view that was read.
 func (v *View) restore(graph *workflow.Graph) {
 	v.graph = graph
 	if v.Nodes == nil {
@@ -137,13 +138,13 @@ func (v *View) restore(graph *workflow.Graph) {
 
 // NodeOf returns the id of the node that an activation is of: the last part of its path, as the workflow writes it. A step
 // that a program made is named after the node it belongs to: node.step; the steps of a node that is the whole workflow are
-// what the workflow consists of, and go by their own names.
+// what the workflow consists of, and have their own names.
 func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
 	scope, name := id.Split()
 	if i, ok := nodeAt(graph, scope, name); ok {
 		return graph.Nodes[i].ID
 	}
-	owner, ok := ownerOf(scope)
+	owner, ok := OwnerOf(scope)
 	if !ok {
 		return name
 	}
@@ -167,7 +168,7 @@ func nodeAt(graph *workflow.Graph, scope, name string) (int, bool) {
 	return i, ok && graph.Nodes[o].Opens > 0 && graph.Nodes[o].Opens == graph.Nodes[i].Body
 }
 
-// Filling says that an activation is a step in which the input of a node is filled.
+// Filling says whether an activation is a step in which the input of a node is filled.
 func Filling(graph *workflow.Graph, id engine.ActivationID) bool {
 	scope, name := id.Split()
 	if scope == "" || name != engine.FillingName && name != engine.AskingName {
@@ -186,14 +187,14 @@ func Owner(graph *workflow.Graph, id engine.ActivationID) (node int, step, ok bo
 			return i, step, true
 		}
 		step = true
-		if id, ok = ownerOf(scope); !ok {
+		if id, ok = OwnerOf(scope); !ok {
 			return 0, true, false
 		}
 	}
 }
 
-// ownerOf returns the activation that opened a scope; the top level has none.
-func ownerOf(scope string) (engine.ActivationID, bool) {
+// OwnerOf returns the activation that opened a scope; the top level has none.
+func OwnerOf(scope string) (engine.ActivationID, bool) {
 	if scope == "" || strings.HasSuffix(scope, "[]") {
 		return "", false
 	}
@@ -249,7 +250,7 @@ func (v *View) Apply(row *Row) {
 }
 
 func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]bool) {
-	if act, ok := actOf(fact); ok {
+	if act, ok := ActOf(fact); ok {
 		if act.Time = row.Time; len(v.Acts) == maxViewActs {
 			v.Acts = v.Acts[1:]
 		}
@@ -282,7 +283,7 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 	}
 }
 
-// noted writes down what a run has noted about itself: with the activation while it is open, and with the node if it is the last of that.
+// noted stores what a run has noted about itself: with the activation while it is open, and with the node if it is the last of that.
 func (v *View) noted(t *Told) {
 	note := func(a *ActivationView) {
 		if t.What == ToldRan {
@@ -323,7 +324,7 @@ func (v *View) told(row *Row, t *Told) {
 // MaxWarnings is how many warnings the record of an activation holds.
 const MaxWarnings = 20
 
-// Unwarned returns those of the warnings that the record of an activation does not have and has room for.
+// Unwarned returns those warnings that the record of an activation does not have yet and has room for.
 func (v *View) Unwarned(id engine.ActivationID, list []dataflow.Warning) []dataflow.Warning {
 	var known []dataflow.Warning
 	if a := v.Open[id]; a != nil {
@@ -338,7 +339,7 @@ func (v *View) Unwarned(id engine.ActivationID, list []dataflow.Warning) []dataf
 	return fresh
 }
 
-// warned notes warnings with the activation that they are of.
+// warned stores warnings with their activation.
 func (v *View) warned(t *Told) {
 	a := v.Open[t.Activation]
 	var list []dataflow.Warning
@@ -386,7 +387,7 @@ func (v *View) used(t *Told) {
 		if _, node := nodeAt(v.graph, scope, name); node {
 			return // a loop is not charged for what runs in it
 		}
-		id, ok = ownerOf(scope)
+		id, ok = OwnerOf(scope)
 	}
 }
 
@@ -420,7 +421,7 @@ func (v *View) node(row *Row, t *Told) {
 	v.waitsInside(a)
 }
 
-// retries says that an activation is known to wait for this retry.
+// retries says whether an activation is known to wait for this retry.
 func (v *View) retries(id engine.ActivationID, until int64) bool {
 	a := v.Open[id]
 	return a != nil && a.Status == engine.NodeRetrying && a.NextAt == until
@@ -445,7 +446,7 @@ func (v *View) begin(a *ActivationView, again bool) {
 	}
 }
 
-// publish makes what is known of an activation that of its node, if it is the one that began last.
+// publish copies what is known about an activation to its node, if it is the one that began last.
 func (v *View) publish(a *ActivationView) {
 	if v.changed != nil {
 		v.changed(a)
@@ -460,7 +461,7 @@ func (v *View) publish(a *ActivationView) {
 	}
 }
 
-// handedOn is what a node hands on although it has failed, since it handles its failure.
+// handedOn is the output of a node that has failed and handles its failure.
 func handedOn(row *Row, t *Told) []engine.Output {
 	if t.Node != engine.NodeFailure {
 		return nil
@@ -485,7 +486,7 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 	if a == nil {
 		a = &ActivationView{Node: NodeOf(v.graph, id), ID: id}
 		if n := v.Nodes[a.Node]; n != nil && n.ID == id {
-			*a = n.ActivationView // it was ended before, and is ended again: an operator's doing
+			*a = n.ActivationView // it was ended before, and an operator has ended it again
 		} else {
 			if n == nil {
 				n = &NodeView{}
@@ -540,7 +541,7 @@ func (v *View) execution(row *Row, t *Told) {
 	}
 }
 
-// knows says that a command was told before: after a crash the engine asks again for what is in force.
+// knows says whether a command was shown before: after a crash the engine asks again for what is in force.
 func (v *View) knows(c engine.Command) bool {
 	switch c := c.(type) {
 	case engine.Ask:
@@ -553,7 +554,7 @@ func (v *View) knows(c engine.Command) bool {
 	return false
 }
 
-// waits says that an execution with this status waits for a person.
+// waits says whether an execution with this status waits for a person.
 func waits(s engine.Status) bool {
 	return s == engine.StatusWaitingForHuman || s == engine.StatusPaused
 }

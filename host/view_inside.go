@@ -11,7 +11,7 @@ import (
 	"tandem/workflow"
 )
 
-// What people are told of the steps inside a node, and of a node that ran several times.
+// What people see of the steps inside a node, and of a node that ran several times.
 
 // ActivationNote is what is kept of an activation that was not the last of its node.
 type ActivationNote struct {
@@ -64,7 +64,7 @@ func (v *View) childWaits(row *Row, f engine.ChildWaiting) {
 	}
 }
 
-// Shown returns an activation as people know it: the node of the workflow and, if the activation is a step of that node's program, the
+// Shown returns an activation as people see it: the node of the workflow and, if the activation is a step of that node's program, the
 // step. The steps of a node that is the whole workflow are shown as nodes.
 func Shown(graph *workflow.Graph, id engine.ActivationID) (node, step string) {
 	name := NodeOf(graph, id)
@@ -76,13 +76,13 @@ func Shown(graph *workflow.Graph, id engine.ActivationID) (node, step string) {
 	return node, strings.TrimPrefix(name, node+".")
 }
 
-// waitsInside lets a node wait for input as long as a step of it does: it is the node that lacks it.
+// waitsInside lets a node wait for input as long as a step of it does.
 func (v *View) waitsInside(a *ActivationView) {
 	if _, node := v.graph.Node(a.Node); node {
 		return
 	}
 	scope, _ := a.ID.Split()
-	id, ok := ownerOf(scope)
+	id, ok := OwnerOf(scope)
 	node := v.Open[id]
 	if !ok || node == nil {
 		return
@@ -102,7 +102,7 @@ func (v *View) waitsInside(a *ActivationView) {
 	}
 }
 
-// usualNodes is how many nodes there is room for in a sequence before more is made.
+// usualNodes is the first capacity of a sequence.
 const usualNodes = 8
 
 // follows adds to the sequence. Steps inside a node are not part of it.
@@ -146,11 +146,12 @@ func (n *NodeView) update(a *ActivationView) {
 	}
 }
 
-// FailureInside is why an activation failed that says nothing itself: what failed inside it, in this row or before.
+// FailureInside is why an activation without an error of its own failed: what failed inside it, in this row or before.
 func (v *View) FailureInside(row *Row, id engine.ActivationID) *fault.Error {
 	prefix := string(id) + "["
 	for i := len(row.Told) - 1; i >= 0; i-- {
-		if t := &row.Told[i]; t.What == ToldNode && t.Node == engine.NodeFailure && t.Error != nil && strings.HasPrefix(string(t.Activation), prefix) {
+		if t := &row.Told[i]; t.What == ToldNode && t.Node == engine.NodeFailure && t.Error != nil &&
+			strings.HasPrefix(string(t.Activation), prefix) {
 			return t.Error.Final()
 		}
 	}
@@ -161,7 +162,8 @@ func (v *View) FailureInside(row *Row, id engine.ActivationID) *fault.Error {
 	}
 	var last *NodeView
 	for _, n := range v.Nodes { // order does not matter: the one that ended last is looked for
-		if n.Status == engine.NodeFailure && n.Error != nil && strings.HasPrefix(string(n.ID), prefix) && (last == nil || cmp.Or(cmp.Compare(n.Row, last.Row), cmp.Compare(n.ID, last.ID)) > 0) {
+		if n.Status == engine.NodeFailure && n.Error != nil && strings.HasPrefix(string(n.ID), prefix) &&
+			(last == nil || cmp.Or(cmp.Compare(n.Row, last.Row), cmp.Compare(n.ID, last.ID)) > 0) {
 			last = n
 		}
 	}

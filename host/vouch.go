@@ -2,11 +2,11 @@ package host
 
 import "tandem/engine"
 
-// Vouch says that the value that was put last has been checked: it is JSON that can be kept.
+// Vouch is called when the value that was put last has been checked: it is JSON that can be stored.
 func (t *Turn) Vouch() { t.vouched++ }
 
-// Vouched says that the row can be read again when it has been written, without a look at what was written: all of its values have been
-// checked, and what else is in it is written by this package and the engine, and holds no JSON that somebody else has made.
+// Vouched says whether the row is certain to be readable, so that it need not be checked: all of its values have been checked, and
+// everything else is written by this package and the engine, without JSON from elsewhere.
 func (t *Turn) Vouched() bool {
 	if t.vouched != len(t.row.Values) || !t.row.Plain() {
 		return false

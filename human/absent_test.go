@@ -8,7 +8,8 @@ import (
 	"tandem/identity"
 )
 
-// Who cannot answer is told also where nobody but the one without a server is: a user who is not there, and an address of a question in the app.
+// Who cannot answer is told also where nobody but the one without a server is: a user who is not there, and an address of a question in the
+// app.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	local := identity.User{ID: identity.LocalUser}

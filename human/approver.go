@@ -59,7 +59,7 @@ func (m Media) normalApprover(text string) (string, error) {
 	return seatUser + text, nil
 }
 
-// NamedPerson reads whom a program names as the one who has answered: a user, by their id, or a mail address.
+// NamedPerson reads the person whom a program names as having answered: the id of a user, or a mail address.
 func NamedPerson(text string) (user, mail string, err error) {
 	seat, err := Media(nil).normalApprover(text)
 	if err == nil {
@@ -70,7 +70,7 @@ func NamedPerson(text string) (user, mail string, err error) {
 			return user, "", nil
 		}
 		if user = strings.TrimSpace(text); identity.Role(strings.ToLower(user)).Known() {
-			return user, "", nil // one person answers, so it is a user who is called like a role
+			return user, "", nil // one person answers, so it is a user whose id is the name of a role
 		}
 	}
 	return "", "", fault.Newf(fault.Invalid, "%q is neither a mail address nor a user id", text)
@@ -84,7 +84,7 @@ func mailSeat(text string) (string, error) {
 	return seatMail + strings.ToLower(a.Address), nil
 }
 
-// addressSeat is where a reply of a channel comes from, written like an approver.
+// addressSeat is the address that a reply of a channel comes from, written like an approver.
 func addressSeat(channel, address string) string {
 	address = strings.TrimSpace(address)
 	if address == "" {
@@ -99,7 +99,8 @@ func addressSeat(channel, address string) string {
 	return channel + ":" + address
 }
 
-// Seats are all the ways in which the approvers of a question can name a user: by id, mail address, role, and the addresses of their settings.
+// Seats are all the ways in which the approvers of a question can name a user: by id, mail address, role, and the addresses of
+// their settings.
 func (m Media) Seats(u identity.User) []string {
 	seats := append([]string{seatUser + u.ID}, m.Addresses(u)...)
 	for _, r := range u.Roles {
@@ -108,7 +109,8 @@ func (m Media) Seats(u identity.User) []string {
 	return seats
 }
 
-// Addresses are where a user is reached and answers from, written like approvers: the mail address and those of the settings.
+// Addresses returns the addresses at which a user is reached and answers, written like approvers: the mail address and those of the
+// settings.
 func (m Media) Addresses(u identity.User) []string {
 	var list []string
 	add := func(seat string) {
@@ -124,7 +126,7 @@ func (m Media) Addresses(u identity.User) []string {
 	}
 	if len(u.Settings) > 0 && json.Unmarshal(u.Settings, &settings) == nil {
 		for _, a := range settings.Addresses {
-			// Only addresses: settings make nobody another user and give no role.
+			// Only addresses: settings cannot make somebody another user or give a role.
 			if seat, err := m.normalApprover(a); err == nil && isAddress(seat) {
 				add(seat)
 			}
@@ -142,21 +144,25 @@ func (m Media) Address(text string) (string, error) {
 	return seat, nil
 }
 
-// Absent says why nobody can answer for an approver as an author has written it: a user whom the workspace does not have or who is
-// disabled, a role that no enabled user has, or, of a question that is asked in the app only, an address that no enabled user has. It is empty where somebody
-// can, where only the reply tells who it is (any other address), and for roles where there are no users besides the one who works without a server.
+// Absent says why no one can answer for an approver as an author has written it: a user who does not exist or is disabled, a role
+// that no enabled user has, or, for a question that is asked in the app only, an address that no enabled user has. It is empty
+// where somebody can, where only the reply shows who it is (any other address), and for roles where there are no users besides the
+// one who works without a server.
 func Absent(approver string, inApp bool, users []identity.User) text.Text {
 	users = slices.DeleteFunc(slices.Clone(users), func(u identity.User) bool { return u.ID == identity.LocalUser })
 	seat, err := Media(nil).normalApprover(approver) // whether it is a user or a role does not depend on media
 	has := func(u identity.User) bool { return !u.Disabled && slices.Contains(Media(nil).Addresses(u), seat) }
 	switch {
-	case err != nil, seat == Anyone, seat == Visitor, seat == seatUser+identity.LocalUser, isAddress(seat) && (!inApp || slices.ContainsFunc(users, has)): // what is wrong with how it is written is said elsewhere
+	// Mistakes in how it is written are reported elsewhere.
+	case err != nil, seat == Anyone, seat == Visitor, seat == seatUser+identity.LocalUser,
+		isAddress(seat) && (!inApp || slices.ContainsFunc(users, has)):
 		return text.Text{}
 	case isAddress(seat):
 		return text.Of("the question is asked in the app only, and no enabled user has this address; give it to a user, or ask where it is read with channel_type")
 	}
 	if role, ok := strings.CutPrefix(seat, seatRole); ok {
-		if len(users) == 0 || slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
+		if len(users) == 0 ||
+			slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
 			return text.Text{}
 		}
 		return text.Of("no enabled user has the role %q; give it to somebody who is to answer", role)
@@ -179,12 +185,12 @@ func Absent(approver string, inApp bool, users []identity.User) text.Text {
 	return text.Of("user %q is not in this workspace%s", id, hint)
 }
 
-// isAddress says that a seat is an address, and no user, role, visitor or everybody.
+// isAddress says whether a seat is an address, and not a user, a role, the visitor or everybody.
 func isAddress(seat string) bool {
 	return seat != Anyone && seat != Visitor && !strings.HasPrefix(seat, seatUser) && !strings.HasPrefix(seat, seatRole)
 }
 
-// approversOf are who may answer a question.
+// approversOf lists who may answer a question.
 func (m Media) approversOf(q Question, r Request) ([]string, error) {
 	var list []string
 	add := func(seat string) {
@@ -219,7 +225,7 @@ func (m Media) approversOf(q Question, r Request) ([]string, error) {
 	if len(others) == 0 {
 		return nil, fault.Say(fault.NoApprover, text.Of("there is nobody who may answer; name approvers, or let somebody start the execution")).With("path", "configurations.approvers")
 	}
-	// Who escalation asks later can help; of a role there may be many.
+	// People whom escalation adds later count as well; a role may stand for many.
 	if e := r.Escalation; e != nil {
 		others = append(others, e.To...)
 	}
@@ -231,7 +237,8 @@ func (m Media) approversOf(q Question, r Request) ([]string, error) {
 	return list, nil
 }
 
-// defaultApprovers are who may answer when nobody is named: who started the execution, or those whose business the question is.
+// defaultApprovers lists who may answer when no approver is named: the user who started the execution, or those whom the purpose of the
+// question concerns.
 func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 	switch purpose {
 	case PurposeOutcomeUnknown, PurposeBudget:
@@ -246,7 +253,7 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 	if starter != "" {
 		list = append(list, starter)
 	}
-	// Whom the settings address by name is asked, so they may answer.
+	// People whom the settings address by name are asked, so they may answer.
 	var settings struct {
 		Mail []string `json:"recipient_emails"`
 	}
@@ -271,7 +278,7 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 type people struct {
 	media Media
 	users []identity.User // in order of id
-	// byAddress are the users of an address. One of several users tells nobody apart.
+	// byAddress are the users of an address. An address that several users share does not identify any of them.
 	byAddress map[string][]int
 	byID      map[string]int
 }
@@ -287,15 +294,15 @@ func (m Media) newPeople(users []identity.User) *people {
 	return p
 }
 
-// somebody is a person who answers. Key tells people apart: user:ID for a user, whatever address they use, else the address.
+// somebody is a person who answers. Key identifies the person: user:ID for a user, whatever address they use, else the address.
 type somebody struct {
 	key string
 	// user is their user id, address where the answer comes from; one of the two is set.
 	user    string
 	address string
-	// account is whose alias the address is; empty: it is none.
+	// account is the account that the address is an alias of; empty: it is not an alias.
 	account string
-	// seats are the approvers that they are.
+	// seats are the approvers that stand for this person.
 	seats []string
 }
 
@@ -329,8 +336,8 @@ func (p *people) at(seat string) (somebody, error) {
 	return somebody{}, fault.Say(fault.Forbidden, text.Of("several users have the address %q; answer in the inbox", seat))
 }
 
-// named is the person whom a text names where only one person can be meant: so "admin" is the user of that id, if there is one, and not
-// the role.
+// named returns the person whom a text names where only one person can be meant: "admin" is the user with that id, if there is one, and
+// not the role.
 func (p *people) named(text string) (somebody, error) {
 	if _, ok := p.byID[strings.TrimSpace(text)]; ok {
 		return p.user(strings.TrimSpace(text))
@@ -342,7 +349,7 @@ func (p *people) named(text string) (somebody, error) {
 	return p.at(seat)
 }
 
-// sender is the person of the addresses of one sender; they must not be those of different users.
+// sender returns the person of the addresses of one sender, which must not belong to different users.
 func (p *people) sender(seats ...string) (somebody, error) {
 	var found somebody
 	var extra []string
@@ -370,8 +377,8 @@ func (p *people) sender(seats ...string) (somebody, error) {
 	return found, nil
 }
 
-// asked are the people that approvers stand for: enabled users, and addresses of nobody in particular. Everybody is true when
-// there is no end to them.
+// asked returns the people that approvers stand for: enabled users, and addresses that belong to no user. Everybody is true
+// when anyone may answer.
 func (p *people) asked(approvers []string) (keys []string, everybody bool) {
 	seen := map[string]bool{}
 	add := func(key string) {
@@ -409,7 +416,7 @@ func (p *people) asked(approvers []string) (keys []string, everybody bool) {
 	return keys, everybody
 }
 
-// mayAnswer says why somebody may not answer a question; nil: they may.
+// mayAnswer returns an error when somebody may not answer a question.
 func (s *sitting) mayAnswer(who somebody) *fault.Error {
 	err := mayAnswer(s.Interaction, s.request, s.progress, who)
 	if err != nil && has([]string{seatRole + string(identity.Admin)}, who.seats) && s.orphaned() && !s.Excludes(who.user) {
@@ -418,8 +425,8 @@ func (s *sitting) mayAnswer(who somebody) *fault.Error {
 	return err
 }
 
-// orphaned says that nobody is left who may answer: all who were asked are gone or disabled. An admin may then, so that the
-// execution does not wait for nobody.
+// orphaned says whether no one is left who may answer: all who were asked are gone or disabled. Then an admin may answer,
+// so that the execution does not wait for ever.
 func (s *sitting) orphaned() bool {
 	asked, everybody := s.people.asked(s.Approvers) // delegates are among them
 	able := func(key string) bool {
@@ -451,12 +458,12 @@ func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.
 	return fault.Say(fault.Forbidden, text.Of("this question is not for you to answer"))
 }
 
-// gaveAway says that somebody has handed their vote on.
+// gaveAway says whether somebody has handed their vote on.
 func (p progress) gaveAway(key string) bool {
 	return slices.ContainsFunc(p.Delegations, func(d delegation) bool { return d.From == key })
 }
 
-// delegatedBy is the admin who handed on the vote that somebody holds; empty: who had it did so.
+// delegatedBy is the admin who handed on the vote that somebody holds; empty: its owner did so.
 func (p progress) delegatedBy(key string) string {
 	for _, d := range p.Delegations {
 		if d.To == key {
@@ -466,7 +473,7 @@ func (p progress) delegatedBy(key string) string {
 	return ""
 }
 
-// holds is whose vote somebody holds, by one of their seats; empty: nobody's but their own.
+// holds returns the person whose vote somebody holds, by one of their seats; empty: only their own.
 func (p progress) holds(seats []string) string {
 	for _, d := range p.Delegations {
 		if slices.Contains(seats, d.To) {

@@ -8,11 +8,11 @@ import (
 	"tandem/store"
 )
 
-// maxAudited is how much of each text the audit log takes over.
+// maxAudited is how much of each text goes into the audit log.
 const maxAudited = 500
 
-// say says what the audit log is told of a change, with names and values that go with it: who has decided, by which means, and what. What
-// an answer holds besides is with the question and not in the log. Said twice, the last one counts.
+// say sets the entry of a change in the audit log, with further names and values: who has decided, by which means, and what. The rest of
+// an answer is stored with the question and not in the log. When it is called twice, the last call counts.
 func (s *sitting) say(action, who string, means identity.Means, pairs ...string) {
 	detail := map[string]string{"execution_id": s.Execution}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -25,7 +25,8 @@ func (s *sitting) say(action, who string, means identity.Means, pairs ...string)
 		}
 	}
 	s.audit = store.AuditEntry{
-		Workspace: s.Workspace, User: strings.TrimPrefix(who, seatUser), Means: means, Action: action, Object: "interaction", ObjectID: s.ID, Detail: store.AuditDetail(detail),
+		Workspace: s.Workspace, User: strings.TrimPrefix(who, seatUser), Means: means, Action: action, Object: "interaction",
+		ObjectID: s.ID, Detail: store.AuditDetail(detail),
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"tandem/store"
 )
 
-// backroom is everything of a [Desk] that goes on by itself: the clock, sending, listening, and telling those who watch. The
-// desk embeds it. It ends questions only by their time; all else it does with them is to send messages about them.
+// backroom is the part of a [Desk] that works in the background: the clock, sending, listening, and events for those who
+// watch. The desk embeds it. It ends questions only when their time is up; otherwise it only sends messages about them.
 type backroom struct {
 	o        Options
 	channels map[string]Channel
@@ -38,7 +38,7 @@ type backroom struct {
 	loops   sync.WaitGroup
 }
 
-// newBackroom makes it. Handle takes the replies that listeners hear.
+// newBackroom makes a backroom. Handle takes the replies that listeners receive.
 func newBackroom(o Options, handle Handle) *backroom {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -104,22 +104,23 @@ func (b *backroom) Look() {
 func nudge(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
-	default: // it is awake, or will be
+	default: // it is awake already, or about to wake
 	}
 }
 
 // account is what a channel acts with.
 func (b *backroom) account(a store.Account) Account {
 	receipts := func(ctx context.Context) ([]json.RawMessage, error) { return b.receipts(ctx, a) }
-	return Account{Account: a, Callback: b.callback(a), Receipts: receipts, Open: func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
-		switch {
-		case id == "":
-			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "channel %q needs a credential; name one in credential_id", a.Channel)
-		case b.o.Credentials == nil:
-			return credential.Opened{}, fault.New(fault.CredentialMissing, "this instance opens no credentials")
-		}
-		return b.o.Credentials(a.Workspace)(ctx, id, types...)
-	}}
+	return Account{Account: a, Callback: b.callback(a), Receipts: receipts,
+		Open: func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
+			switch {
+			case id == "":
+				return credential.Opened{}, fault.Newf(fault.CredentialMissing, "channel %q needs a credential; name one in credential_id", a.Channel)
+			case b.o.Credentials == nil:
+				return credential.Opened{}, fault.New(fault.CredentialMissing, "this instance opens no credentials")
+			}
+			return b.o.Credentials(a.Workspace)(ctx, id, types...)
+		}}
 }
 
 // callback is where an account is called back; empty: it cannot be.
@@ -130,9 +131,9 @@ func (b *backroom) callback(a store.Account) string {
 	return strings.TrimSuffix(b.o.PublicURL, "/") + "/channels/" + a.Channel + "/" + a.Workspace + "/" + a.Credential
 }
 
-// answerItem is the inbox item by which an execution learns how its question ended. There is only one of a question, whoever
-// ends it.
-func answerItem(i store.Interaction, by string, how store.Origin, outcome engine.AskOutcome, choice string, value json.RawMessage, now int64) (*store.InboxItem, error) {
+// answerItem is the inbox item by which an execution learns how its question ended. A question has only one, no matter who ends it.
+func answerItem(i store.Interaction, by string, how store.Origin, outcome engine.AskOutcome, choice string, value json.RawMessage,
+	now int64) (*store.InboxItem, error) {
 	var origin json.RawMessage
 	if how != (store.Origin{}) {
 		raw, err := json.Marshal(how)
@@ -141,7 +142,8 @@ func answerItem(i store.Interaction, by string, how store.Origin, outcome engine
 		}
 		origin = raw
 	}
-	body, err := json.Marshal(host.Request{By: by, Origin: origin, Ask: engine.AskID(i.Ask), Activation: engine.ActivationID(i.Activation), Outcome: outcome, Choice: choice, Value: value})
+	body, err := json.Marshal(host.Request{By: by, Origin: origin, Ask: engine.AskID(i.Ask),
+		Activation: engine.ActivationID(i.Activation), Outcome: outcome, Choice: choice, Value: value})
 	if err != nil {
 		return nil, err
 	}

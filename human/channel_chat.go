@@ -7,7 +7,7 @@ import (
 	"tandem/text"
 )
 
-// ChatWords are what channels of chat services call the parts of a question, and how they tell somebody what became of an answer.
+// ChatWords are the words of chat channels for the parts of a question and for the result of an answer.
 type ChatWords struct {
 	language                                          string
 	Content, Arguments, Shortened, Deadline, Workflow string
@@ -15,7 +15,7 @@ type ChatWords struct {
 	TryAgain, Ended                                   string
 }
 
-// ChatWordsIn are those for a reader of a language.
+// ChatWordsIn returns the words in a language.
 func ChatWordsIn(language string) ChatWords {
 	say := func(t text.Text) string { return t.In(language) }
 	return ChatWords{
@@ -31,7 +31,7 @@ func ChatWordsIn(language string) ChatWords {
 	}
 }
 
-// Level is what a risk is called that people should know of; empty: none that they should.
+// Level is the word for a risk that people should see; empty: there is none to show.
 func (w ChatWords) Level(risk string) string {
 	return map[string]text.Text{"high": text.Of("high"), "medium": text.Of("medium")}[risk].In(w.language)
 }
@@ -45,7 +45,7 @@ func (w ChatWords) Quorum(m Message) string {
 	return text.Of("%d approvals are needed", n).In(w.language)
 }
 
-// Became tells a person what became of their answer.
+// Became is the message that tells a person the result of their answer.
 func (w ChatWords) Became(r Reaction) string {
 	switch {
 	case r.Text != "":

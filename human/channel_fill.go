@@ -7,13 +7,14 @@ import (
 	"tandem/human/form"
 )
 
-// Fill hands in what somebody has chosen or filled in. It looks at the question for its form, lets read make values of what came, and hands the
-// answer in; what cannot be a value is told without that. The form is nil when the sender may not see the question.
+// Fill hands in what somebody has chosen or filled in. It gets the form of the question, lets read make values of what came, and hands the
+// answer in. If something cannot be a value, it says so and hands nothing in. The form is nil when the sender may not see the question.
 func (h Handle) Fill(ctx context.Context, reply Reply, read func(f *form.Form) (form.Values, form.Problems)) (Reaction, *form.Form, error) {
 	look := reply
 	look.Look, look.Dedup = true, ""
 	shown, err := h(ctx, look)
-	if err != nil || shown.Err == nil && shown.Ended || shown.Err != nil && (shown.Err.Code == fault.NotFound || shown.Err.Code == fault.Forbidden) {
+	if err != nil || shown.Err == nil && shown.Ended || shown.Err != nil &&
+		(shown.Err.Code == fault.NotFound || shown.Err.Code == fault.Forbidden) {
 		return shown, nil, err
 	}
 	f := FormOf(shown.Interaction, shown.Request)
@@ -26,12 +27,12 @@ func (h Handle) Fill(ctx context.Context, reply Reply, read func(f *form.Form) (
 		return shown, f, nil
 	}
 	reply.Answer = &Answer{Given: f.Answer(values)}
-	// That it has ended meanwhile is for the desk to say: it may have been by this very answer, which comes again.
+	// The desk says whether it has ended meanwhile: this very answer may have ended it, and comes a second time.
 	reaction, err := h(ctx, reply)
 	return reaction, f, err
 }
 
-// Choose is a reader for [Handle.Fill]: of the entry that the question is about, the choices that were touched.
+// Choose is a reader for [Handle.Fill]: it selects the given choices of the entry that the question is about.
 func Choose(values ...string) func(f *form.Form) (form.Values, form.Problems) {
 	return func(f *form.Form) (form.Values, form.Problems) {
 		decision, n := f.Decision()

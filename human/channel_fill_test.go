@@ -11,7 +11,8 @@ import (
 	"tandem/store"
 )
 
-// What somebody touches is read against the question as it is, and handed in as its answer; what it cannot be is told in the language of the question.
+// What somebody touches is read against the question as it is, and handed in as its answer; what it cannot be is told in the language of
+// the question.
 func TestHandle_Fill(t *testing.T) {
 	t.Parallel()
 	question := Reaction{Interaction: store.Interaction{ID: "i1", Purpose: PurposeNode, Type: Approval}, Request: Request{Type: Approval, Language: "zh", Options: []Option{{Value: "ship"}, {Value: "wait"}}}}

@@ -14,10 +14,10 @@ import (
 	"tandem/text"
 )
 
-// MaxCall is how much a service sends at once at most, when nothing else is said.
+// MaxCall is how large a request of a service may be by default.
 const MaxCall = 1 << 20
 
-// ReadCall reads what a service sends to a channel's address. It is believed only after the channel has verified it.
+// ReadCall reads what a service sends to a channel's address. It must not be trusted before the channel has verified it.
 func ReadCall(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -29,13 +29,14 @@ func ReadCall(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return body, nil
 }
 
-// Opened is the account of a credential that is open already, for a check of it. It stays that of who has opened it.
+// Opened is the account of a credential that is open already, for a check of it. The caller that has opened the credential releases it.
 func Opened(c credential.Opened) Account {
 	_ = c.Keep()
-	return Account{Account: store.Account{Credential: c.ID}, Open: func(context.Context, string, ...string) (credential.Opened, error) { return c, nil }}
+	return Account{Account: store.Account{Credential: c.ID},
+		Open: func(context.Context, string, ...string) (credential.Opened, error) { return c, nil }}
 }
 
-// Ends says that the message tells of the end of the question, or is about none: there is nothing in it to answer.
+// Ends says whether the message reports the end of a question, or is about none: there is nothing in it to answer.
 func (m Message) Ends() bool { return !wantsAnswer(m.Kind) }
 
 // Headline is the question in one line.

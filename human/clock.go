@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// longestNap is how long the time is not looked at. The clock may be set, and the machine may sleep, which waiting does not see.
+	// longestNap is the longest time between two looks at the clock. The clock may be set, and the machine may sleep, which a timer does
+	// not notice.
 	longestNap = 10 * time.Second
 	// clockBatch is how many questions are looked at together, clockAtOnce how many of them at the same time: the store writes what
 	// comes together in one go.
 	clockBatch  = 512
 	clockAtOnce = 64
-	// clockPause is how long a question that cannot be dealt with is left alone.
+	// clockPause is how long a question that cannot be handled is put off.
 	clockPause = time.Minute
 )
 
-// clock deals with what becomes due of questions: first messages, reminders, escalation, warnings, timeouts, notices of the end. It
-// remembers nothing: the records say when they have to be looked at, and one index finds the first of them.
+// clock handles what becomes due for questions: first messages, reminders, escalation, warnings, timeouts, notices of the end. It
+// keeps no state: the records say when they are due, and one index finds the first of them.
 type clock struct {
 	*backroom
 	wake chan struct{}
@@ -35,7 +36,7 @@ type clock struct {
 
 func newClock(b *backroom) *clock { return &clock{backroom: b, wake: make(chan struct{}, 1)} }
 
-// nap is how long to wait for something at a time; zero: there is nothing.
+// nap is how long to wait for something that is due at a time; zero: there is nothing.
 func nap(now, next int64) time.Duration {
 	if next == 0 || next-now > longestNap.Milliseconds() {
 		return longestNap
@@ -43,26 +44,33 @@ func nap(now, next int64) time.Duration {
 	return time.Duration(max(next-now, 0)) * time.Millisecond
 }
 
-func (c *clock) run(ctx context.Context) {
+func (c *clock) run(ctx context.Context) { passes[struct{}](ctx, c.wake, nil, c.pass, nil) }
+
+// passes looks again and again until the context ends: when it is woken, when the time has come that the last pass named, and
+// when something that a pass began is done, which is handed to finished first.
+func passes[D any](ctx context.Context, wake <-chan struct{}, done <-chan D, pass func(context.Context) (time.Duration, bool),
+	finished func(D)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var p pace
 	for ctx.Err() == nil {
-		wait, found := c.pass(ctx)
+		wait, found := pass(ctx)
 		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
-		case <-c.wake:
+		case <-wake:
 			p.woken(ctx, found)
 		case <-timer.C:
+		case d := <-done:
+			finished(d)
 		}
 	}
 }
 
-// pace keeps one that is woken by every question, and mostly for nothing, from looking all the time.
+// pace slows down a loop that is woken by every question, and mostly finds nothing.
 type pace struct{ idle int }
 
-// woken waits a moment when the last looks have found nothing.
+// woken waits a moment when the last passes have found nothing.
 func (p *pace) woken(ctx context.Context, found bool) {
 	if found {
 		p.idle = 0
@@ -99,7 +107,7 @@ func (c *clock) pass(ctx context.Context) (wait time.Duration, found bool) {
 	return longestNap, found
 }
 
-// all deals with questions and says whether each is as it should be now, or at least out of the way.
+// all handles questions and says whether each is up to date now, or at least put off.
 func (c *clock) all(ctx context.Context, due []store.Interaction) bool {
 	var wait sync.WaitGroup
 	turn := make(chan struct{}, clockAtOnce)
@@ -117,7 +125,7 @@ func (c *clock) all(ctx context.Context, due []store.Interaction) bool {
 	return len(stuck) == 0
 }
 
-// one deals with a question. Whoever is faster (an answer, a cancel) wins, and it is looked at again.
+// one handles a question. If something else is faster (an answer, a cancel), that wins, and the question is looked at again.
 func (c *clock) one(ctx context.Context, i store.Interaction) bool {
 	p := identity.System(i.Workspace)
 	for range maxTries {
@@ -147,13 +155,13 @@ func (c *clock) one(ctx context.Context, i store.Interaction) bool {
 			return errors.Is(err, store.ErrNotFound)
 		}
 		if i.NextAt == 0 || i.NextAt > now() {
-			return true // who was faster has seen to it
+			return true // the faster one has handled it
 		}
 	}
 	return false
 }
 
-// timedOut lets the end of the time of a question be entered in the audit log, with the change: by the clock, which is nobody.
+// timedOut adds the timeout of a question to the audit log, with the change. Its author is the clock, not a person.
 func timedOut(ctx context.Context, before store.Interaction, c store.InteractionChange) context.Context {
 	i := &c.Interaction
 	if before.Status != store.InteractionPending || i.Status != store.InteractionTimeout {
@@ -165,7 +173,7 @@ func timedOut(ctx context.Context, before store.Interaction, c store.Interaction
 	})
 }
 
-// decided tells those who wait for it what was written.
+// decided wakes those who wait for what was written.
 func (c *clock) decided(before, after store.Interaction, change store.InteractionChange) {
 	if change.Deliver != nil {
 		c.o.Wake(store.Ref{Workspace: after.Workspace, Execution: after.Execution})
@@ -175,12 +183,12 @@ func (c *clock) decided(before, after store.Interaction, change store.Interactio
 	}
 	if before.Status == after.Status && after.Status != store.InteractionPending {
 		c.ears.Wake()
-		return // who ended it has told of it
+		return // the one who ended it has reported it
 	}
 	c.tellWatchers(Event{Interaction: after})
 }
 
-// decide says what becomes of a question that is due.
+// decide says what to do with a question that is due.
 func (c *clock) decide(ctx context.Context, i store.Interaction, now int64) (store.InteractionChange, error) {
 	change := store.InteractionChange{Interaction: i}
 	system := identity.System(i.Workspace)
@@ -221,7 +229,7 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 	i := &change.Interaction
 	response, value, err := timeoutResult(*i, r, responses, now)
 	if err != nil {
-		// It was checked when it was asked. Waiting for ever would be worse than no answer.
+		// The default was checked when the question was asked. Waiting for ever would be worse than no answer.
 		log.Error("the default answer of a question cannot be taken", "workspace", i.Workspace, "interaction", i.ID, "error", err)
 		r.TimeoutAction = TimeoutFail
 		if response, value, err = timeoutResult(*i, r, nil, now); err != nil {
@@ -229,7 +237,7 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 		}
 	}
 	i.Status, i.Response = store.InteractionTimeout, response
-	// The notices come after: only when the end is written is it certain who was sent something.
+	// The notices come later: only when the end is written is it certain who was sent something.
 	if i.NextAt = now; i.Channel == InApp && len(ways(*i)) == 0 {
 		i.NextAt = 0
 	}
@@ -238,8 +246,9 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 	return err
 }
 
-// remindOf sends what is to be sent about a pending question.
-func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r Request, p progress, responses []store.Response, now int64) error {
+// remindOf sends the messages that are due about a pending question.
+func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r Request, p progress, responses []store.Response,
+	now int64) error {
 	i := &change.Interaction
 	asked := holders(i.Approvers, p)
 	send := func(approvers []string, kind, round string, but []store.Response) error {
@@ -290,7 +299,7 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 		}
 	}
 	if i.NextAt = nextAt(*i, r, p); i.NextAt != 0 && i.NextAt <= now {
-		i.NextAt = now + 1000 // whatever it is, the clock does not run in a circle
+		i.NextAt = now + 1000 // in any case, the clock does not loop
 	}
 	return writeProgress(i, p)
 }
@@ -322,9 +331,10 @@ func holders(approvers []string, p progress) []string {
 	return list
 }
 
-// unanswered leaves out the recipients who need not be bothered: who has voted or handed their vote on, whichever of their addresses they were
-// asked by.
-func (b *backroom) unanswered(ctx context.Context, i store.Interaction, p progress, to []recipient, responses []store.Response) ([]recipient, error) {
+// unanswered leaves out the recipients who need no message: those who have voted or handed their vote on, whichever of their
+// addresses they were asked by.
+func (b *backroom) unanswered(ctx context.Context, i store.Interaction, p progress, to []recipient,
+	responses []store.Response) ([]recipient, error) {
 	var done []string // seats
 	add := func(user string) error {
 		done = append(done, seatUser+user)

@@ -11,9 +11,9 @@ import (
 	"tandem/text"
 )
 
-// Delegate hands a vote on to another user, who has it from then on; the one who had it before can no longer vote. To is a user's id or address. From
-// is who has it: the caller when it is empty. An admin may hand on the vote of somebody else, with a reason, and that is recorded as what it
-// is; in all else the rules are the same.
+// Delegate hands a vote on to another user, who has it from then on; the one who had it before can no longer vote. To is a user's
+// id or address. From is who has it: the caller when it is empty. An admin may hand on the vote of somebody else, with a reason,
+// which is recorded as such; the other rules are the same.
 func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, from, to, note string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		if err := d.delegate(ctx, s, p, from, to, note); err != nil {
@@ -54,12 +54,14 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 			return err
 		}
 		s.progress.took(change, to)
-		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key, note{By: p.User, Of: strings.TrimPrefix(of(handed), seatUser), Reason: why}, s.now)
+		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key,
+			note{By: p.User, Of: strings.TrimPrefix(of(handed), seatUser), Reason: why}, s.now)
 	}
 	return writeProgress(&change.Interaction, s.progress)
 }
 
-// whoDelegates is whose vote is handed on: the caller's or, by an admin who says why, that of somebody else. By is that admin, else empty.
+// whoDelegates returns the person whose vote is handed on: the caller or, for an admin who gives a reason, somebody else. By is that admin,
+// else empty.
 func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who somebody, by string, err error) {
 	if who, err = s.people.principal(p); err == nil {
 		err = s.throughRequester(who.user, p.Means)
@@ -83,7 +85,7 @@ func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who some
 	return of, p.User, nil
 }
 
-// delegatee is who gets a vote: a user who has none yet, and will not get one in another way.
+// delegatee returns the person who gets a vote: a user who has none yet, and will not get one in another way.
 func (s *sitting) delegatee(who somebody, to string) (somebody, error) {
 	other, err := s.people.named(to)
 	switch {
@@ -103,14 +105,14 @@ func (s *sitting) delegatee(who somebody, to string) (somebody, error) {
 	if e := voted(s.votes(), other, s.holder(other.key)); e != nil {
 		return other, wrongAnswer("to", text.Of("%q has answered already", to))
 	}
-	// Whoever escalation will ask has a vote of their own to come.
+	// People whom escalation will ask get a vote of their own.
 	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && has(e.To, other.seats) {
 		return other, wrongAnswer("to", text.Of("%q will be asked anyway, and nobody counts twice", to))
 	}
 	return other, nil
 }
 
-// of is whose vote an admin has handed on; empty: who had it did so.
+// of is the person whose vote an admin has handed on; empty: the owner did so.
 func of(d delegation) string {
 	if d.By == "" {
 		return ""
@@ -118,7 +120,7 @@ func of(d delegation) string {
 	return d.From
 }
 
-// delegator is who has the vote that is to be handed on.
+// delegator returns the person who has the vote that is to be handed on.
 func (s *sitting) delegator(name string) (somebody, error) {
 	who, err := s.people.named(name)
 	if err != nil {

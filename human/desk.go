@@ -22,17 +22,17 @@ import (
 	"tandem/store"
 )
 
-// Options are what a [Desk] works with.
+// Options are what a [Desk] needs.
 type Options struct {
 	Interactions store.Interactions
 	Users        store.Users
 	// Contacts are the accounts that people can choose to be reached through. Nil: there are none.
 	Contacts store.ContactChannels
-	// Channels are the media. Two of one name are a mistake of the program.
+	// Channels are the media. Two with the same name are a programming error.
 	Channels []Channel
 	// Credentials is what opens the credentials of a workspace. Nil: there are none.
 	Credentials func(workspace string) credential.Opener
-	// Listened lists accounts that have to be listened to besides those of questions: triggers share them. May be nil.
+	// Listened lists accounts to listen to besides those of questions: triggers use them, too. May be nil.
 	Listened func(ctx context.Context) ([]store.Account, error)
 	// Wake is called when something is in the inbox of an execution.
 	Wake func(store.Ref)
@@ -49,7 +49,7 @@ type Options struct {
 // questions, so that several may work on one database.
 type Desk struct {
 	o Options
-	// locks keep those apart who answer the same question here; between processes the version of the record does.
+	// locks serialize answers to the same question in this process; between processes the version of the record does so.
 	locks [64]sync.Mutex
 	seed  maphash.Seed
 	*backroom
@@ -71,15 +71,15 @@ func New(o Options) *Desk {
 
 // Submission is an answer as it comes in.
 type Submission struct {
-	// Data is the response_data; for questions of other purposes than human_node what their purpose wants.
+	// Data is the response_data; for questions of other purposes than human_node, the answer in the form of that purpose.
 	Data json.RawMessage
-	// ArgumentsHash is what the person was shown; empty: they do not say.
+	// ArgumentsHash is the hash of what the person was shown; empty: it is not known.
 	ArgumentsHash string
 	// Channel is where it comes from; empty: in_app.
 	Channel string
 }
 
-// progress is what is kept of a question besides its columns. The clock owns Requested, Reminders, Reminded and Escalated.
+// progress is what is stored about a question besides its columns. The clock owns Requested, Reminders, Reminded and Escalated.
 type progress struct {
 	Delegations []delegation `json:"delegations,omitempty"`
 	// Requested says that the messages that ask were made.
@@ -89,7 +89,7 @@ type progress struct {
 	Reminded  int64 `json:"reminded,omitempty"`
 	// Escalated is when others were asked as well.
 	Escalated int64 `json:"escalated,omitempty"`
-	// Told says that people were told of the end.
+	// Told says that people were notified of the end.
 	Told bool `json:"told,omitempty"`
 	// Ways are the accounts that messages went through, besides that of the question: those that people have chosen.
 	Ways []way `json:"ways,omitempty"`
@@ -105,7 +105,8 @@ type override struct {
 	At     int64          `json:"at"`
 }
 
-// delegation hands a vote on. From is a person, To an approver. By is who did it, if it was an admin and not From; Note is their reason then.
+// delegation hands a vote on. From is a person, To an approver. By is who did it, if it was an admin and not From; Note is their
+// reason then.
 type delegation struct {
 	From  string         `json:"from"`
 	To    string         `json:"to"`
@@ -135,7 +136,7 @@ func writeProgress(i *store.Interaction, p progress) error {
 	return nil
 }
 
-// ReadRequest reads what is asked.
+// ReadRequest reads the request of a question.
 func ReadRequest(i store.Interaction) (Request, error) {
 	var r Request
 	if err := json.Unmarshal(i.Request, &r); err != nil {
@@ -149,7 +150,7 @@ func InteractionID(ref store.Ref, ask engine.AskID) string {
 	return host.InteractionID(ref.Workspace, ref.Execution, ask)
 }
 
-// Receiver is the channel of a name if it is one that is called.
+// Receiver returns the channel with a name, if it is a [Receiver].
 func (d *Desk) Receiver(channel string) (Receiver, bool) {
 	r, ok := d.channels[channel].(Receiver)
 	return r, ok
@@ -171,10 +172,10 @@ func (d *Desk) lock(id string) *sync.Mutex {
 // now is the time as records have it.
 func now() int64 { return time.Now().UnixMilli() }
 
-// maxTries is how often a change is decided anew because somebody else, in another process, was faster.
+// maxTries is how often a change is decided again because another process was faster.
 const maxTries = 200
 
-// pause lets others in another process come first, a little longer each time, so that nobody always loses.
+// pause waits for other processes, a little longer each time, so that none of them always loses.
 func pause(ctx context.Context, try int) error {
 	most := min(try, 10)
 	select {
@@ -194,13 +195,13 @@ type sitting struct {
 	people    *people
 	now       int64
 	cast      []vote // see votes
-	// audit is what the audit log says of the change that is made.
+	// audit is the entry of the change in the audit log.
 	audit store.AuditEntry
 
 	change store.InteractionChange
 }
 
-// decide lets a function decide about a question and writes what it has decided, again and again while others are faster. A
+// decide lets a function decide about a question and writes what it has decided; it repeats both while others are faster. A
 // function that leaves the change of its sitting empty has changed nothing. It returns the record as it is then.
 func (d *Desk) decide(ctx context.Context, workspace, id string, f func(*sitting) error) (store.Interaction, error) {
 	mu := d.lock(id)
@@ -286,13 +287,13 @@ func (s *sitting) begin() *store.InteractionChange {
 	return &s.change
 }
 
-// refuse logs that somebody was refused. What the link was is not logged.
+// refuse logs that somebody was refused. It does not log the link.
 func (d *Desk) refuse(i store.Interaction, who string, err error) error {
 	d.o.Log.Info("an answer was refused", "workspace", i.Workspace, "interaction", i.ID, "who", cmp.Or(who, "nobody"), "why", err.Error())
 	return err
 }
 
-// has says that a list of approvers names one of the seats.
+// has says whether a list of approvers names one of the seats.
 func has(approvers, seats []string) bool {
 	return slices.ContainsFunc(approvers, func(a string) bool { return slices.Contains(seats, a) })
 }

@@ -3,10 +3,10 @@
 //
 // The [Desk] is the service. A question begins with the append that asks it ([Desk.Open] makes its record) and ends by a
 // compare-and-set on that record, in one transaction with the reply and with the inbox item that tells the execution. The
-// rules (who may answer, what an answer must look like, how votes add up) are pure functions beside it. How a medium sends and understands messages is a
-// [Channel]; vendors have theirs in packages of their own.
+// rules (who may answer, what an answer must look like, how votes add up) are pure functions beside it. How a medium sends and
+// understands messages is a [Channel]; vendors have theirs in packages of their own.
 //
-// The package knows no HTTP routes and no node kinds: package server and package builtin import it, and so does app.
+// The package has no HTTP routes and no node kinds: package server and package builtin import it, and so does app.
 package human
 
 import (
@@ -39,14 +39,14 @@ const (
 	PurposeActivation     = form.PurposeActivation
 )
 
-// The channels that the desk itself knows; vendors bring others. In the inbox everything is found, whatever its channel, and mail addresses are
-// how people are known who have no user.
+// The channels that the desk itself knows; vendors bring others. The inbox has all questions, whatever their channel. Mail
+// addresses identify people who are not users.
 const (
 	InApp = "in_app"
 	Email = "email"
 )
 
-// What happens when nobody has answered in time.
+// What happens when no one has answered in time.
 const (
 	TimeoutFail     = "fail"
 	TimeoutContinue = "continue"
@@ -73,8 +73,8 @@ type Request struct {
 	Channel     string `json:"channel_type,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Texts are what Tandem itself says in the question, so that it can be told in the language of each reader. What an author, a model or a
-	// tool has written is not among them. It is empty in questions of older versions.
+	// Texts are what Tandem itself says in the question, so that it can be shown in the language of each reader. What an author,
+	// a model or a tool has written is not among them. It is empty in questions of older versions.
 	Texts form.Texts `json:"texts,omitempty"`
 	// Content is what the question is about, as the node was given it.
 	Content json.RawMessage `json:"content,omitempty"`
@@ -82,7 +82,7 @@ type Request struct {
 	Fork *api.Fork `json:"fork,omitempty"`
 	// Again says why the question is asked again, if it is.
 	Again []api.AskedAgain `json:"again,omitempty"`
-	// Begun says that the work which is asked about was under way in another execution, if it was.
+	// Begun is set if the work in question was under way in another execution.
 	Begun *lineage.Begun `json:"begun_in,omitempty"`
 	// Options are those of an approval or a selection.
 	Options       []Option `json:"options,omitempty"`
@@ -92,18 +92,19 @@ type Request struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Review *ReviewRules    `json:"review,omitempty"`
 
-	// Approvers are users, mail addresses, roles (role:NAME or a role's bare name) and addresses of channels (slack:U1). Empty: the user who started the execution.
+	// Approvers are users, mail addresses, roles (role:NAME or a role's bare name) and addresses of channels (slack:U1). Empty:
+	// the user who started the execution.
 	Approvers        []string `json:"approvers,omitempty"`
 	MinApprovals     int      `json:"min_approvals,omitempty"`
 	MinRejections    int      `json:"min_rejections,omitempty"`
 	ExcludeRequester bool     `json:"exclude_requester,omitempty"`
 	AllowDelegation  bool     `json:"allow_delegation,omitempty"`
-	// Advisory questions may be passed over: who goes on behind one by hand need not have it asked again.
+	// Advisory questions may be passed over: an operator who goes on after one need not have it asked again.
 	Advisory        bool        `json:"advisory,omitempty"`
 	Escalation      *Escalation `json:"escalation,omitempty"`
 	ReminderSeconds int64       `json:"reminder_seconds,omitempty"`
 	Risk            string      `json:"risk,omitempty"`
-	// Arguments are what is approved, if something particular is: an answer counts for these only.
+	// Arguments are what is approved, if it is something particular: an answer counts for these only.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Priority  int             `json:"priority,omitempty"`
 
@@ -119,7 +120,7 @@ type Request struct {
 
 	// Access is users, link or public: who may fill in a form.
 	Access string `json:"access,omitempty"`
-	// Language is that of the execution, zh or en.
+	// Language is the language of the execution, zh or en.
 	Language    string `json:"language,omitempty"`
 	UserMention string `json:"user_mention,omitempty"`
 	// Credential is the one that messages are sent with, InCredential the one that replies are read with, if it is another.
@@ -156,17 +157,16 @@ type Answer struct {
 	UserID   string            `json:"user_id,omitempty"`
 	// Timestamp is RFC 3339 in UTC.
 	Timestamp string `json:"timestamp,omitempty"`
-	// How it came is recorded with it; what an answer says of that itself is not looked at.
+	// Came is recorded with the answer; what the answer itself says about it is ignored.
 	Came
 
 	Given json.RawMessage `json:"-"`
 }
 
-// Came is how an answer came: by which means who gave it proved who they are, and on what ground it counts when they were not simply
-// asked.
+// Came says how an answer came: how its author proved their identity, and on what ground it counts if they were not simply asked.
 type Came struct {
 	Means identity.Means `json:"means,omitzero"`
-	// Ground is override, nobody_left or reading; empty: who gave it was asked. Reason is that of an override or a reading.
+	// Ground is override, nobody_left or reading; empty: its author was asked. Reason is the reason of an override or a reading.
 	Ground string `json:"ground,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// ReadBy is who says that a reply in prose is this answer.
@@ -204,7 +204,7 @@ type Vote struct {
 	Person string `json:"person"`
 	// For is whose vote it is, when it was delegated.
 	For string `json:"for,omitempty"`
-	// DelegatedBy is who handed the vote on, if it was an admin in the place of who had it.
+	// DelegatedBy is who handed the vote on, if an admin did so in place of its owner.
 	DelegatedBy string          `json:"delegated_by,omitempty"`
 	Outcome     string          `json:"outcome"`
 	Data        json.RawMessage `json:"data,omitempty"`

@@ -325,7 +325,7 @@ func (s *shelf) Accounts(_ context.Context, p identity.Principal) ([]store.Accou
 	return list, nil
 }
 
-// Unasked implements [store.Interactions]: the shelf knows no executions of older versions.
+// Unasked implements [store.Interactions]: the shelf has no executions of older versions.
 func (s *shelf) Unasked(context.Context, identity.Principal) ([]store.Ref, error) { return nil, nil }
 
 func (s *shelf) Pauses(_ context.Context, _ identity.Principal, execution string) ([]store.Pause, error) {

@@ -9,8 +9,8 @@ import (
 	"tandem/text"
 )
 
-// Pages and messages are in the language of who reads them: as they have set it, else, of a page, as their browser says, else as the
-// question is: that of the execution, of the workflow or of the installation.
+// Pages and messages are in the language of the person who reads them: as they have set it, else, of a page, as their browser
+// says, else as the question is: that of the execution, of the workflow or of the installation.
 
 // language is what a person has set; empty: nothing, or they are not a user.
 func (p *people) language(who somebody) string {
@@ -21,7 +21,7 @@ func (p *people) language(who somebody) string {
 	return p.users[n].Language()
 }
 
-// reads is the language of the person of a seat; empty: they have not said, or it is not one person.
+// reads is the language of the person of a seat; empty: it is not set, or the seat is not one person.
 func (p *people) reads(seat string) string {
 	if seat == "" {
 		return ""
@@ -33,8 +33,8 @@ func (p *people) reads(seat string) string {
 	return p.language(who)
 }
 
-// In is the question for a reader of a language: what Tandem itself asks and calls the choices is in that language; what an author, a
-// model or a tool has written stays as it is. Empty: as it was asked.
+// In returns the question for a reader of a language: the words of Tandem itself are in that language; what an author, a model or a
+// tool has written stays as it is. Empty: as it was asked.
 func (r Request) In(language, purpose string) Request {
 	if language == "" || language == r.Language {
 		return r
@@ -53,7 +53,7 @@ func (r Request) In(language, purpose string) Request {
 	return r
 }
 
-// says fills in what is still empty in the language of the question, and keeps what it is told by in others.
+// says fills in a text that is still empty, in the language of the question, and keeps it for other languages.
 func (r *Request) says(words *string, place string, t text.Text) {
 	if *words != "" {
 		return
@@ -65,8 +65,8 @@ func (r *Request) says(words *string, place string, t text.Text) {
 	r.Texts[place] = text.Stored{Text: t}
 }
 
-// textsBefore are what Tandem says in a question that was asked before questions kept it: what stands there to the letter as it would have
-// asked.
+// textsBefore finds the texts of Tandem in a question from before questions stored them: those that are exactly as it would have written
+// them.
 func (r Request) textsBefore(purpose string) form.Texts {
 	if purpose == "" || purpose == PurposeNode {
 		return nil
@@ -97,7 +97,7 @@ func (r Request) textsBefore(purpose string) form.Texts {
 // wasDone asks whether a tool has done its work.
 func wasDone(tool string) text.Text { return text.Of("Was %s done?", tool) }
 
-// toolBefore is the tool that such a question of an older version is about.
+// toolBefore returns the tool that such a question of an older version is about.
 func toolBefore(language, title string) (string, bool) {
 	before, after, _ := strings.Cut(wasDone("%s").In(language), "%s")
 	if !strings.HasPrefix(title, before) || !strings.HasSuffix(title, after) || len(title) <= len(before)+len(after) {

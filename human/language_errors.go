@@ -9,8 +9,8 @@ import (
 	"tandem/text"
 )
 
-// ProblemsOf are what is wrong with the answer that an error refuses, field by field, in words for every reader. An error that knows its
-// fields in one language only has them in that one.
+// ProblemsOf returns what is wrong with the answer that an error refuses, field by field, in every language. An error with texts in one
+// language only has them in that one.
 func ProblemsOf(err error) form.Problems {
 	if problems, ok := errors.AsType[form.Problems](err); ok {
 		return problems
@@ -26,7 +26,7 @@ func ProblemsOf(err error) form.Problems {
 	return problems
 }
 
-// InLanguage is what an error says to a reader of a language: of an answer that is refused, what is wrong with it, field by field.
+// InLanguage is the message of an error in a language; for an answer that is refused, what is wrong with it, field by field.
 func InLanguage(language string, e *fault.Error) string {
 	if problems := ProblemsOf(e); len(problems) > 0 && text.Language(language) != text.English {
 		return problems.In(language)
@@ -34,7 +34,7 @@ func InLanguage(language string, e *fault.Error) string {
 	return sayError(language, e)
 }
 
-// sayError puts an error into words for a reader of a language. Words that cannot be read are as if there were none: the message says it in English.
+// sayError puts an error into words for a reader of a language. If the stored words cannot be read, it returns the message in English.
 func sayError(language string, e *fault.Error) string {
 	words, err := text.Read(e.Words())
 	if err != nil || words.In(language) == words.In(text.English) {

@@ -9,15 +9,17 @@ import (
 	"tandem/human/lineage"
 )
 
-// ForkOf tells how an execution came of others, the last fork first; nil when it was not forked.
+// ForkOf describes the forks that led to an execution, the last one first; nil when it was not forked.
 func ForkOf(forks []host.Fork) *api.Fork {
 	var told []api.Fork
 	for _, f := range slices.Backward(forks) {
 		one := api.Fork{
-			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
+			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, TokenMadeBy: f.TokenMadeBy,
+			Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
 		}
 		for _, e := range f.Made() {
-			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart, Edited: e.Edited, EditedPart: e.EditedPart})
+			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart,
+				Edited: e.Edited, EditedPart: e.EditedPart})
 		}
 		told = append(told, one)
 	}
@@ -28,16 +30,17 @@ func ForkOf(forks []host.Fork) *api.Fork {
 	return &told[0]
 }
 
-// AgainOf tells why a question is asked again.
+// AgainOf describes why a question is asked again.
 func AgainOf(causes []host.AskedAgain) []api.AskedAgain {
 	var told []api.AskedAgain
 	for _, c := range causes {
-		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, TokenMadeBy: c.TokenMadeBy, Output: c.Value, OutputPart: c.Part})
+		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, TokenMadeBy: c.TokenMadeBy,
+			Output: c.Value, OutputPart: c.Part})
 	}
 	return told
 }
 
-// forStrangers says that people who are not users of the workspace may read the question.
+// forStrangers says whether people who are not users of the workspace may read the question.
 func (r *Request) forStrangers() bool { return r.Access == "link" || r.Access == "public" }
 
 // showFork lets a question say that it is asked in a fork.
@@ -55,5 +58,5 @@ func (r *Request) showAgain(list []api.AskedAgain) {
 	}
 }
 
-// CutValues are the values of a question that its lines do not show in whole.
+// CutValues are the values that the lines of a question show only in part.
 func (r Request) CutValues() []lineage.Cut { return lineage.Cuts(r.Again, r.Fork) }

@@ -21,17 +21,17 @@ const (
 	LinkEnded   = "ended"
 )
 
-// LinkView is what somebody sees who opens a link. Of an expired one there is only the id of the question.
+// LinkView is what somebody sees who opens a link. For an expired link it has only the id of the question.
 type LinkView struct {
 	Link        store.Link
 	Interaction store.Interaction
 	Request     Request
 	State       string
-	// Language is what the reader has set; empty: nothing, or nobody knows who they are.
+	// Language is what the reader has set; empty: nothing, or the reader is not known.
 	Language string
 }
 
-// link finds a link by its secret, which is told nobody else.
+// link finds a link by its secret, which must not appear in errors or logs.
 func (d *Desk) link(ctx context.Context, secret string) (store.Link, error) {
 	l, err := d.o.Interactions.Link(ctx, identity.System(""), identity.HashSecret(secret))
 	if fault.CodeOf(err) == fault.NotFound {
@@ -40,7 +40,7 @@ func (d *Desk) link(ctx context.Context, secret string) (store.Link, error) {
 	return l, err
 }
 
-// state is where a link stands, and who answers by it. It has expired, too, for those who may not answer any more.
+// state returns the state of a link, and who answers by it. It counts as expired for those who may not answer any more.
 func (s *sitting) state(l store.Link) (who somebody, state string, why error) {
 	if who, why = s.holderOf(l); why != nil {
 		return who, LinkExpired, why
@@ -63,7 +63,7 @@ func (s *sitting) holderOf(l store.Link) (somebody, error) {
 		if s.request.Access != "link" && s.request.Access != "public" {
 			return somebody{}, fault.New(fault.Forbidden, "not everybody may answer this question")
 		}
-		// Each link is a person; those of a public form are many, and the first valid answer counts.
+		// Each link stands for a person; a public form has many, and the first valid answer counts.
 		seat := "link:" + hex.EncodeToString(l.Hash[:8])
 		return somebody{key: seat, address: seat, seats: []string{Anyone}}, nil
 	}
@@ -91,8 +91,9 @@ func (d *Desk) ViewLink(ctx context.Context, secret string) (LinkView, error) {
 	_, view.State, err = s.state(l)
 	if view.State == LinkExpired {
 		_ = d.refuse(s.Interaction, l.Recipient, err)
-		// Who may not answer any more is not shown what is asked either.
-		view.Interaction, view.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace, Status: s.Status}, Request{Language: s.request.Language}
+		// A person who may not answer any more does not see the question either.
+		view.Interaction, view.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace,
+			Status: s.Status}, Request{Language: s.request.Language}
 	}
 	return view, nil
 }
@@ -114,7 +115,7 @@ func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (s
 				in.Channel = s.Channel
 			}
 			m := l.Means
-			m.Kind = identity.ByLink // those from before means were kept say nothing
+			m.Kind = identity.ByLink // older links do not have them
 			err = s.answer(who, in, store.Response{Origin: s.origin(who, m)})
 		}
 		if err != nil {
@@ -129,15 +130,15 @@ func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (s
 
 // NewLink is a link that somebody has asked for.
 type NewLink struct {
-	// URL is the link, if it was shown to who asked for it, and Expires until when it is good.
+	// URL is the link, if the caller may see it; Expires is when it ends.
 	URL     string
 	Expires int64
-	// SentTo is where it is sent instead, an address of who it is for.
+	// SentTo is the address of the recipient that it is sent to instead.
 	SentTo string
 }
 
-// NewLink makes a link. One that everybody may use is for who started the execution and those who operate it to hand out. One for a
-// certain person answers in their name: they alone are shown it. An admin can have it sent to them, at an address of theirs.
+// NewLink makes a link. One that everybody may use can be requested by the user who started the execution and by operators. One for
+// a certain person answers in their name, so only they see it; an admin can have it sent to them, at one of their addresses.
 func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient string) (NewLink, error) {
 	if d.o.PublicURL == "" {
 		return NewLink{}, fault.New(fault.Unsupported, "links need a server that people can reach; start one with: tandem serve --public-url ADDRESS")
@@ -172,7 +173,7 @@ func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient 
 	return made, nil
 }
 
-// sendLink has a message with a link sent to one who is asked, in the channel of the question.
+// sendLink sends a message with a link to a person who is asked, in the channel of the question.
 func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, as string) (string, error) {
 	find, channel := d.reachable, s.Channel
 	if s.Channel == InApp {
@@ -182,7 +183,7 @@ func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, a
 	if err != nil {
 		return "", err
 	}
-	// It goes to the first of the places that they have chosen; a program is not an address of theirs.
+	// It goes to the first of the places that they have chosen, programs left out.
 	to = slices.DeleteFunc(to, func(r recipient) bool { return !s.people.theirs(addressSeat(r.channel(s.Channel), r.to), as) })
 	switch {
 	case len(to) == 0 && s.Channel == InApp:
@@ -207,7 +208,7 @@ func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, a
 	return addressSeat(channel, one.to), writeProgress(&change.Interaction, s.progress)
 }
 
-// linkFor says whom a link that somebody asks for is made for, and whether it may be shown to who asks.
+// linkFor returns the person whom a requested link is for, and whether the caller may see it.
 func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mine bool, err error) {
 	if e := s.open(); e != nil {
 		return "", false, e
@@ -233,7 +234,8 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mi
 		}
 	}
 	switch {
-	case fault.CodeOf(err) == fault.Forbidden && has(s.Approvers, who.seats): // the words of a refusal are for who answers, not for who asks here
+	// The words of the refusal are meant for a person who answers, not for the caller.
+	case fault.CodeOf(err) == fault.Forbidden && has(s.Approvers, who.seats):
 		return "", false, wrongAnswer("recipient", text.Of("%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient))
 	case fault.CodeOf(err) == fault.Forbidden:
 		return "", false, wrongAnswer("recipient", text.Of("%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", ")))

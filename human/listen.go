@@ -10,11 +10,12 @@ import (
 	"tandem/store"
 )
 
-// newEars listens to the accounts that replies to pending questions come in by, and to those that triggers share.
+// newEars listens to the accounts that receive replies to pending questions, and to those of triggers.
 func newEars(b *backroom) *listening.Ears[store.Account] {
-	return listening.New(listening.Options[store.Account]{Accounts: b.listened, Listen: b.hear, Again: longestNap, Log: b.o.Log, Described: func(a store.Account) []any {
-		return []any{"workspace", a.Workspace, "channel", a.Channel, "credential", a.Credential}
-	}})
+	return listening.New(listening.Options[store.Account]{Accounts: b.listened, Listen: b.hear, Again: longestNap, Log: b.o.Log,
+		Described: func(a store.Account) []any {
+			return []any{"workspace", a.Workspace, "channel", a.Channel, "credential", a.Credential}
+		}})
 }
 
 // listens says whether there is a channel that has to be listened to.
@@ -41,7 +42,7 @@ func (b *backroom) listened(ctx context.Context) ([]store.Account, error) {
 	}), err
 }
 
-// hear lets the channel of an account listen.
+// hear lets the channel of an account listen for replies.
 func (b *backroom) hear(ctx context.Context, a store.Account) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,11 +12,12 @@ import (
 // receiptPage is how many questions are read together.
 const receiptPage = 500
 
-// receipts are what channels kept of the messages about questions that wait for replies by an account. A question that comes or
-// ends while they are read may be missing or there: who asks for them asks again and again.
+// receipts returns the receipts of messages about questions that wait for replies by an account. A question that begins or ends
+// meanwhile may be missing or included: callers ask again and again.
 func (b *backroom) receipts(ctx context.Context, a store.Account) ([]json.RawMessage, error) {
 	p := identity.System(a.Workspace)
-	query := store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Number: 1, Size: receiptPage}}
+	query := store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending},
+		Page: store.Page{Number: 1, Size: receiptPage}}
 	var list []json.RawMessage
 	for ; ; query.Page.Number++ {
 		page, err := b.o.Interactions.List(ctx, p, query)

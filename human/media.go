@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// Traits are what the desk has to know of a channel besides how it sends and receives. The zero value is that of a channel whose addresses are
-// compared as they are written, and whose settings say nothing about where messages go.
+// Traits are what the desk has to know about a channel besides how it sends and receives. The zero value is that of a channel
+// whose addresses are compared as they are written, and whose settings say nothing about where messages go.
 type Traits struct {
 	// Credentials are the types of credentials that it sends with; none: it needs no credential.
 	Credentials []string
 	// ReadsWith are the types of credentials that replies can be read with, besides the one that it sends with; none: there is no other.
 	ReadsWith []string
-	// Normal writes an address of the channel in its one form, so that the ways in which people write it are the same; nil: there is only one way.
+	// Normal writes an address of the channel in its one form, so that the ways in which people write it are the same; nil: there
+	// is only one way.
 	Normal func(address string) string
 	// Place reads where the settings of a question send its messages; nil: they do not say.
 	Place func(settings json.RawMessage) Place
@@ -23,10 +24,11 @@ type Traits struct {
 	TakesURL bool
 	// NeedsURL says that it must.
 	NeedsURL bool
-	// Person says why an address of the channel is not that of one person, and how such a one is written; empty: it is. Nil: each is.
+	// Person says why an address of the channel does not belong to one person, and how to write one that does; empty: it does. Nil: every
+	// address does.
 	Person func(address string) (why string)
-	// SpeaksForOthers says that replies come from a program that holds the secret of an account and names the person who has answered. The others
-	// know who writes.
+	// SpeaksForOthers says that replies come from a program that has the secret of an account and names the person who has
+	// answered. Other channels know the sender themselves.
 	SpeaksForOthers bool
 }
 
@@ -34,8 +36,8 @@ type Traits struct {
 type Place struct {
 	// Named says that the settings name a place. Otherwise messages go to the addresses of those who are asked.
 	Named bool
-	// Private says that only one person, or a program that is trusted with a secret, reads what is sent there. What everybody in a channel reads
-	// must not hold a link that answers in somebody's name.
+	// Private says that only one person, or a program that is trusted with a secret, reads what is sent there. A message that
+	// several people read must not have a link that answers in one person's name.
 	Private bool
 	// Address is the address of the person who reads what is sent to a private place; empty: it is not known.
 	Address string
@@ -48,11 +50,11 @@ type Particular interface {
 	Traits() Traits
 }
 
-// Media are the traits of channels by name: what is known about the ways to reach people. The nil Media knows none, which is enough to check a
-// question. It is not changed.
+// Media are the traits of channels by name: what is known about the ways to reach people. The nil Media has none, which is
+// enough to check a question. It is read-only.
 type Media map[string]Traits
 
-// MediaOf are the media of channels.
+// MediaOf returns the media of channels.
 func MediaOf(channels ...Channel) Media {
 	m := Media{}
 	for _, c := range channels {
@@ -77,7 +79,7 @@ func (m Media) place(channel string, r Request) Place {
 	return read(r.Settings)
 }
 
-// seatOf is the address of who reads what is sent to a private place, written like an approver; empty: it is not known.
+// seatOf is the address of the person who reads what is sent to a private place, written like an approver; empty: it is not known.
 func (m Media) seatOf(channel string, r Request) string {
 	return addressSeat(channel, m.place(channel, r).Address)
 }

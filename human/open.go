@@ -25,12 +25,12 @@ import (
 // Question is a question as an execution asks it.
 type Question struct {
 	Ref store.Ref
-	// Root is the execution that somebody started and that this one came of, or this one.
+	// Root is the execution at the top of the tree that this one belongs to: the one that was started from outside.
 	Root       string
 	WorkflowID string
-	// User is who started it; empty, or the system, when nobody did.
+	// User is who started it; empty, or the system, when no user did.
 	User string
-	// Requesters are the others who want what it does; Fork is how it came of another execution, if it did.
+	// Requesters are the other users who requested what it does; Fork says how it was forked, if it was.
 	Requesters []string
 	Fork       *api.Fork
 	Again      []api.AskedAgain
@@ -43,6 +43,8 @@ type Question struct {
 	Attempt    int
 	Purpose    string
 	Begun      *lineage.Begun
+	// Why is what is known about an unknown outcome, if the question is about one.
+	Why engine.Doubt
 	// Request is a [Request] with whatever else the purpose has. For outcome_unknown it is what was being sent.
 	Request json.RawMessage
 	// Reach says that the people who are asked can have chosen where questions reach them, see [Desk.Reaches].
@@ -50,18 +52,20 @@ type Question struct {
 	Time  int64
 }
 
-// defaultTimeout is how long a node's question waits when it does not say.
+// defaultTimeout is how long a node's question waits by default, in seconds.
 const defaultTimeout = 3600
 
 // warningBefore is how long before the timeout people are warned. A question that does not wait longer has no warning.
 const warningBefore = 15 * 60
 
-// Open makes the record of a question. It is pure. What is wrong with a question is an error of the node that asks; the record is
-// usable all the same, so that an operator finds it: nobody may answer it.
+// Open makes the record of a question. It is pure. A mistake in a question is an error of the node that asks. The record is still
+// usable, so that an operator finds it; it has no approvers.
 func (m Media) Open(q Question) (store.Interaction, error) {
 	i := store.Interaction{
-		Workspace: q.Ref.Workspace, ID: InteractionID(q.Ref, q.Ask), WorkflowID: q.WorkflowID, Execution: q.Ref.Execution, Root: cmp.Or(q.Root, q.Ref.Execution),
-		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Requesters: q.Requesters, Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
+		Workspace: q.Ref.Workspace, ID: InteractionID(q.Ref, q.Ask), WorkflowID: q.WorkflowID, Execution: q.Ref.Execution,
+		Root: cmp.Or(q.Root, q.Ref.Execution),
+		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Requesters: q.Requesters,
+		Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
 		Attempt: q.Attempt, Created: q.Time, Updated: q.Time, Version: 1,
 	}
 	q.Purpose = i.Purpose
@@ -84,7 +88,7 @@ func (m Media) Open(q Question) (store.Interaction, error) {
 	r.Approvers = i.Approvers
 	r.showFork(q.Fork, q.Activation)
 	r.showAgain(q.Again)
-	delete(besides, "fork") // it is said here and by nobody else
+	delete(besides, "fork") // it is set here and nowhere else
 	var werr error
 	if i.Request, werr = writeQuestion(r, besides); err == nil {
 		err = werr
@@ -116,7 +120,7 @@ func readQuestion(q Question) (Request, map[string]json.RawMessage, error) {
 	return Request{}, nil, fault.Newf(fault.InvalidConfig, "what node %q asks cannot be read: %w", q.Node, err)
 }
 
-// writeQuestion is what is kept of a request: what it is with its defaults, over what it came with.
+// writeQuestion returns the request as it is stored: with its defaults filled in, over the fields that it came with.
 func writeQuestion(r Request, besides map[string]json.RawMessage) (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err == nil && len(besides) > 0 {
@@ -134,7 +138,7 @@ func writeQuestion(r Request, besides map[string]json.RawMessage) (json.RawMessa
 	return raw, nil
 }
 
-// settle fills in what a request leaves out, and refuses one that nobody could answer.
+// settle fills in what a request leaves out, and refuses one that cannot be answered.
 func (r *Request) settle(m Media, q Question) error {
 	kind := map[string]string{PurposeParam: Input, PurposeBudget: Input, PurposeOutcomeUnknown: Selection}[q.Purpose]
 	if !slices.Contains([]string{Approval, Input, Selection, Review}, r.Type) {
@@ -179,9 +183,12 @@ func (r *Request) settle(m Media, q Question) error {
 		}
 		if q.Purpose == PurposeOutcomeUnknown {
 			r.Begun = q.Begun
+			if about, known := doubt(q.Why); known && q.Begun == nil {
+				r.says(&r.Description, form.DescriptionText, about)
+			}
 		}
 		r.operational(q.Purpose)
-		// What they ask is for those parts to check; it is answered as their purpose wants.
+		// Those parts check what they ask; the answer has the form of their purpose.
 		if options, err := settleOptions("options", r.Type, r.Options); err == nil {
 			r.Options = options
 		}
@@ -203,7 +210,7 @@ func (r *Request) settle(m Media, q Question) error {
 	return nil
 }
 
-// operational fills in what the questions of other purposes ask, as far as they do not say so themselves.
+// operational fills in the texts of questions of other purposes, where they are empty.
 func (r *Request) operational(purpose string) {
 	shape := ""
 	switch purpose {
@@ -213,7 +220,8 @@ func (r *Request) operational(purpose string) {
 			r.says(&r.Description, form.DescriptionText, r.Begun.Text())
 		}
 		r.says(&r.Description, form.DescriptionText, text.Of("The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
-		r.Options = []Option{{Value: engine.ChoiceDone, Outcome: Neither}, {Value: engine.ChoiceNotDone, Outcome: Neither}, {Value: engine.ChoiceStop, Outcome: Neither}}
+		r.Options = []Option{{Value: engine.ChoiceDone, Outcome: Neither}, {Value: engine.ChoiceNotDone, Outcome: Neither},
+			{Value: engine.ChoiceStop, Outcome: Neither}}
 		for n, label := range []text.Text{text.Of("done"), text.Of("not done"), text.Of("stop")} {
 			r.says(&r.Options[n].Label, form.OptionText(r.Options[n].Value), label)
 		}
@@ -252,7 +260,8 @@ func (r *Request) checkShape() error {
 		if _, err := payload.CompileSchema(r.Schema); err != nil {
 			return wrongConfig("form_schema", "it is not a usable JSON Schema: %s", err)
 		}
-		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() && !slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
+		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() &&
+			!slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
 			return wrongConfig("form_schema", "its type is %s, and what is filled in is an object", kind.Raw)
 		}
 	}
@@ -339,7 +348,7 @@ func settleOptions(at, kind string, options []Option) ([]Option, error) {
 	return list, nil
 }
 
-// outcomeByName is what an option says by its name. Whatever is selected confirms.
+// outcomeByName is the outcome of an option by its name. Any selection confirms.
 func outcomeByName(kind, value string) string { return form.OutcomeOf(kind, value) }
 
 func wrongConfig(path, format string, args ...any) *fault.Error {
@@ -362,7 +371,7 @@ func argumentsHash(r Request, besides map[string]json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// canonical writes a value in one form only: members sorted, no blanks, numbers as they were written.
+// canonical writes a value in its one form: members sorted, no blanks, numbers as they were written.
 func canonical(raw json.RawMessage) []byte {
 	one, err := payload.Canonical(raw)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"tandem/store"
 )
 
-// origin is how an answer of somebody came: by which means, and on what ground it counts when they were not simply asked.
+// origin says how an answer came: by which means, and on what ground it counts if its author was not simply asked.
 func (s *sitting) origin(who somebody, m identity.Means) store.Origin {
 	o := store.Origin{Means: s.seatedBy(who, m)}
 	if mayAnswer(s.Interaction, s.request, s.progress, who) != nil { // an admin is let in all the same, see [sitting.mayAnswer]
@@ -17,8 +17,7 @@ func (s *sitting) origin(who somebody, m identity.Means) store.Origin {
 	return o
 }
 
-// throughRequester refuses an answer that comes by means which somebody made who is excluded from answering: whoever has made a token, or has entered an
-// address, can answer by it.
+// throughRequester refuses an answer that uses a token or an address that an excluded requester made: they could answer with it themselves.
 func (s *sitting) throughRequester(user string, m identity.Means) error {
 	makers := strings.Split(m.TokenMadeBy, ", ") // a token that was made with such a token names both
 	for _, behind := range append(makers, m.AddressSetBy, m.AddressTokenMadeBy) {
@@ -29,8 +28,8 @@ func (s *sitting) throughRequester(user string, m identity.Means) error {
 	return nil
 }
 
-// seatedBy adds to the means of a user the address of theirs that lets them answer, if nothing else does: whoever enters an
-// address in a user's record makes that user one of those who are asked.
+// seatedBy adds to the means of a user the address of theirs that lets them answer, if nothing else does: a person who enters
+// an address in a user's record can make that user an approver.
 func (s *sitting) seatedBy(who somebody, m identity.Means) identity.Means {
 	if who.user == "" || s.progress.holds(who.seats) != "" {
 		return m
@@ -83,8 +82,8 @@ func (s *sitting) channelMeans(who somebody, r Reply) identity.Means {
 	return m
 }
 
-// linkMeans is what an answer by a link that is sent to an address will be recorded with. It is taken down when the link is made: what
-// is in a user's record later says nothing of where the link went.
+// linkMeans is how an answer by a link that is sent to an address will be recorded. It is recorded when the link is made: the
+// user's record may change later.
 func (p *people) linkMeans(address, recipient string) identity.Means {
 	m := identity.Means{Kind: identity.ByLink, Address: address}
 	if n, stored := p.byID[strings.TrimPrefix(recipient, seatUser)]; stored && strings.HasPrefix(recipient, seatUser) {
@@ -93,14 +92,14 @@ func (p *people) linkMeans(address, recipient string) identity.Means {
 	return m
 }
 
-// theirs says that an address is that of an approver and of nobody else: a link there is shown to them alone.
+// theirs says whether an address belongs to an approver and to no one else: only they see a link that is sent there.
 func (p *people) theirs(address, approver string) bool {
 	if address == "" || approver == "" {
 		return false
 	}
 	there, err := p.at(address)
 	if err != nil {
-		return false // of several, or of one who may do nothing
+		return false // of several users, or of one who is disabled
 	}
 	asked, err := p.at(approver)
 	return err == nil && there.key == asked.key

@@ -12,8 +12,8 @@ import (
 )
 
 // Override lets an admin decide a question in the place of those who were asked, with a reason. It ends the question, whatever votes it
-// wants, and is recorded as what it is: by the admin, on that ground, for that reason. Who was asked is told so. An admin who may not
-// answer because they started the execution may not override either.
+// needs, and is recorded as an override, with the admin and the reason. Those who were asked are told so. An admin who may not answer
+// because they started the execution may not override either.
 func (d *Desk) Override(ctx context.Context, p identity.Principal, id string, in Submission, reason string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		who, err := s.override(p, in, strings.TrimSpace(reason))
@@ -59,11 +59,11 @@ func (s *sitting) override(p identity.Principal, in Submission, reason string) (
 	if err := writeProgress(&s.begin().Interaction, s.progress); err != nil {
 		return who, err
 	}
-	// What was said before stays in the record and decides nothing.
+	// Earlier answers stay in the record and decide nothing.
 	return who, s.decided(verdict{ended: true, outcome: u.outcome, by: v}, append(earlier[:len(earlier):len(earlier)], v))
 }
 
-// Instead tells who decides or decided a question in the place of others: an admin's override, and the answers that were handed on.
+// Instead returns who decides in the place of others: an admin's override, and the votes that were handed on.
 func Instead(i store.Interaction) (*api.InteractionOverride, []api.InteractionDelegation, error) {
 	p, err := readProgress(i)
 	if err != nil {

@@ -13,9 +13,11 @@ import (
 	"tandem/text"
 )
 
-// Overrule corrects what a reply in prose was taken for. The reply counts no longer; if the submission has data, it counts as that
-// instead, as the vote of who wrote it, and is recorded as what another made of it. Who may answer the question may do so, but not with their own reply: they can answer.
-func (d *Desk) Overrule(ctx context.Context, p identity.Principal, id, response string, in Submission, reason string) (store.Interaction, error) {
+// Overrule corrects how a reply in prose was understood. The reply counts no longer. If the submission has data, that counts
+// instead, as the vote of the person who wrote the reply, and is recorded as another person's reading of it. Those who may answer
+// the question may overrule replies of others; instead of their own they simply answer.
+func (d *Desk) Overrule(ctx context.Context, p identity.Principal, id, response string, in Submission,
+	reason string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		if err := s.overrule(p, response, in, reason); err != nil {
 			return d.refuse(s.Interaction, p.User, err)
@@ -58,7 +60,8 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	if from == who.key {
 		return fault.New(fault.Forbidden, "it is your own reply; answer the question instead")
 	}
-	s.begin().Overrule = &store.Overruling{Response: one.ID, By: p.User, Overruled: store.Overruled{Reason: reason, Means: p.Means, At: s.now}}
+	s.begin().Overrule = &store.Overruling{Response: one.ID, By: p.User,
+		Overruled: store.Overruled{Reason: reason, Means: p.Means, At: s.now}}
 	s.responses = slices.Clone(s.responses)
 	s.responses[n].OverruledBy, s.cast = p.User, nil
 	if payload.IsNull(in.Data) {
@@ -68,7 +71,7 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	case s.request.Risk == "high":
 		return fault.New(fault.Forbidden, "the risk is high: only an answer by form counts")
 	case payload.IsNull(one.Factors):
-		// It was never judged: nobody knows who wrote it, or nobody did.
+		// It was never judged: its author is not known, or it is not from a person.
 		return fault.New(fault.Forbidden, "the reply is not surely by who it says; it cannot count")
 	}
 	writer, err := s.people.at(from)
@@ -78,6 +81,7 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	in.Channel = one.Channel
 	return s.answer(writer, in, store.Response{
 		Raw: one.Raw, Relevance: replies.Relevant, Score: one.Score, Factors: one.Factors, Reasoning: "as " + p.User + " says: " + reason,
-		Origin: store.Origin{Means: one.Origin.Means, Ground: store.GroundReading, Reason: reason, ReadBy: p.User, ReadMeans: s.seatedBy(who, p.Means)},
+		Origin: store.Origin{Means: one.Origin.Means, Ground: store.GroundReading, Reason: reason, ReadBy: p.User,
+			ReadMeans: s.seatedBy(who, p.Means)},
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"tandem/text"
 )
 
-// A question that names no channel is in the inbox, and besides goes to each person who may answer it where that person has chosen to be reached:
-// through contact channels of the workspace, to addresses of their own. Everything else (links, reminders, escalation, replies, notices of the
-// end) is as for questions of nodes that name a channel.
+// A question that names no channel is in the inbox, and besides goes to each person who may answer it where that person has
+// chosen to be reached: through contact channels of the workspace, to addresses of their own. Everything else (links, reminders,
+// escalation, replies, notices of the end) is as for questions of nodes that name a channel.
 
 // way is the account that a message about a question in the inbox goes through.
 type way struct {
@@ -26,7 +26,7 @@ type way struct {
 	Settings   json.RawMessage `json:"settings,omitempty"`
 }
 
-// account is what replies to messages that went this way come in by.
+// account is the account that receives replies to messages that went this way.
 func (w way) account(workspace string) store.Account {
 	a := store.Account{Workspace: workspace, Channel: w.Channel, Credential: w.Credential}
 	if w.In != "" {
@@ -40,7 +40,7 @@ func (w way) takes(a store.Account) bool {
 	return w.Channel == a.Channel && (w.Credential == a.Credential || w.In != "" && w.In == a.Credential)
 }
 
-// same says that two ways go through the same account.
+// same says whether two ways go through the same account.
 func (w way) same(o way) bool {
 	return w.Channel == o.Channel && w.Credential == o.Credential && w.In == o.In
 }
@@ -62,7 +62,7 @@ func wayOf(d store.Delivery) *way {
 	return about.Way
 }
 
-// sameWay says that two messages went through the same account.
+// sameWay says whether two messages went through the same account.
 func sameWay(a, b store.Delivery) bool {
 	x, y := wayOf(a), wayOf(b)
 	if x == nil || y == nil {
@@ -96,7 +96,7 @@ func (p progress) wayFor(a store.Account) *way {
 func ways(i store.Interaction) []way {
 	p, err := readProgress(i)
 	if err != nil {
-		return nil // the clock says what is wrong with it
+		return nil // the clock reports what is wrong with it
 	}
 	return p.Ways
 }
@@ -109,7 +109,8 @@ func (r recipient) channel(of string) string {
 	return of
 }
 
-// Accounts are what replies to a question come in by: that of the question, and those that the people who are asked have chosen.
+// Accounts returns the accounts that receive replies to a question: that of the question, and those that the people who are asked have
+// chosen.
 func Accounts(i store.Interaction) []store.Account {
 	var list []store.Account
 	if i.Credential != "" {
@@ -123,8 +124,8 @@ func Accounts(i store.Interaction) []store.Account {
 	return list
 }
 
-// Reaches says whether the people of a workspace can have chosen where questions reach them: only then has a question in the inbox to be looked at
-// as soon as it is asked.
+// Reaches says whether the people of a workspace can have chosen where questions reach them: only then has a question in the
+// inbox to be looked at as soon as it is asked.
 func (b *backroom) Reaches(ctx context.Context, workspace string) bool {
 	if b.o.Contacts == nil {
 		return false
@@ -133,7 +134,7 @@ func (b *backroom) Reaches(ctx context.Context, workspace string) bool {
 	return err != nil || len(list) > 0 // the clock tries again what cannot be read now
 }
 
-// chosen are where people are told of a question that is in the inbox: for each person who is asked, the places that they have chosen.
+// chosen returns where messages about a question in the inbox go: for each person who is asked, the places that they have chosen.
 func (b *backroom) chosen(ctx context.Context, i store.Interaction, approvers []string) ([]recipient, error) {
 	if b.o.Contacts == nil || b.o.Users == nil {
 		return nil, nil
@@ -169,8 +170,8 @@ func (b *backroom) chosen(ctx context.Context, i store.Interaction, approvers []
 	return list, nil
 }
 
-// reached is where a contact of a user leads. A message goes only to an address that is in the user's record: one that they have proved, or that an
-// admin or their invitation has entered.
+// reached returns the recipient of a user's contact. A message goes only to an address that is in the user's record: one that
+// they have proved, or that an admin or their invitation has entered.
 func (m Media) reached(u identity.User, c identity.Contact, channels []store.ContactChannel) (recipient, error) {
 	n := slices.IndexFunc(channels, func(one store.ContactChannel) bool { return one.Name == c.Channel })
 	if n < 0 {
@@ -215,8 +216,8 @@ func (m Media) ContactProblem(u identity.User, c identity.Contact, channels []st
 	return ""
 }
 
-// ContactAddress reads the address of one person in a channel, as its users write it: U024BE7LH, or slack:U024BE7LH. It is empty for a channel
-// that needs none. What several people read is not an address of a person: a link there would let any of them answer.
+// ContactAddress reads the address of one person in a channel, as its users write it: U024BE7LH, or slack:U024BE7LH. It is empty
+// for a channel that needs none. An address that several people read is refused: a link there would let any of them answer.
 func (m Media) ContactAddress(channel, address string) (string, error) {
 	if m[channel].SpeaksForOthers {
 		if strings.TrimSpace(address) != "" {
@@ -244,20 +245,20 @@ func (m Media) ContactAddress(channel, address string) (string, error) {
 	return seat, nil
 }
 
-// Proof is a message with a code that goes to an address which somebody says is theirs.
+// Proof is a message with a code, to an address that a user claims.
 type Proof struct {
 	Channel store.ContactChannel
 	// Address is written like an approver.
 	Address string
 	Code    string
-	// User is who says so, Language what they read.
+	// User is who claims it, Language what they read.
 	User     string
 	Language string
-	// ID tells the message apart from others.
+	// ID identifies the message.
 	ID string
 }
 
-// SendProof sends a code. Whoever reads it there proves that the address is theirs by entering it as that user.
+// SendProof sends a code. The user proves that the address is theirs by entering the code.
 func (b *backroom) SendProof(ctx context.Context, workspace string, p Proof) error {
 	channel := b.channels[p.Channel.Channel]
 	if channel == nil {
@@ -271,7 +272,8 @@ func (b *backroom) SendProof(ctx context.Context, workspace string, p Proof) err
 		return fault.Newf(fault.Internal, "the message with the code cannot be written: %w", err)
 	}
 	m := Message{
-		Account: b.account(store.Account{Workspace: workspace, Channel: w.Channel, Credential: w.Credential}), ID: p.ID, Kind: KindProof, To: strings.TrimPrefix(p.Address, seatPrefix(w.Channel)),
+		Account: b.account(store.Account{Workspace: workspace, Channel: w.Channel, Credential: w.Credential}), ID: p.ID,
+		Kind: KindProof, To: strings.TrimPrefix(p.Address, seatPrefix(w.Channel)),
 		Interaction: store.Interaction{Workspace: workspace, ID: p.ID, Request: raw}, Request: r,
 		Lines: []string{
 			text.Of("The user %s wants questions from Tandem to be sent to this address.", p.User).In(language),
@@ -283,5 +285,5 @@ func (b *backroom) SendProof(ctx context.Context, workspace string, p Proof) err
 	return err
 }
 
-// ProofMinutes is how long a code is good.
+// ProofMinutes is how long a code is valid.
 const ProofMinutes = 30

@@ -82,8 +82,8 @@ func (r *reachedDesk) puts(t *testing.T, purpose, request string) store.Interact
 	return i
 }
 
-// Every class of question reaches those who may answer it where they have chosen, with a link to an address of their own only, and is answered there: by
-// a click, by a link, by a program; who was told of it is told of its end.
+// Every class of question reaches those who may answer it where they have chosen, with a link to an address of their own only, and is
+// answered there: by a click, by a link, by a program; who was told of it is told of its end.
 func TestReach_EveryQuestion(t *testing.T) {
 	t.Parallel()
 	classes := map[string]struct{ request, answer string }{
@@ -172,7 +172,7 @@ func TestReach_EveryQuestion(t *testing.T) {
 	}
 }
 
-// Whoever has chosen nothing finds questions in the inbox only, and nothing is looked at for them.
+// A user who has chosen nothing finds questions in the inbox only, and nothing is looked at for them.
 func TestReach_NothingChosen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,8 @@ func TestReach_NothingChosen(t *testing.T) {
 	})
 }
 
-// A message goes to an address that is in the user's record when it is sent, and nowhere else; and a reply counts only by the account that asked.
+// A message goes to an address that is in the user's record when it is sent, and nowhere else; and a reply counts only by the account that
+// asked.
 func TestReach_OwnAddressesOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,8 +28,8 @@ const (
 	maxRaw = 64 << 10
 )
 
-// Receive takes a reply that came by a channel. It is a [Handle]: an error means that the reply could not be recorded. That it does not count is
-// no error.
+// Receive takes a reply that came by a channel. It is a [Handle]: an error means that the reply could not be recorded. A reply
+// that does not count is not an error.
 func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	id, threaded, err := d.match(ctx, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	}
 	r.Text, r.Subject = withoutLinks(r.Text), withoutLinks(r.Subject)
 	t := &taking{d: d, reply: r, threaded: threaded}
-	// A model is asked before the question is locked: it takes its time.
+	// A model is asked before the question is locked: it may take long.
 	if who, err := s.sender(r); r.Answer == nil && s.known(r) == nil && err == nil && s.admit(who, r.ArgumentsHash) == nil {
 		t.judge(ctx, s)
 	}
@@ -73,7 +73,7 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	return t.reaction, nil
 }
 
-// match finds the question that a reply is about. Threaded says that it is certain.
+// match finds the question that a reply is about. Threaded says whether that is certain.
 func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, err error) {
 	if r.Interaction != "" { // the channel knows it: by its own button, by the message that was replied to, or by a signed call that names it
 		return r.Interaction, true, nil
@@ -98,7 +98,7 @@ func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, er
 func (s *sitting) sender(r Reply) (somebody, error) {
 	own := r.Channel == s.Channel && (r.Credential == s.Credential || r.Credential == s.request.Credential)
 	if !own && s.progress.wayFor(r.Account) == nil {
-		// Whoever holds some other account could let anybody say anything.
+		// Otherwise the holder of another account could answer in anybody's name.
 		return somebody{}, fault.Say(fault.Forbidden, text.Of("the reply did not come by the account that asked"))
 	}
 	seats := []string{addressSeat(r.Channel, r.From)}
@@ -119,7 +119,7 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 		return who, fault.Say(fault.Forbidden, text.Of("nobody knows that it is from who it says"))
 	}
 	for _, alias := range r.Aliases {
-		// An alias finds approvers, but makes nobody a user.
+		// An alias finds approvers, but does not identify a user.
 		if seat := addressSeat(r.Channel, alias); len(s.people.byAddress[seat]) == 0 {
 			who = s.seated(who, seat)
 		}
@@ -127,8 +127,8 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 	return who, nil
 }
 
-// seated gives somebody the seat of an alias. Who is asked by that alone votes as that seat, and not by their number: names move from one
-// account to another, and each seat has one vote.
+// seated gives somebody the seat of an alias. A person who is asked by that alone votes as that seat, and not by their number:
+// names move from one account to another, and each seat has one vote.
 func (s *sitting) seated(who somebody, seat string) somebody {
 	asked := has(s.Approvers, who.seats) || s.progress.holds(who.seats) != "" || slices.Contains(s.Approvers, Anyone)
 	if !asked && !s.Excludes(who.user) && slices.Contains(s.Approvers, seat) {
@@ -150,7 +150,7 @@ func (s *sitting) known(r Reply) *store.Response {
 	return &s.responses[n]
 }
 
-// look says what a question is to somebody who may be about to answer it.
+// look returns a question for somebody who may be about to answer it.
 func (s *sitting) look(r Reply) Reaction {
 	reaction := Reaction{Ended: s.Status != store.InteractionPending, Interaction: s.Interaction, Request: s.request}
 	who, err := s.sender(r)
@@ -161,8 +161,9 @@ func (s *sitting) look(r Reply) Reaction {
 	if err != nil {
 		reaction.Err = fault.From(err)
 		reaction.Text = sayWhy(reaction.Request.Language, reaction)
-		if reaction.Err.Code == fault.Forbidden { // who may not answer is not shown what is asked
-			reaction.Interaction, reaction.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace, Status: s.Status}, Request{Language: reaction.Request.Language}
+		if reaction.Err.Code == fault.Forbidden { // a person who may not answer does not see the question
+			reaction.Interaction, reaction.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace,
+				Status: s.Status}, Request{Language: reaction.Request.Language}
 		}
 	}
 	return reaction
@@ -182,23 +183,27 @@ type taking struct {
 	reaction Reaction
 }
 
-// forReplies is the request as far as the meaning of replies depends on it.
+// forReplies returns the parts of the request that the meaning of replies depends on.
 func (r *Request) forReplies() replies.Request {
 	return replies.Request{
-		Type: r.Type, Channel: r.Channel, Title: r.Title, Description: r.Description, Content: r.Content, Arguments: r.Arguments, Options: r.Options, Fields: r.Fields,
-		Risk: r.Risk, TimeoutSeconds: r.TimeoutSeconds, Language: r.Language, UserMention: r.UserMention, AnalysisModel: r.AnalysisModel, AnalysisPrompt: r.AnalysisPrompt,
+		Type: r.Type, Channel: r.Channel, Title: r.Title, Description: r.Description, Content: r.Content, Arguments: r.Arguments,
+		Options: r.Options, Fields: r.Fields,
+		Risk: r.Risk, TimeoutSeconds: r.TimeoutSeconds, Language: r.Language, UserMention: r.UserMention,
+		AnalysisModel: r.AnalysisModel, AnalysisPrompt: r.AnalysisPrompt,
 	}
 }
 
-// forReplies is the reply as far as its meaning depends on it.
+// forReplies returns the parts of the reply that its meaning depends on.
 func (r *Reply) forReplies() replies.Reply {
-	return replies.Reply{Channel: r.Channel, From: r.From, Name: r.Name, Subject: r.Subject, Text: r.Text, Automatic: r.Automatic, Dedup: r.Dedup}
+	return replies.Reply{Channel: r.Channel, From: r.From, Name: r.Name, Subject: r.Subject, Text: r.Text, Automatic: r.Automatic,
+		Dedup: r.Dedup}
 }
 
 // judge lets a model or the rules say what prose means.
 func (t *taking) judge(ctx context.Context, s *sitting) {
 	text := replies.Text{
-		Request: s.request.forReplies(), Reply: t.reply.forReplies(), Asked: time.UnixMilli(s.Created), Received: time.UnixMilli(s.now), Listed: true, Threaded: t.threaded,
+		Request: s.request.forReplies(), Reply: t.reply.forReplies(), Asked: time.UnixMilli(s.Created),
+		Received: time.UnixMilli(s.now), Listed: true, Threaded: t.threaded,
 	}
 	if t.d.o.Judge != nil && s.request.AnalysisModel != "" {
 		j, err := t.d.o.Judge(ctx, s.Workspace, text)
@@ -215,7 +220,7 @@ func (t *taking) judge(ctx context.Context, s *sitting) {
 func (t *taking) takeReply(ctx context.Context) error {
 	t.reaction, t.asked = Reaction{}, false
 	if t.reply.Dedup != "" && t.version == t.Version {
-		// Nobody was faster, and still it could not be written: the message is known as a reply to another question.
+		// No other change was faster, and still it could not be written: the message is recorded as a reply to another question.
 		t.reaction.Err = fault.Say(fault.Conflict, text.Of("the message was taken as a reply to another question before"))
 		return nil
 	}
@@ -248,7 +253,7 @@ func (t *taking) refuse(who somebody, err error) {
 	_ = t.d.refuse(t.Interaction, cmp.Or(who.key, t.reply.Channel+":"+t.reply.From), err)
 	t.reaction.Err = fault.From(err)
 	t.change = store.InteractionChange{}
-	// What a form says is wrong, or comes too late, the person hears at once; what somebody wrote is kept.
+	// For a form that is wrong or too late the person gets an error at once; a written reply is stored.
 	if t.open() != nil || t.reply.Answer != nil && t.reaction.Err.Code != fault.Forbidden || len(t.responses) >= maxReplies {
 		return
 	}
@@ -277,15 +282,15 @@ func (t *taking) response(who somebody) store.Response {
 	return store.Response{Dedup: t.reply.Dedup, Raw: head(raw, maxRaw), Origin: how}
 }
 
-// head is the beginning of what somebody wrote, so many bytes at most, in characters that can be kept.
+// head is the beginning of a text, at most so many bytes, in characters that can be stored.
 func head(said string, most int) string { return text.Head(strings.ToValidUTF8(said, "\uFFFD"), most) }
 
-// recall says again what became of a reply.
+// recall repeats the result of a reply.
 func (t *taking) recall(one *store.Response) {
 	t.reaction.Accepted = one.Accepted && one.OverruledBy == ""
 	if refused := refusal(one); refused != nil {
 		t.reaction.Err = refused
-		// If it is still so, all of it can be said.
+		// If that is still the reason, it can be given in full.
 		who, err := t.sender(t.reply)
 		if err == nil {
 			err = t.admit(who, t.reply.ArgumentsHash)
@@ -321,7 +326,8 @@ func (t *taking) click(ctx context.Context, who somebody) error {
 			return fault.Newf(fault.InvalidInput, "the answer cannot be read: %w", err)
 		}
 	}
-	if err := t.answer(who, Submission{Data: raw, ArgumentsHash: t.reply.ArgumentsHash, Channel: t.reply.Channel}, t.response(who)); err != nil {
+	if err := t.answer(who, Submission{Data: raw, ArgumentsHash: t.reply.ArgumentsHash, Channel: t.reply.Channel},
+		t.response(who)); err != nil {
 		return err
 	}
 	t.reaction.Accepted = true
@@ -334,7 +340,7 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 	one := t.response(who)
 	one.Relevance, one.Score, one.Reasoning = j.Relevance, j.Score, j.Reasoning
 	if j.Factors == nil {
-		j.Factors = map[string]float64{} // that there are some tells that it was judged
+		j.Factors = map[string]float64{} // they are set only if it was judged
 	}
 	factors, err := json.Marshal(j.Factors)
 	if err != nil {
@@ -376,13 +382,14 @@ func (t *taking) meant(j replies.Judgement) (json.RawMessage, bool) {
 	case t.Purpose == PurposeToolApproval || t.Purpose == PurposeNode && t.Type == Approval:
 		o := t.request.option(j.Option)
 		if o.Value == "" {
-			n := slices.IndexFunc(t.request.Options, func(o Option) bool { return o.Outcome == j.Classification || o.Value == j.Classification })
+			n := slices.IndexFunc(t.request.Options,
+				func(o Option) bool { return o.Outcome == j.Classification || o.Value == j.Classification })
 			if n < 0 {
 				return nil, false
 			}
 			o = t.request.Options[n]
 		}
-		// What the words say and what the option means must be the same.
+		// The meaning of the words must be that of the option.
 		if says := j.Classification; (says == Confirmed || says == Rejected) && o.Outcome != says {
 			return nil, false
 		}
@@ -423,12 +430,14 @@ func (t *taking) unrelated(who somebody, one store.Response) error {
 		return nil
 	}
 	responder := strings.TrimPrefix(who.key, seatUser)
-	response, err := json.Marshal(Answer{Notes: head(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
+	response, err := json.Marshal(Answer{Notes: head(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now),
+		Came: came(one.Origin)})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be kept: %w", err)
 	}
 	value, err := json.Marshal(Result{
-		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: t.told(t.votes()),
+		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID,
+		Responder: responder, Approvals: t.told(t.votes()),
 		Classification: Unrelated, UserResponse: head(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
 	})
 	if err != nil {
@@ -472,7 +481,7 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 		about.Way = t.askedBy(before)
 	}
 	if to == "" && !t.d.media.place(t.Channel, t.request).Private {
-		about.For = "" // others read it, and a link answers in somebody's name
+		about.For = "" // others read it, and a link would let them answer in that person's name
 	}
 	t.change.Deliveries = append(t.change.Deliveries, newDelivery(t.Interaction, KindAskBack, to, one.ID, about, t.now))
 	return nil
@@ -488,7 +497,7 @@ func (t *taking) askedBy(sent []store.Delivery) *way {
 	return t.progress.wayFor(t.reply.Account)
 }
 
-// say tells the person what became of their reply.
+// say is the message that tells the person the result of their reply.
 func (t *taking) say() string {
 	language := t.request.Language
 	if who, err := t.sender(t.reply); err == nil {
@@ -511,7 +520,7 @@ func (t *taking) say() string {
 	return text.Of("Your reply was recorded; it does not answer the question.").In(language)
 }
 
-// sayWhy tells a person why their reply does not count.
+// sayWhy is the message that tells a person why their reply does not count.
 func sayWhy(language string, r Reaction) string {
 	switch {
 	case r.Err.Code == fault.Forbidden:

@@ -10,8 +10,8 @@ import (
 	"tandem/store"
 )
 
-// principal is the person of who acts. A user is taken as stored: disabled, or without a role that the token had, they are that. One that is not
-// stored (of a command that works without users) is who it says.
+// principal returns the person of a principal. For a stored user the record counts, with its roles and whether it is disabled,
+// and not what the token says. A user that is not stored (of a command that works without users) is taken as it is.
 func (p *people) principal(by identity.Principal) (somebody, error) {
 	if _, stored := p.byID[by.User]; stored {
 		return p.user(by.User)
@@ -23,7 +23,7 @@ func (p *people) principal(by identity.Principal) (somebody, error) {
 	return somebody{key: seatUser + by.User, user: by.User, seats: p.media.Seats(u)}, nil
 }
 
-// May says whether somebody may answer a question now, and if not why.
+// May says whether somebody may answer a question now and, if not, why.
 func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interaction) (bool, *fault.Error) {
 	why := func() error {
 		if p.Workspace != i.Workspace {
@@ -48,8 +48,8 @@ func (d *Desk) May(ctx context.Context, p identity.Principal, i store.Interactio
 	return true, nil
 }
 
-// Respond takes an answer. The record is pending after it when others have to answer, too. Who is too late gets a [fault.Conflict] that says
-// how it has ended.
+// Respond takes an answer. The record is pending after it when others have to answer, too. An answer that is too late gets a
+// [fault.Conflict] that says how it has ended.
 func (d *Desk) Respond(ctx context.Context, p identity.Principal, id string, in Submission) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		who, err := s.people.principal(p)
@@ -63,7 +63,7 @@ func (d *Desk) Respond(ctx context.Context, p identity.Principal, id string, in 
 	})
 }
 
-// raise adds to the budget that a question is about, before the answer is written: who is woken by it finds the room.
+// raise adds to the budget that a question is about, before the answer is written: an execution that it wakes finds the budget raised.
 func (d *Desk) raise(ctx context.Context, s *sitting, who somebody) error {
 	budget, by := s.raised()
 	switch {
@@ -77,7 +77,7 @@ func (d *Desk) raise(ctx context.Context, s *sitting, who somebody) error {
 	return d.o.Raise(store.WithoutEntries(ctx), s.principalOf(who), s.Execution+"/"+s.Ask, budget, by)
 }
 
-// operates says whether somebody looks after a question without being asked: who started the execution, and those who operate it.
+// operates returns an error unless somebody may manage a question without being asked: the user who started the execution, and operators.
 func (s *sitting) operates(p identity.Principal) error {
 	who, err := s.people.principal(p)
 	switch {
@@ -89,7 +89,7 @@ func (s *sitting) operates(p identity.Principal) error {
 	return fault.New(fault.Forbidden, "only who started the execution and those who operate it may do this")
 }
 
-// Cancel withdraws a question: nobody has to answer it any more, and the execution goes on as it does for a question that was withdrawn.
+// Cancel withdraws a question: it needs no answer any more, and the execution goes on as for a withdrawn question.
 func (d *Desk) Cancel(ctx context.Context, p identity.Principal, id, reason string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		err := s.operates(p)
@@ -106,7 +106,8 @@ func (d *Desk) Cancel(ctx context.Context, p identity.Principal, id, reason stri
 		var value json.RawMessage
 		if s.Purpose == PurposeNode {
 			result := Result{
-				Status: string(store.InteractionCancelled), ResponseType: s.Type, ResponseData: response, InteractionID: s.ID, Responder: p.User, Approvals: s.told(s.votes()),
+				Status: string(store.InteractionCancelled), ResponseType: s.Type, ResponseData: response, InteractionID: s.ID,
+				Responder: p.User, Approvals: s.told(s.votes()),
 			}
 			if value, err = json.Marshal(result); err != nil {
 				return fault.Newf(fault.Internal, "the end of %q cannot be told: %w", id, err)

@@ -30,7 +30,7 @@ const (
 	sendTries      = 8
 	sendFirstPause = time.Second
 	sendLongPause  = 5 * time.Minute
-	// sendLease is how long a message that is being sent is not due: a process that died while sending it tries again after that.
+	// sendLease is how long a message that is being sent is not due again: if its process dies, it is tried again after that.
 	sendLease = time.Minute
 	// linkLife is how long a link lives when its question has no end.
 	linkLife = 7 * 24 * time.Hour
@@ -58,13 +58,13 @@ type note struct {
 
 // The reasons to ask back.
 const (
-	reasonUnclear  = "unclear"   // nobody could tell what the reply says
+	reasonUnclear  = "unclear"   // the meaning of the reply is not clear
 	reasonHighRisk = "high_risk" // a reply in prose does not decide this
-	reasonInvalid  = "invalid"   // it says something that is not to choose or fill in
+	reasonInvalid  = "invalid"   // it names something that is not among the choices or fields
 )
 
-// newDelivery makes a message about a question. The round tells messages of one kind to one recipient apart; the id comes of all of it, so
-// that making the same message twice makes one.
+// newDelivery makes a message about a question. The round distinguishes messages of one kind to one recipient. The id follows from all of
+// it, so that the same message made twice is one.
 func newDelivery(i store.Interaction, kind, to, round string, about note, now int64) store.Delivery {
 	channel := i.Channel
 	if about.Way != nil {
@@ -79,7 +79,7 @@ func newDelivery(i store.Interaction, kind, to, round string, about note, now in
 	}
 }
 
-// shapedID is an id in the form of a UUID that always comes of the same parts.
+// shapedID is an id in the form of a UUID that follows from its parts.
 func shapedID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -93,11 +93,12 @@ func shapedID(parts ...string) string {
 // closing are the notices to everybody who was sent something about a question that has ended.
 func closing(i store.Interaction, sent []store.Delivery, now int64) []store.Delivery {
 	kind := map[store.InteractionStatus]string{
-		store.InteractionCompleted: KindCompleted, store.InteractionTimeout: KindTimeout, store.InteractionCancelled: KindCancelled, store.InteractionError: KindCancelled,
+		store.InteractionCompleted: KindCompleted, store.InteractionTimeout: KindTimeout, store.InteractionCancelled: KindCancelled,
+		store.InteractionError: KindCancelled,
 	}[i.Status]
 	var notices []store.Delivery
 	for _, d := range sent {
-		// One that was tried may have arrived although nobody could note it.
+		// A message that was tried may have arrived, even if that was not recorded.
 		if d.Status != store.DeliverySent && d.Attempts == 0 || !wantsAnswer(d.Kind) {
 			continue
 		}
@@ -112,11 +113,11 @@ func closing(i store.Interaction, sent []store.Delivery, now int64) []store.Deli
 	return notices
 }
 
-// decision says who ended a question and how, as far as its answer tells.
+// decision says who ended a question and how, as far as its answer shows.
 func decision(i store.Interaction) note {
 	var a Answer
-	_ = json.Unmarshal(i.Response, &a) // answers of other forms name nobody
-	// What cannot be read tells nothing here; the inbox shows the record.
+	_ = json.Unmarshal(i.Response, &a) // answers of other forms do not name a person
+	// What cannot be read is left out here; the inbox shows the record.
 	if p, err := readProgress(i); err == nil && p.Override != nil && i.Status == store.InteractionCompleted {
 		return note{By: p.Override.By, As: cmp.Or(a.Action, strings.Join(a.Chosen, ", ")), Reason: p.Override.Reason, Override: true}
 	}
@@ -133,7 +134,7 @@ func decision(i store.Interaction) note {
 	return note{}
 }
 
-// wantsAnswer says whether messages of a kind ask for an answer, as opposed to those that tell of the end.
+// wantsAnswer says whether messages of a kind ask for an answer, as opposed to those that report its end.
 func wantsAnswer(kind string) bool {
 	return kind != KindCompleted && kind != KindTimeout && kind != KindCancelled && kind != KindProof
 }
@@ -157,7 +158,7 @@ func deliveries(i store.Interaction, to []recipient, kind, round string, about n
 	for _, r := range to {
 		about.For, about.Way = r.as, r.way
 		one := newDelivery(i, kind, r.to, round, about, now)
-		if kind == KindRequest { // who has chosen to wait is not sent a question that was answered meanwhile
+		if kind == KindRequest { // a person who has chosen to wait does not get a question that was answered meanwhile
 			one.NextAt = max(now, i.Created+1000*r.after)
 		}
 		list = append(list, one)
@@ -165,8 +166,8 @@ func deliveries(i store.Interaction, to []recipient, kind, round string, about n
 	return list
 }
 
-// sender sends the messages of the outbox. One goroutine looks what is due and owns the fields; each message on its way has a
-// goroutine that tells its end by done.
+// sender sends the messages of the outbox. One goroutine looks for what is due and owns the fields; each message on its way
+// has a goroutine that reports its end by done.
 type sender struct {
 	*backroom
 	wake chan struct{}
@@ -176,30 +177,17 @@ type sender struct {
 }
 
 func newSender(b *backroom) *sender {
-	return &sender{backroom: b, wake: make(chan struct{}, 1), done: make(chan store.Delivery), busy: map[string]store.Delivery{}, load: map[store.Account]int{}}
+	return &sender{backroom: b, wake: make(chan struct{}, 1), done: make(chan store.Delivery), busy: map[string]store.Delivery{},
+		load: map[store.Account]int{}}
 }
 
-// lane is what messages hold each other up in.
+// lane is the queue of a message: messages of one lane may hold each other up.
 func lane(d store.Delivery) store.Account {
 	return store.Account{Workspace: d.Workspace, Channel: d.Channel}
 }
 
 func (s *sender) run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	var p pace
-	for ctx.Err() == nil {
-		wait, found := s.pass(ctx)
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-		case <-s.wake:
-			p.woken(ctx, found)
-		case <-timer.C:
-		case d := <-s.done:
-			s.finished(d)
-		}
-	}
+	passes(ctx, s.wake, s.done, s.pass, s.finished)
 	for len(s.busy) > 0 {
 		s.finished(<-s.done)
 	}
@@ -215,7 +203,7 @@ func (s *sender) finished(d store.Delivery) {
 // pass begins to send what is due, says how long to wait for the next, and whether there was anything.
 func (s *sender) pass(ctx context.Context) (wait time.Duration, found bool) {
 	if len(s.busy) >= sendAtOnce {
-		return longestNap, true // the end of one of them is the next that happens
+		return longestNap, true // the end of one of them comes next
 	}
 	now := time.Now().UnixMilli()
 	due, next, err := s.o.Interactions.DueDeliveries(ctx, identity.System(""), now, sendBatch)
@@ -248,7 +236,7 @@ func (s *sender) pass(ctx context.Context) (wait time.Duration, found bool) {
 	return nap(now, next), len(due) > 0
 }
 
-// before says that a message, or one about the same question to the same recipient, is on its way: they arrive in order.
+// before says whether a message, or one about the same question to the same recipient, is on its way: they arrive in order.
 func (s *sender) before(d store.Delivery) bool {
 	for _, b := range s.busy {
 		if b.Workspace == d.Workspace && b.Interaction == d.Interaction && b.Channel == d.Channel && b.Recipient == d.Recipient {
@@ -258,7 +246,7 @@ func (s *sender) before(d store.Delivery) bool {
 	return false
 }
 
-// makeRoom puts the messages off that wait for a crowded channel, when there are so many of them that nobody else's can be seen.
+// makeRoom puts off messages that wait for a crowded channel, when there are so many that those of others are not seen.
 func (s *sender) makeRoom(ctx context.Context, due []store.Delivery, now int64) {
 	for _, d := range due {
 		if _, ok := s.busy[d.ID]; ok {
@@ -272,7 +260,7 @@ func (s *sender) makeRoom(ctx context.Context, due []store.Delivery, now int64) 
 	}
 }
 
-// send tries a message once and notes what became of it.
+// send tries a message once and records the result.
 func (s *sender) send(ctx context.Context, d store.Delivery) {
 	p := identity.System(d.Workspace)
 	d.Updated = time.Now().UnixMilli()
@@ -280,14 +268,14 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 	if err == nil {
 		d.Attempts++
 		d.NextAt = d.Updated + sendLease.Milliseconds()
-		// What the message will hold is known before anybody can have it.
+		// The links and threads of a message are stored before it can arrive.
 		err = s.o.Interactions.Delivered(ctx, p, d, links, threads)
 	}
 	if err == nil && wantsAnswer(d.Kind) {
 		err = s.stillOpen(ctx, d)
 	}
 	var receipt Receipt
-	// What is not a fault of the message's own is trouble with the store: it says nothing about the message.
+	// Any other error comes from the store: it says nothing about the message.
 	_, own := errors.AsType[*fault.Error](err)
 	stored := err == nil || own
 	switch {
@@ -326,8 +314,8 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 	s.note(ctx, d, receipt.Threads)
 }
 
-// stillOpen looks again at the question when the message is noted as tried. Whoever ends the question reads what was tried after its end is written,
-// so either this sees the end, or the recipient is told of it.
+// stillOpen looks again at the question when the message is recorded as tried. Whatever ends the question reads the tried
+// messages after its end is written, so either this sees the end, or the recipient gets a notice of it.
 func (s *sender) stillOpen(ctx context.Context, d store.Delivery) error {
 	i, err := s.o.Interactions.Get(ctx, identity.System(d.Workspace), d.Interaction)
 	if err == nil && i.Status != store.InteractionPending {
@@ -355,12 +343,13 @@ func (s *sender) call(ctx context.Context, m Message) (receipt Receipt, err erro
 	return receipt, err
 }
 
-// broken is the error of a channel that panicked: its question waits on, and so does everything else.
+// broken is the error of a channel that panicked: its question goes on waiting.
 func broken(channel string, panicked any) *fault.Error {
 	return fault.Newf(fault.Internal, "channel %q broke down; the operator's log has the detail", channel).WithDetail(fmt.Sprintf("%v\n%s", panicked, debug.Stack()))
 }
 
-// note keeps what became of a message. It is worth some patience, even at the end of the process: what is not noted is sent twice.
+// note stores the result of a message. It tries several times, even at the end of the process: a message whose result is not stored is sent
+// twice.
 func (s *sender) note(ctx context.Context, d store.Delivery, threads []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -412,13 +401,15 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	}
 	r = r.through(about.Way)
 	account := s.account(store.Account{Workspace: d.Workspace, Channel: d.Channel, Credential: r.Credential})
-	m = Message{Account: account, ID: d.ID, Kind: d.Kind, To: d.Recipient, For: about.For, Interaction: i, Request: r, Callback: s.callback(account.Account)}
+	m = Message{Account: account, ID: d.ID, Kind: d.Kind, To: d.Recipient, For: about.For, Interaction: i, Request: r,
+		Callback: s.callback(account.Account)}
 	earlier, err := s.o.Interactions.Deliveries(ctx, p, i.ID)
 	if err != nil {
 		return m, nil, nil, err
 	}
 	for _, e := range earlier {
-		if e.ID != d.ID && e.Channel == d.Channel && e.Recipient == d.Recipient && e.Status == store.DeliverySent && len(e.Receipt) > 0 && sameWay(e, d) {
+		if e.ID != d.ID && e.Channel == d.Channel && e.Recipient == d.Recipient && e.Status == store.DeliverySent &&
+			len(e.Receipt) > 0 && sameWay(e, d) {
 			m.Earlier = append(m.Earlier, e.Receipt)
 		}
 	}
@@ -444,7 +435,7 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	return m, links, threads, nil
 }
 
-// translate puts a message into the language of who reads it, if it is one person who has set one.
+// translate puts a message into the language of its reader, if it is one person who has set one.
 func (s *sender) translate(ctx context.Context, m *Message, about note) error {
 	if s.o.Users == nil {
 		return nil
@@ -462,9 +453,10 @@ func (s *sender) translate(ctx context.Context, m *Message, about note) error {
 	return nil
 }
 
-// linkIn makes the link that a message carries, if it carries one. A link for a certain person goes to an address of theirs and nowhere
-// else: not where a workflow says, not to a program, not where several people read.
-func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interaction, r Request, as string, now time.Time) (url string, links []store.Link, err error) {
+// linkIn makes the link of a message, if it has one. A link for a certain person goes only to an address of theirs: not to an address
+// that a workflow names, not to a program, not where several people read.
+func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interaction, r Request, as string,
+	now time.Time) (url string, links []store.Link, err error) {
 	if s.o.PublicURL == "" {
 		return "", nil, nil
 	}
@@ -493,7 +485,8 @@ func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interacti
 	return linkURL(s.o.PublicURL, secret), []store.Link{link}, nil
 }
 
-// linkFor makes the link of a message for who is asked by it. There is none where nobody in particular is asked, unless everybody may answer.
+// linkFor makes the link of a message for the person who is asked by it. There is none where no particular person is asked,
+// unless everybody may answer.
 func linkFor(i store.Interaction, r Request, as string, means identity.Means, now time.Time) (secret string, link store.Link, ok bool) {
 	reusable := r.Access == "public"
 	if reusable || r.Access == "link" {
@@ -508,7 +501,8 @@ func linkFor(i store.Interaction, r Request, as string, means identity.Means, no
 		expires = now.Add(linkLife).UnixMilli()
 	}
 	return secret, store.Link{
-		Hash: identity.HashSecret(secret), Workspace: i.Workspace, Interaction: i.ID, Attempt: i.Attempt, Recipient: as, Reusable: reusable, Means: means,
+		Hash: identity.HashSecret(secret), Workspace: i.Workspace, Interaction: i.ID, Attempt: i.Attempt, Recipient: as,
+		Reusable: reusable, Means: means,
 		Expires: expires, Created: now.UnixMilli(),
 	}, true
 }
@@ -530,7 +524,7 @@ func facts(i store.Interaction, now time.Time) map[string]any {
 	return data
 }
 
-// minutesLeft counts a begun minute as one.
+// minutesLeft rounds up to whole minutes.
 func minutesLeft(i store.Interaction, now time.Time) int64 {
 	return max(0, (i.TimeoutAt-now.UnixMilli()+59_999)/60_000)
 }

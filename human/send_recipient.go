@@ -16,12 +16,13 @@ func listedMails(r Request) []string {
 	var settings struct {
 		Mails []string `json:"recipient_emails"`
 	}
-	// Settings of other forms are the channel's to judge; here they say nothing.
+	// The channel checks settings of other forms; here they are ignored.
 	_ = json.Unmarshal(r.Settings, &settings)
 	return settings.Mails
 }
 
-// ofOthers says that an address is known to be of somebody else than the approver: a link there would let them answer in the approver's name.
+// ofOthers says whether an address is known to belong to somebody else than the approver: a link there would let them answer
+// in the approver's name.
 func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, approver string) (bool, error) {
 	if address == "" || b.o.Users == nil {
 		return false, nil
@@ -33,7 +34,7 @@ func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, a
 	all := b.media.newPeople(users)
 	there, err := all.at(address)
 	if err != nil {
-		return true, nil // of several, or of one who may do nothing
+		return true, nil // of several users, or of one who is disabled
 	}
 	asked, err := all.at(approver)
 	switch {
@@ -50,15 +51,15 @@ func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, a
 // recipient is where a message goes and who is asked there.
 type recipient struct {
 	to string // an address of the channel; empty: where the settings say
-	// as is the approver that an answer from there is by; empty: several people read it.
+	// as is the approver who answers from there; empty: several people read it.
 	as string
-	// way is the account that the message goes through; nil: that of the question. After is how many seconds the person lets a question wait in
-	// the inbox before they are told of it there.
+	// way is the account that the message goes through; nil: that of the question. After is how many seconds a question waits
+	// in the inbox before the person gets a message there.
 	way   *way
 	after int64
 }
 
-// recipients are where messages about a question go to: for each of the approvers that the channel can reach, or where its settings say.
+// recipients returns where messages about a question go: to each approver that the channel can reach, or where its settings say.
 func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Request, approvers []string) ([]recipient, error) {
 	if i.Channel == InApp || i.Channel == "" {
 		return b.chosen(ctx, i, approvers)
@@ -87,20 +88,21 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 		}
 	}
 	if len(reach) == 0 {
-		// If that is nowhere, the channel says what is missing, and that is seen with the question.
+		// If there is no such place, the channel reports what is missing, and the question shows it.
 		return []recipient{one}, nil
 	}
 	return reach, nil
 }
 
-// named are the recipients when the settings list mail addresses: those, each as who they are among the approvers, and whoever was asked later and
-// is not on the list. When only such are asked, the list is left alone.
-func (b *backroom) named(ctx context.Context, i store.Interaction, r Request, mails, approvers []string, reach []recipient) ([]recipient, error) {
+// named returns the recipients when the settings list mail addresses: the list, each address as its approver, and approvers who
+// were added later and are not on the list. When only added approvers are asked, the list is left out.
+func (b *backroom) named(ctx context.Context, i store.Interaction, r Request, mails, approvers []string,
+	reach []recipient) ([]recipient, error) {
 	first := func(a string) bool { return slices.Contains(r.Approvers, a) }
 	if !slices.ContainsFunc(approvers, first) {
 		return reach, nil
 	}
-	// Who was asked at first and is not any more has handed their vote on.
+	// An approver who was asked at first and is not any more has handed their vote on.
 	before, err := b.reachable(ctx, i, r.Approvers)
 	if err != nil {
 		return nil, err

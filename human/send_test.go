@@ -259,7 +259,7 @@ func TestSender_NeverSendsLate(t *testing.T) {
 	})
 }
 
-// The end and the sending of a question meet in every order: whoever got the question hears of its end, after it.
+// The end and the sending of a question meet in every order: everybody who got the question hears of its end, after it.
 func TestSender_MeetsTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"Get", "Delivered", "Send"} {
@@ -321,7 +321,8 @@ func TestSender_MeetsTheEnd(t *testing.T) {
 	}
 }
 
-// The question ends, and its end is told, when its message is ready and not yet noted as tried: nobody would hear of the end, so it is not sent.
+// The question ends, and its end is told, when its message is ready and not yet noted as tried: nobody would hear of the end, so it is not
+// sent.
 func TestSender_LooksAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

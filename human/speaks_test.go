@@ -9,8 +9,8 @@ import (
 	"tandem/store"
 )
 
-// A program that speaks for people answers for whom it names, if they may, once, and only by the account that asked. The answer is recorded as one that a
-// program gave.
+// A program that speaks for people answers for whom it names, if they may, once, and only by the account that asked. The answer is recorded
+// as one that a program gave.
 func TestReceive_ProgramSpeaksForPeople(t *testing.T) {
 	t.Parallel()
 	c := newCounter(newShelf(), func(o *Options) { o.Channels = []Channel{&program{spy{name: programChannel}}} })

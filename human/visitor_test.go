@@ -6,7 +6,7 @@ import (
 	"tandem/store"
 )
 
-// Only what a node asks is ever put to a visitor, whoever is named as an approver.
+// Only what a node asks is ever put to a visitor, no matter who is named as an approver.
 func TestVisitor_Asks(t *testing.T) {
 	t.Parallel()
 	for purpose, asks := range map[string]bool{

@@ -32,7 +32,7 @@ type vote struct {
 	origin  store.Origin
 }
 
-// verdict is what votes add up to.
+// verdict is the result of adding up votes.
 type verdict struct {
 	ended   bool
 	outcome string
@@ -41,7 +41,7 @@ type verdict struct {
 	disagreement bool
 }
 
-// tally adds up votes. Left is how many more people could vote; fewer than none: there is no end to them.
+// tally adds up votes. Left is how many more people could vote; below 0: any number.
 func tally(r Request, votes []vote, left int) verdict {
 	if len(votes) == 0 {
 		return verdict{}
@@ -63,7 +63,7 @@ func tally(r Request, votes []vote, left int) verdict {
 	end := func(outcome string, disagreement bool) verdict {
 		by := votes[len(votes)-1]
 		for _, v := range votes {
-			// The last that says so; when too few could still agree, the last that did not.
+			// The last vote for the outcome; when too few could still agree, the last vote that did not agree.
 			if v.outcome == outcome || outcome == Rejected && no == 0 && v.outcome != Confirmed {
 				by = v
 			}
@@ -87,7 +87,7 @@ func tally(r Request, votes []vote, left int) verdict {
 	return verdict{}
 }
 
-// votes are the answers so far that count. Somebody who is a user by now votes as that user.
+// votes returns the answers so far that count. An address that belongs to a user by now votes as that user.
 func (s *sitting) votes() []vote {
 	if s.cast != nil {
 		return s.cast
@@ -103,7 +103,8 @@ func (s *sitting) votes() []vote {
 		} else if who, err := s.people.at(one.Address); err == nil {
 			key = who.key
 		}
-		v := vote{person: key, holder: s.holder(key), outcome: one.Classification, data: one.Data, channel: one.Channel, raw: one.Raw, at: one.ReceivedAt, origin: one.Origin}
+		v := vote{person: key, holder: s.holder(key), outcome: one.Classification, data: one.Data, channel: one.Channel, raw: one.Raw,
+			at: one.ReceivedAt, origin: one.Origin}
 		if slices.ContainsFunc(list, func(o vote) bool { return o.holder == v.holder }) {
 			continue // two addresses turned out to be one person
 		}
@@ -129,7 +130,7 @@ func (v *vote) describe(r Request, purpose string) {
 	}
 }
 
-// holder is whose vote somebody casts: their own, or that of who delegated it in the first place.
+// holder returns the person whose vote somebody casts: their own, or that of the person who first delegated it.
 func (s *sitting) holder(key string) string {
 	seats := []string{key}
 	for range s.progress.Delegations {
@@ -142,10 +143,11 @@ func (s *sitting) holder(key string) string {
 	return key
 }
 
-// left counts who could still vote; -1: everybody could.
+// left counts the people who could still vote; -1: everybody could.
 func (s *sitting) left(votes []vote) int {
 	approvers := s.Approvers
-	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && (s.request.TimeoutSeconds == 0 || e.AfterSeconds < s.request.TimeoutSeconds) {
+	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 &&
+		(s.request.TimeoutSeconds == 0 || e.AfterSeconds < s.request.TimeoutSeconds) {
 		approvers = slices.Concat(approvers, e.To)
 	}
 	asked, everybody := s.people.asked(approvers)
@@ -165,7 +167,7 @@ func (s *sitting) left(votes []vote) int {
 	return n
 }
 
-// tooLate says how a question has ended, to somebody who answers it after that.
+// tooLate is the error for an answer after the end of a question; it says how the question has ended.
 func (s *sitting) tooLate() *fault.Error {
 	data, responder := s.Response, ""
 	for _, one := range s.responses {
@@ -175,7 +177,7 @@ func (s *sitting) tooLate() *fault.Error {
 	}
 	status := s.Status
 	if status == store.InteractionPending {
-		status = store.InteractionTimeout // its time is up, and the clock is about to say so
+		status = store.InteractionTimeout // its time is up, and the clock is about to end it
 	}
 	return ended(s.ID, status, data, responder)
 }
@@ -205,7 +207,7 @@ func personName(one store.Response) string {
 	return one.Address
 }
 
-// open says why nobody can answer a question now; nil: it can be answered.
+// open returns an error when a question cannot be answered now.
 func (s *sitting) open() *fault.Error {
 	if s.Status != store.InteractionPending || s.TimeoutAt > 0 && s.now >= s.TimeoutAt {
 		return s.tooLate()
@@ -228,9 +230,9 @@ func voted(votes []vote, who somebody, holder string) *fault.Error {
 	return nil
 }
 
-// admit says why somebody cannot answer a question now; nil: they can.
+// admit returns an error when somebody cannot answer a question now.
 func (s *sitting) admit(who somebody, argumentsHash string) error {
-	// Who may not answer is not told what was answered either.
+	// A person who may not answer does not learn the answer either.
 	if e := s.mayAnswer(who); e != nil {
 		return e
 	}
@@ -246,8 +248,7 @@ func (s *sitting) admit(who somebody, argumentsHash string) error {
 	return nil
 }
 
-// answer takes an answer of somebody and ends the question if that is enough. The response that is recorded comes with what is known
-// of it besides.
+// answer takes an answer of somebody and ends the question if that is enough. The response has what else is recorded about it.
 func (s *sitting) answer(who somebody, in Submission, response store.Response) error {
 	if err := s.admit(who, in.ArgumentsHash); err != nil {
 		return err
@@ -266,7 +267,8 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	response = s.record(who, in.Channel, response)
 	s.say("interaction.respond", who.key, response.Origin.Means, "outcome", u.outcome, "channel", response.Channel)
 	v := vote{
-		person: who.key, holder: s.holder(who.key), outcome: u.outcome, options: u.options, average: u.average, data: u.data, choice: u.choice,
+		person: who.key, holder: s.holder(who.key), outcome: u.outcome, options: u.options, average: u.average, data: u.data,
+		choice:  u.choice,
 		channel: response.Channel, raw: response.Raw, at: s.now, origin: response.Origin,
 	}
 	votes := slices.Concat(s.votes(), []vote{v})
@@ -276,15 +278,15 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	return nil
 }
 
-// oneWordEach keeps one person from being several of those who have to agree: whoever has said what the reply of another means does
-// not answer besides, nor read a second reply.
+// oneWordEach keeps one person from counting as several who agree: a person who has said what another's reply means can neither answer
+// as well nor read a second reply.
 func (s *sitting) oneWordEach(who somebody, origin store.Origin) error {
 	if several := s.request.MinApprovals > 1 || s.request.Review != nil && s.request.Review.Consensus; !several {
 		return nil
 	}
 	for _, v := range s.votes() {
 		if origin.ReadBy == "" && v.origin.ReadBy == "" {
-			continue // two who answer for themselves
+			continue // both answer for themselves
 		}
 		earlier := cmp.Or(v.origin.ReadBy, strings.TrimPrefix(v.person, seatUser))
 		if earlier == cmp.Or(origin.ReadBy, who.user) {
@@ -300,7 +302,7 @@ func (s *sitting) record(who somebody, channel string, one store.Response) store
 	if channel == "" {
 		channel = InApp
 	}
-	// One change has one version, so the id is that of nothing else.
+	// One change has one version, so the id is unique.
 	one.ID = shapedID("response", s.Workspace, s.ID, strconv.FormatInt(s.Version, 10), strconv.Itoa(len(change.Responses)))
 	one.Interaction, one.Channel, one.ReceivedAt = s.ID, channel, s.now
 	one.User, one.Address = who.user, who.address
@@ -359,7 +361,7 @@ func (s *sitting) decided(v verdict, votes []vote) error {
 	return s.end(store.InteractionCompleted, kept, responder, by.origin, engine.AskDone, "", value)
 }
 
-// missed is what another part is told when a quorum was missed.
+// missed is the result for another part when a quorum was missed.
 func missed(purpose string) (choice string, value json.RawMessage, outcome engine.AskOutcome) {
 	switch purpose {
 	case PurposeToolApproval:
@@ -372,11 +374,12 @@ func missed(purpose string) (choice string, value json.RawMessage, outcome engin
 	return "", nil, engine.AskCanceled
 }
 
-// told are votes as an execution learns of them.
+// told are votes in the form that the execution gets.
 func (s *sitting) told(votes []vote) []Vote {
 	list := make([]Vote, len(votes))
 	for n, v := range votes {
-		list[n] = Vote{Person: strings.TrimPrefix(v.person, seatUser), Outcome: v.outcome, Data: v.data, Channel: v.channel, At: timestamp(v.at), Came: came(v.origin)}
+		list[n] = Vote{Person: strings.TrimPrefix(v.person, seatUser), Outcome: v.outcome, Data: v.data, Channel: v.channel,
+			At: timestamp(v.at), Came: came(v.origin)}
 		if v.holder != v.person {
 			list[n].For = strings.TrimPrefix(v.holder, seatUser)
 			list[n].DelegatedBy = s.progress.delegatedBy(v.person)
@@ -387,13 +390,14 @@ func (s *sitting) told(votes []vote) []Vote {
 
 func timestamp(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
 
-// end ends the question: its record, its pause, and what the execution is told.
-func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, by string, how store.Origin, outcome engine.AskOutcome, choice string, value json.RawMessage) error {
+// end ends the question: its record, its pause, and what the execution gets.
+func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, by string, how store.Origin,
+	outcome engine.AskOutcome, choice string, value json.RawMessage) error {
 	change := s.begin()
 	i := &change.Interaction
 	i.Status, i.Response, i.NextAt = status, response, 0
 	if i.Channel != InApp || len(s.progress.Ways) > 0 {
-		i.NextAt = s.now // who was asked is told
+		i.NextAt = s.now // people who were asked get a notice
 	}
 	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "human_response", Data: response, Time: s.now}
 	if status == store.InteractionCancelled {
@@ -404,8 +408,8 @@ func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, 
 	return err
 }
 
-// timeoutResult is what comes of a question that nobody has answered in time: the response that is kept, and what the execution is told.
-// Whether the node fails is for the node to say.
+// timeoutResult is the result of a question that was not answered in time: the response that is stored, and what the execution gets. The
+// node decides whether it fails.
 func timeoutResult(i store.Interaction, r Request, responses []store.Response, now int64) (response, value json.RawMessage, err error) {
 	if i.Purpose != PurposeNode {
 		return nil, nil, nil
@@ -415,7 +419,8 @@ func timeoutResult(i store.Interaction, r Request, responses []store.Response, n
 		return nil, nil, err
 	}
 	result := Result{
-		Status: string(store.InteractionTimeout), ResponseType: i.Type, ResponseData: json.RawMessage(`{}`), InteractionID: i.ID, Approvals: s.told(s.votes()),
+		Status: string(store.InteractionTimeout), ResponseType: i.Type, ResponseData: json.RawMessage(`{}`), InteractionID: i.ID,
+		Approvals:      s.told(s.votes()),
 		Classification: TimedOut, ArgumentsHash: i.ArgumentsHash,
 	}
 	if r.TimeoutAction == TimeoutDefault {
@@ -441,7 +446,8 @@ func timeoutResult(i store.Interaction, r Request, responses []store.Response, n
 
 // raised is the budget that the end of a question raises, and by how much; empty: none.
 func (s *sitting) raised() (budget string, by float64) {
-	if s.Purpose != PurposeBudget || s.change.Deliver == nil || s.change.Interaction.Status != store.InteractionCompleted || len(s.change.Responses) == 0 {
+	if s.Purpose != PurposeBudget || s.change.Deliver == nil || s.change.Interaction.Status != store.InteractionCompleted ||
+		len(s.change.Responses) == 0 {
 		return "", 0
 	}
 	u, err := s.request.readByPurpose(s.Purpose, s.change.Interaction.Response, "somebody", "", Came{})
@@ -457,7 +463,7 @@ func (s *sitting) raised() (budget string, by float64) {
 	return asked.Budget, u.raise
 }
 
-// principalOf is a person as one who acts.
+// principalOf is the principal of a person.
 func (s *sitting) principalOf(who somebody) identity.Principal {
 	return identity.Principal{Workspace: s.Workspace, User: who.user}
 }

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveEnd says how a question ends after these outcomes, by looking at all that those who are left could still say. An empty text: it is open.
+// naiveEnd says how a question ends after these outcomes, by looking at all that those who are left could still say. An empty text: it is
+// open.
 func naiveEnd(outcomes []string, left, approvals, rejections int) string {
 	yes, no, none := 0, 0, 0
 	for _, o := range outcomes {

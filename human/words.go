@@ -8,8 +8,8 @@ import (
 	"tandem/text"
 )
 
-// words are the texts that people read in messages, besides the question itself. Times are RFC 3339 in UTC, since nobody knows where they
-// are read. Channels have the words of their buttons and forms themselves.
+// words are the texts that people read in messages, besides the question itself. Times are RFC 3339 in UTC, since the reader's time zone
+// is not known. Channels have the words of their buttons and forms themselves.
 type words struct {
 	language                       string
 	request, reminder, escalation  text.Text
@@ -104,14 +104,14 @@ func (s *saying) say(t text.Text, args ...any) {
 	s.list = append(s.list, t.With(args...).In(s.language))
 }
 
-// sayIf says something of a value that is there.
+// sayIf adds a line about a value unless it is empty.
 func (s *saying) sayIf(t text.Text, value string) {
 	if value != "" {
 		s.say(t, value)
 	}
 }
 
-// requested says who asks: nobody in particular, somebody who hands a question on, or an admin who hands on that of another.
+// requested says who asks: the workflow, somebody who hands a question on, or an admin who hands on another's.
 func (w words) requested(said *saying, about note) {
 	switch {
 	case about.By == "":
@@ -153,7 +153,7 @@ func (w words) ended(said *saying, r Request, about note) {
 	}
 }
 
-// afterTimeout says what becomes of the workflow when nobody has answered.
+// afterTimeout says how the workflow goes on when no one has answered.
 func (w words) afterTimeout(action string) text.Text {
 	switch action {
 	case TimeoutContinue:

@@ -66,7 +66,8 @@ func ParseSelector(text string) (Selector, error) {
 	return Selector{matcher}, nil
 }
 
-// Find lists the elements that a selector names, in their order, at most so many. Ended is asked at every element, and ends it with its error.
+// Find lists the elements that a selector names, in their order, at most so many. Ended is asked at every element, and ends it with its
+// error.
 func (d *Document) Find(s Selector, most int, ended func() error) ([]Element, error) {
 	var found []Element
 	for _, n := range d.elements {

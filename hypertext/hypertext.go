@@ -1,7 +1,7 @@
-// Package hypertext says what HTML says to people: [OfPage] for pages of the web, [OfMail] for mails, whose layout means something. It renders
-// nothing and fetches nothing, and nothing is too broken for it.
+// Package hypertext says what HTML says to people: [OfPage] for pages of the web, [OfMail] for mails, whose layout means something. It
+// renders nothing and fetches nothing, and nothing is too broken for it.
 //
-// Whoever is given HTML may import it; it imports only package text.
+// Any package that is given HTML may import it; it imports only package text.
 package hypertext
 
 import (
@@ -30,8 +30,8 @@ type reader struct {
 	depth   int
 }
 
-// read reads a document, of which no token may be larger than a number of bytes; 0: of any size. What cannot be read ends it.
-func (r *reader) read(document io.Reader, largest int) {
+// readDocument reads a document, of which no token may be larger than a number of bytes; 0: of any size. What cannot be read ends it.
+func (r *reader) readDocument(document io.Reader, largest int) {
 	z := html.NewTokenizer(document)
 	z.SetMaxBuf(largest)
 	for !r.to.full() {
@@ -79,7 +79,8 @@ func (r *reader) end(element atom.Atom) {
 // isHidden says that what is inside of an element is never for readers.
 func isHidden(a atom.Atom) bool {
 	switch a {
-	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Canvas, atom.Select, atom.Datalist, atom.Dialog:
+	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Canvas,
+		atom.Select, atom.Datalist, atom.Dialog:
 		return true
 	}
 	return false
@@ -88,8 +89,10 @@ func isHidden(a atom.Atom) bool {
 // isBlock says that an element stands on lines of its own.
 func isBlock(a atom.Atom) bool {
 	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Dd, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure,
-		atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hr, atom.Li, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre,
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Dd, atom.Div, atom.Dl, atom.Dt, atom.Fieldset,
+		atom.Figcaption, atom.Figure,
+		atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hr, atom.Li, atom.Main,
+		atom.Nav, atom.Ol, atom.P, atom.Pre,
 		atom.Section, atom.Summary, atom.Table, atom.Title, atom.Tr, atom.Ul:
 		return true
 	}

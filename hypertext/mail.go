@@ -12,7 +12,7 @@ import (
 func OfMail(page string) string {
 	w := &mailWriter{blank: true}
 	hides := func(a atom.Atom) bool { return isHidden(a) || a == atom.Head || a == atom.Title }
-	(&reader{to: w, hides: hides}).read(strings.NewReader(page), 0)
+	(&reader{to: w, hides: hides}).readDocument(strings.NewReader(page), 0)
 	w.flush(false)
 	return w.out.String()
 }
@@ -141,7 +141,8 @@ func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\
 // isVoid says that an element has no end.
 func isVoid(a atom.Atom) bool {
 	switch a {
-	case atom.Br, atom.Img, atom.Hr, atom.Meta, atom.Link, atom.Input, atom.Wbr, atom.Col, atom.Base, atom.Area, atom.Source, atom.Track, atom.Embed, atom.Param:
+	case atom.Br, atom.Img, atom.Hr, atom.Meta, atom.Link, atom.Input, atom.Wbr, atom.Col, atom.Base, atom.Area, atom.Source,
+		atom.Track, atom.Embed, atom.Param:
 		return true
 	}
 	return false

@@ -32,7 +32,7 @@ type Heading struct {
 // Outlined is the text of a page as [OfPage] has it, with the headings that stand in it.
 func Outlined(page []byte, limit int) (string, []Heading) {
 	w := &pageWriter{limit: limit}
-	(&reader{to: w, hides: isHidden}).read(bytes.NewReader(page), maxToken)
+	(&reader{to: w, hides: isHidden}).readDocument(bytes.NewReader(page), maxToken)
 	return text.Head(w.b.String(), limit), w.headings
 }
 

@@ -72,3 +72,16 @@ func TestNewSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestPrincipal_InWorkspace: a principal that acts in no workspace is refused, Tandem itself included.
+func TestPrincipal_InWorkspace(t *testing.T) {
+	t.Parallel()
+	if workspace, err := (identity.Principal{Workspace: "ws"}).InWorkspace(); workspace != "ws" || err != nil {
+		t.Errorf("%q, %v", workspace, err)
+	}
+	for _, p := range []identity.Principal{{User: "ann"}, identity.System("")} {
+		if workspace, err := p.InWorkspace(); workspace != "" || fault.CodeOf(err) != fault.Forbidden {
+			t.Errorf("%q acts in %q: %v", p.User, workspace, err)
+		}
+	}
+}

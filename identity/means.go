@@ -29,7 +29,7 @@ const (
 	ByVisit MeansKind = "visit"
 )
 
-// Means is how somebody proved who they are. It is recorded with what they did, so that whoever looks at it later can tell
+// Means is how somebody proved who they are. It is recorded with what they did, so that a person who looks at it later can tell
 // an answer by the person from one that somebody else could have given. The zero value says that it is not known: it was
 // recorded before means were.
 type Means struct {

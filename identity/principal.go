@@ -5,7 +5,11 @@
 // drivers do. Everything above the engine may import it.
 package identity
 
-import "slices"
+import (
+	"slices"
+
+	"tandem/fault"
+)
 
 // Role is what a user may do in a workspace.
 type Role string
@@ -43,6 +47,14 @@ func System(workspace string) Principal {
 
 // IsSystem says that the principal is Tandem itself.
 func (p Principal) IsSystem() bool { return p.system }
+
+// InWorkspace returns the workspace that the principal acts in. A principal that acts in none is refused.
+func (p Principal) InWorkspace() (string, error) {
+	if p.Workspace == "" {
+		return "", fault.New(fault.Forbidden, "the call names no workspace; act for one")
+	}
+	return p.Workspace, nil
+}
 
 // Has says whether the principal has one of the roles. Tandem itself has all.
 func (p Principal) Has(roles ...Role) bool {

@@ -47,7 +47,8 @@ func (p Principal) Narrowed() Principal {
 	}
 	var left []Role
 	for _, r := range Roles() {
-		within := r == Viewer || r == Editor && slices.Contains(p.Scopes, ScopeEdit) || r == Operator && slices.Contains(p.Scopes, ScopeExecute) || r == Approver && slices.Contains(p.Scopes, ScopeAnswer)
+		within := r == Viewer || r == Editor && slices.Contains(p.Scopes, ScopeEdit) || r == Operator &&
+			slices.Contains(p.Scopes, ScopeExecute) || r == Approver && slices.Contains(p.Scopes, ScopeAnswer)
 		if within && slices.ContainsFunc(p.Roles, func(has Role) bool { return has.includes(r) }) {
 			left = append(left, r)
 		}

@@ -60,11 +60,12 @@ func repeats(text string) bool {
 
 // unmasked is a text with the letters that people write as digits and signs.
 func unmasked(text string) string {
-	return strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i", "+", "t").Replace(text)
+	return strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s",
+		"!", "i", "+", "t").Replace(text)
 }
 
-// steps counts the characters that are the same as the one before, or next to it, in the alphabet or on a keyboard: in its rows, down its columns, or
-// to and fro between two rows.
+// steps counts the characters that are the same as the one before, or next to it, in the alphabet or on a keyboard: in its rows, down its
+// columns, or to and fro between two rows.
 func steps(text string) int {
 	const rows = "1234567890 qwertyuiop asdfghjkl zxcvbnm 1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik 9ol 0p 1q2w3e4r5t6y7u8i9o0p qawsedrftgyhujikolp azsxdcfvgbhnjmk"
 	n := 0
@@ -84,10 +85,14 @@ var year = regexp.MustCompile(`(?:19|20)[0-9]{2}`)
 // withoutWords is what is left of a text without the words that everybody thinks of, and the signs between them.
 func withoutWords(text string) string {
 	for _, word := range []string{
-		"password", "passwort", "passw0rd", "p@ssw0rd", "p@ssword", "passphrase", "secret", "token", "changeme", "change", "please", "letmein", "welcome", "default", "example", "sample",
-		"placeholder", "admin", "root", "user", "tandem", "test", "demo", "qwerty", "asdf", "1234567890", "123456789", "12345678", "123456", "12345", "1234", "abcdef", "abcd", "iloveyou",
-		"webhook", "apikey", "master", "your", "here", "super", "very", "this", "the", "key", "api", "dev", "login", "access", "private", "production", "staging", "localhost", "local", "server", "service", "company", "operator",
-		"guest", "hello", "world", "dragon", "monkey", "football", "baseball", "sunshine", "princess", "shadow", "superman", "batman", "freedom", "whatever", "trustno1", "hunter2", "summer", "winter", "spring", "autumn",
+		"password", "passwort", "passw0rd", "p@ssw0rd", "p@ssword", "passphrase", "secret", "token", "changeme", "change", "please",
+		"letmein", "welcome", "default", "example", "sample",
+		"placeholder", "admin", "root", "user", "tandem", "test", "demo", "qwerty", "asdf", "1234567890", "123456789", "12345678", "123456",
+		"12345", "1234", "abcdef", "abcd", "iloveyou",
+		"webhook", "apikey", "master", "your", "here", "super", "very", "this", "the", "key", "api", "dev", "login", "access", "private",
+		"production", "staging", "localhost", "local", "server", "service", "company", "operator",
+		"guest", "hello", "world", "dragon", "monkey", "football", "baseball", "sunshine", "princess", "shadow", "superman", "batman",
+		"freedom", "whatever", "trustno1", "hunter2", "summer", "winter", "spring", "autumn",
 		"monday", "friday", "january", "december", "zxcvbn", "qazwsx", "1q2w3e4r", "q1w2e3r4", "abc123", "abc",
 	} {
 		text = strings.ReplaceAll(text, word, " ")

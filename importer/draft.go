@@ -49,7 +49,8 @@ func NewDraft(kinds workflow.Kinds) *Draft {
 	// Names that mean something else in placeholders and expressions cannot be ids.
 	for _, name := range []string{
 		"trigger", "execution", "workflow", "env", "item", "index", "data", "input", "inputs", "runtime", "initial", "steps", "context",
-		"variables", "value", "output", "outputs", "last", "results", "poll", "true", "false", "null", "undefined", "and", "or", "not", "in", "field",
+		"variables", "value", "output", "outputs", "last", "results", "poll", "true", "false", "null", "undefined",
+		"and", "or", "not", "in", "field",
 	} {
 		d.taken[name] = true
 	}
@@ -160,7 +161,8 @@ func (d *Draft) ID(name string) string {
 
 // Add adds a node for a line of the report.
 func (d *Draft) Add(l *Line, id, kind, description string) *Node {
-	n := &Node{ID: id, Kind: kind, Description: cmp.Or(strings.TrimSpace(description), id), Config: map[string]any{}, Input: map[string]any{}, line: l}
+	n := &Node{ID: id, Kind: kind, Description: cmp.Or(strings.TrimSpace(description), id), Config: map[string]any{},
+		Input: map[string]any{}, line: l}
 	d.nodes = append(d.nodes, n)
 	l.nodes = append(l.nodes, n)
 	l.kind = cmp.Or(l.kind, kind)
@@ -175,7 +177,8 @@ func (d *Draft) Connect(from, key, to, conversion string) {
 		}
 	}
 	d.def.Connections = append(d.def.Connections, workflow.Connection{
-		ID: "c" + strconv.Itoa(len(d.def.Connections)+1), FromNode: from, OutputKey: cmp.Or(key, workflow.DefaultKey), ToNode: to, ConversionFunction: conversion,
+		ID: "c" + strconv.Itoa(len(d.def.Connections)+1), FromNode: from, OutputKey: cmp.Or(key, workflow.DefaultKey), ToNode: to,
+		ConversionFunction: conversion,
 	})
 }
 
@@ -240,7 +243,8 @@ func (d *Draft) Placeholder(l *Line, id, name, why string) *Node {
 func (n *Node) fail(name, why string) {
 	n.Kind, n.Input, n.Attached = "ACTION.RUN_CODE", map[string]any{}, nil
 	n.Description = text.Clip("Placeholder for "+name+": "+why, 400)
-	n.Config = map[string]any{"language": "javascript", "code": "function main() { throw new Error(" + string(payload.Quote(n.Description)) + ") }"}
+	n.Config = map[string]any{"language": "javascript",
+		"code": "function main() { throw new Error(" + string(payload.Quote(n.Description)) + ") }"}
 }
 
 // settle writes the parameters of the nodes.
@@ -250,7 +254,8 @@ func (d *Draft) settle() {
 		typ, subtype, _ := strings.Cut(n.Kind, ".")
 		d.def.Nodes = append(d.def.Nodes, workflow.Node{
 			ID: n.ID, Name: n.ID, Description: text.Clip(n.Description, 1000), Type: typ, Subtype: subtype,
-			Configurations: object(n.Config), InputParams: object(n.Input), OutputParams: json.RawMessage("{}"), AttachedNodes: n.Attached, Position: n.Position,
+			Configurations: object(n.Config), InputParams: object(n.Input), OutputParams: json.RawMessage("{}"),
+			AttachedNodes: n.Attached, Position: n.Position,
 		})
 	}
 	if d.def.Connections == nil {
@@ -393,7 +398,8 @@ func (d *Draft) giveUp(n *Node, p workflow.Problem) {
 			c.OutputKey = workflow.DefaultKey
 		}
 	}
-	d.def.Connections = slices.DeleteFunc(d.def.Connections, func(c workflow.Connection) bool { return c.ToNode == n.ID && c.FromNode == n.ID })
+	d.def.Connections = slices.DeleteFunc(d.def.Connections,
+		func(c workflow.Connection) bool { return c.ToNode == n.ID && c.FromNode == n.ID })
 }
 
 // drop removes the configuration that a path names; false: there is none.

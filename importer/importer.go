@@ -1,6 +1,6 @@
-// Package importer makes workflows of files that other systems have written. A [System] reads one of them; what it makes it writes into a [Draft],
-// which keeps account of every node of the file: whether it does what it did, does it nearly, or has no counterpart. Nothing is passed over in
-// silence, and what comes out validates: [Import] replaces what does not by a node that fails and says why.
+// Package importer makes workflows of files that other systems have written. A [System] reads one of them; what it makes it writes into a
+// [Draft], which keeps account of every node of the file: whether it does what it did, does it nearly, or has no counterpart. Nothing is
+// passed over in silence, and what comes out validates: [Import] replaces what does not by a node that fails and says why.
 //
 // The package is bytes in, definitions out; it keeps nothing and calls nobody. The readers are below it (importer/n8n, importer/dify,
 // importer/seed), package app lists them.
@@ -69,7 +69,8 @@ func Import(name string, content []byte, o Options) (*Imported, error) {
 	raw, problems := workflow.ToJSON(content, workflow.Options{})
 	if raw == nil {
 		p := problems[0]
-		return nil, fault.Say(fault.InvalidInput, text.Of("%s cannot be read: line %d, column %d: %s", path.Base(name), p.Line, p.Column, p.Says()))
+		return nil, fault.Say(fault.InvalidInput, text.Of("%s cannot be read: line %d, column %d: %s",
+			path.Base(name), p.Line, p.Column, p.Says()))
 	}
 	decoded, err := payload.Decode(raw)
 	if err != nil {
@@ -112,8 +113,8 @@ func (d *Draft) finish(name string, o Options) Workflow {
 	return Workflow{Definition: &d.def, Secrets: d.secrets, Report: report}
 }
 
-// moveSecrets takes secrets that stand in the definition out of it. What a kind takes a credential for is moved to a credential; of anything else
-// the place is marked, and the report names it.
+// moveSecrets takes secrets that stand in the definition out of it. What a kind takes a credential for is moved to a credential; of
+// anything else the place is marked, and the report names it.
 func (d *Draft) moveSecrets() {
 	for range 5 { // moving one may show another
 		document, err := payload.Marshal(&d.def)
@@ -156,7 +157,8 @@ func (w *Workflow) Rename(from, to string) {
 	}
 }
 
-// InExpression is the path of a placeholder as an expression reads it: what is not there is null, whatever the workflow says of placeholders.
+// InExpression is the path of a placeholder as an expression reads it: what is not there is null, whatever the workflow says of
+// placeholders.
 func InExpression(path string) string {
 	if node, rest, ok := strings.Cut(path, ".outputs"); ok && !strings.ContainsAny(node, ".[") {
 		return "steps." + node + rest

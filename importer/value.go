@@ -10,8 +10,8 @@ import (
 	"tandem/payload"
 )
 
-// Value is a part of a document of another system. It may be nothing at all: every question has an answer then, an empty one, so that readers need not
-// look at each step whether somebody has left something out.
+// Value is a part of a document of another system. It may be nothing at all: every question has an answer then, an empty one, so that
+// readers need not look at each step whether somebody has left something out.
 type Value struct{ v any }
 
 // ValueOf wraps what package payload has decoded.

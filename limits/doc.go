@@ -1,6 +1,6 @@
-// Package limits is what a workspace may use and how long it keeps things: caps of what runs, windows of starts, quotas, retention. It decides who may start
-// something now, counts what is started, measures what is stored, and removes what has had its time.
+// Package limits says what a workspace may use and how long it keeps things: caps of what runs, windows of starts, quotas, retention.
+// It decides who may start something now, counts what is started, measures what is stored, and removes what has been kept long enough.
 //
-// It knows no HTTP and holds nothing back itself: hosts ask it for caps, doors ask it before they start something. The server, the settings and the wiring of
-// an instance import it.
+// It has no HTTP routes and delays nothing itself: hosts ask it for caps, and callers ask it before they start something. The server, the
+// settings and the wiring of an instance import it.
 package limits

@@ -14,14 +14,15 @@ import (
 
 // Start is what somebody is about to start.
 type Start struct {
-	// Triggered says that no request asks for it: a delivery, a clock. Windows are not for it, and a quota puts it off.
+	// Triggered says that a trigger starts it, and not a request. Windows do not apply to it, and a quota delays it.
 	Triggered bool
-	// Tasks is how many tasks of agents a user may start within [TaskWindow], if it is one; zero: it is none. Less: any number.
+	// Tasks is how many tasks of agents a user may start within [TaskWindow], if it is the start of a task; zero: it is not.
+	// Less than zero: any number.
 	Tasks int
 }
 
-// Enter takes a place for a start, or refuses it: the error says what is used up, what to do about it and, where that is known, when there will be room. The
-// caller says with leave whether it has started something.
+// Enter takes a place for a start, or refuses it: the error says what is used up, what to do about it and, where that is known, when there
+// will be room. The caller says with leave whether it has started something.
 func (s *Service) Enter(ctx context.Context, p identity.Principal, start Start) (leave func(started bool), err error) {
 	settings := s.Settings(p.Workspace)
 	if err := s.checkQuotas(ctx, p, settings); err != nil {
@@ -111,7 +112,8 @@ func periods(now time.Time) (day, nextDay, month, nextMonth time.Time) {
 	return day, day.AddDate(0, 0, 1), month, month.AddDate(0, 1, 0)
 }
 
-// Recorded counts an execution that has begun: it is told of every row that is on disk. What executions start themselves does not count.
+// Recorded counts an execution that has begun: it is called with every row that is on disk. Executions that other executions
+// start do not count.
 func (s *Service) Recorded(workspace string, row host.Row) {
 	if row.Seq != 1 || len(row.Facts) == 0 {
 		return
@@ -175,13 +177,13 @@ func (s *Service) startedSince(ctx context.Context, p identity.Principal, since 
 	return n, nil
 }
 
-// Measuring is repeated after some time, and takes a small part of it at most.
+// How often measuring is repeated: it should take a small part of the time.
 const (
 	measureAgain = time.Minute
 	measureShare = 100
 )
 
-// measured is what a workspace stores, as it was found not long ago.
+// measured returns what a workspace stores, as measured a short time ago.
 func (s *Service) measured(ctx context.Context, p identity.Principal) (store.Usage, time.Time, error) {
 	s.mu.Lock()
 	w := s.of(p.Workspace)
@@ -200,7 +202,7 @@ func (s *Service) measured(ctx context.Context, p identity.Principal) (store.Usa
 	return usage, now, nil
 }
 
-// Forget lets what a workspace stores be measured anew the next time.
+// Forget makes the next call measure again what a workspace stores.
 func (s *Service) Forget(workspace string) {
 	s.mu.Lock()
 	w := s.of(workspace)
@@ -210,7 +212,8 @@ func (s *Service) Forget(workspace string) {
 	w.measured = time.Time{}
 }
 
-// Usage says what the principal's workspace uses. The bytes were measured at the time that it says, at most a minute ago unless measuring takes long.
+// Usage says what the principal's workspace uses. The bytes were measured at the time that it says, at most a minute ago unless measuring
+// takes long.
 func (s *Service) Usage(ctx context.Context, p identity.Principal) (out api.LimitUsage, err error) {
 	day, _, month, _ := periods(s.o.Now())
 	if out.ExecutionsToday, err = s.startedSince(ctx, p, day); err != nil {

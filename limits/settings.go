@@ -13,42 +13,43 @@ import (
 	"tandem/store"
 )
 
-// Options are what limits work with.
+// Options are what a [Service] needs.
 type Options struct {
 	Stores store.Stores
-	// Changed is told when the settings of a workspace have changed, so that what waits may go on. May be nil.
+	// Changed is called when the settings of a workspace have changed, so that what waits may go on. May be nil.
 	Changed func(workspace string)
-	// Removed is told what was removed: executions, deliveries, audit, blobs, others. May be nil.
+	// Removed is called with what was removed: executions, deliveries, audit, blobs, others. May be nil.
 	Removed func(what string, n int64)
-	// Gone is told which executions are not there any more, for those who keep something of them at hand. May be nil.
+	// Gone is called with the executions that were removed, so that caches drop them. May be nil.
 	Gone func(workspace string, ids []string)
-	// Deleted is told of each workspace that was deleted, with every pass, for those who keep something of it outside of the store. May be nil.
+	// Deleted is called in every pass with each workspace that was deleted, to remove what is kept of it outside of the store.
+	// May be nil.
 	Deleted func(workspace string) error
-	// AuditDays is how many days the audit log of a workspace is kept that says nothing about it; zero: for ever.
+	// AuditDays is how many days the audit log is kept in workspaces that do not set it; zero: for ever.
 	AuditDays int
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Service keeps to the limits of all workspaces of an installation. It is safe for concurrent use.
+// Service enforces the limits of all workspaces of an installation. It is safe for concurrent use.
 type Service struct {
 	o    Options
 	born time.Time
-	// tasks and starts count who starts how much.
+	// tasks and starts count the starts of each user.
 	tasks, starts *Window
 
 	mu         sync.Mutex
 	workspaces map[string]*workspace
 
-	// tidying lets one pass go on at a time.
+	// tidying makes sure that one pass runs at a time.
 	tidying sync.Mutex
 	wake    chan struct{}
-	// compacted is when a pass has last given room back. It belongs to the pass.
+	// compacted is when a pass has last freed space. Only the pass uses it.
 	compacted time.Time
 }
 
-// workspace is what is known of one.
+// workspace is what is known about one workspace.
 type workspace struct {
 	id       string
 	settings api.LimitSettings
@@ -67,7 +68,7 @@ type workspace struct {
 	cost      time.Duration
 }
 
-// New makes a service. It knows no limits before [Service.Load].
+// New makes a service. It has no limits before [Service.Load].
 func New(o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -94,7 +95,7 @@ func (s *Service) Load(ctx context.Context) error {
 	defer s.mu.Unlock()
 	for _, w := range all {
 		known := s.known(w.ID)
-		if known.settings, err = s.read(ctx, w.ID); err != nil {
+		if known.settings, err = s.readSettings(ctx, w.ID); err != nil {
 			return err
 		}
 		known.loaded = true
@@ -102,8 +103,8 @@ func (s *Service) Load(ctx context.Context) error {
 	return nil
 }
 
-// read reads the settings of a workspace.
-func (s *Service) read(ctx context.Context, workspace string) (settings api.LimitSettings, err error) {
+// readSettings reads the settings of a workspace.
+func (s *Service) readSettings(ctx context.Context, workspace string) (settings api.LimitSettings, err error) {
 	raw, err := s.o.Stores.Limits.Get(ctx, identity.System(workspace))
 	if err != nil || len(raw) == 0 {
 		return settings, err
@@ -114,12 +115,12 @@ func (s *Service) read(ctx context.Context, workspace string) (settings api.Limi
 	return settings, nil
 }
 
-// of is what is known of a workspace, whose settings are read when it is asked for the first time: one that was made since, or that nobody has made, as where
-// there is no server. The caller has the lock.
+// of returns what is known about a workspace. The settings of one that was made since the start, or that no server has made, are read the
+// first time. The caller has the lock.
 func (s *Service) of(id string) *workspace {
 	w := s.known(id)
 	if !w.loaded && s.o.Stores.Limits != nil {
-		settings, err := s.read(context.Background(), id)
+		settings, err := s.readSettings(context.Background(), id)
 		if err != nil {
 			s.o.Log.Error("the limits of a workspace cannot be read; trying again", "workspace", id, "error", err)
 			return w
@@ -138,7 +139,7 @@ func (s *Service) known(id string) *workspace {
 	return w
 }
 
-// Settings are those of a workspace.
+// Settings returns the settings of a workspace.
 func (s *Service) Settings(workspace string) api.LimitSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,12 +168,13 @@ func (s *Service) Set(ctx context.Context, p identity.Principal, settings api.Li
 	return nil
 }
 
-// defaultWindow is how long a window is that says only how many.
+// defaultWindow is the length of a window without one, in seconds.
 const defaultWindow = 60
 
 // Check refuses settings that contradict themselves, and completes those that leave something out.
 func Check(settings *api.LimitSettings) error {
-	for name, w := range map[string]*api.StartWindow{"starts": &settings.Starts, "starts_per_user": &settings.StartsPerUser} { // order does not matter: one error is enough
+	// The order does not matter: one error is enough.
+	for name, w := range map[string]*api.StartWindow{"starts": &settings.Starts, "starts_per_user": &settings.StartsPerUser} {
 		switch {
 		case w.Count == 0 && w.Seconds > 0:
 			return api.WrongField(name+".count", "how many starts fit into %d seconds is not said; give a count, or leave both out", w.Seconds)

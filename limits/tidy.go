@@ -13,33 +13,35 @@ import (
 	"tandem/store"
 )
 
-// What is kept for a while only.
+// How long things are kept, and how often what is old is removed.
 const (
-	// TidyEvery is how often a server looks for what has had its time.
+	// TidyEvery is how often a server looks for what has been kept long enough.
 	TidyEvery = time.Hour
-	// keptKeys is how long the idempotency key of a start is known, keptMarks how long a repeated change of a memory is recognised, keptExpired how
-	// long invitations and tokens are listed that have expired.
+	// keptKeys is how long the idempotency key of a start is known, keptMarks how long a repeated change of a memory is recognised,
+	// keptExpired how long invitations and tokens are listed that have expired.
 	keptKeys    = 30 * 24 * time.Hour
 	keptMarks   = 30 * 24 * time.Hour
 	keptExpired = 90 * 24 * time.Hour
 	// youngDelivery is how long a delivery is kept whatever the settings say: its sender may repeat it.
 	youngDelivery = 24 * time.Hour
-	// youngBlob is how long a large value is kept that nothing names: what names it may be about to be written.
+	// youngBlob is how long a large value is kept that nothing refers to: a record that does may be about to be written.
 	youngBlob = 5 * time.Minute
-	// spareSpace is which part of the database file may be free: it is used again. Giving it back all the time would only move pages around.
+	// spareSpace is which part of the database file may be free: it is used again. Giving it back all the time would only move pages
+	// around.
 	spareSpace = 0.1
-	// compactEvery is how often the whole database is read to give back what retention has made free; what is removed on request does not wait for it.
+	// compactEvery is how often the whole database is read to give back what retention has made free; what is removed on request does not
+	// wait for it.
 	compactEvery = 24 * time.Hour
-	// removedAtOnce is how many executions are looked at before others have their turn.
+	// removedAtOnce is how many executions are handled before others have their turn.
 	removedAtOnce = 100
 )
 
-// Tidy removes what has had its time and gives the room back. Idle is since when a session that was not used has ended. One pass goes on at a time. What was removed
-// counts also when the pass ends with an error.
+// Tidy removes what has been kept long enough and frees the space. A session that was not used for idle has ended. One pass runs at a time.
+// What was removed is reported even when the pass ends with an error.
 func (s *Service) Tidy(ctx context.Context, now time.Time, idle time.Duration, spare float64) (out api.TidyReport, err error) {
 	s.tidying.Lock()
 	defer s.tidying.Unlock()
-	defer func() { s.tell(&out) }()
+	defer func() { s.reportTidied(&out) }()
 	if err := s.expire(ctx, now, idle, &out); err != nil {
 		return out, err
 	}
@@ -85,24 +87,26 @@ func (s *Service) Tidy(ctx context.Context, now time.Time, idle time.Duration, s
 	return out, err
 }
 
-// TellSpace is what an installation takes up, in the shape of the API.
+// TellSpace is the space that an installation takes, in the shape of the API.
 func TellSpace(s store.Space) api.Space {
-	return api.Space{DatabaseBytes: s.Database, FreeBytes: s.Free, LogBytes: s.Log, BlobBytes: s.Blobs, CopyBytes: s.Copies, Shrinks: s.Shrinks}
+	return api.Space{DatabaseBytes: s.Database, FreeBytes: s.Free, LogBytes: s.Log, BlobBytes: s.Blobs,
+		CopyBytes: s.Copies, Shrinks: s.Shrinks}
 }
 
-// tell counts what was removed.
-func (s *Service) tell(out *api.TidyReport) {
+// reportTidied counts what was removed.
+func (s *Service) reportTidied(out *api.TidyReport) {
 	if s.o.Removed == nil {
 		return
 	}
-	for what, n := range map[string]int64{"executions": out.Executions, "deliveries": out.Deliveries, "audit": out.Audit, "blobs": out.Blobs, "others": out.Others} { // order does not matter: each is counted by itself
+	// The order does not matter: each is counted by itself.
+	for what, n := range map[string]int64{"executions": out.Executions, "deliveries": out.Deliveries, "audit": out.Audit, "blobs": out.Blobs, "others": out.Others} {
 		if n > 0 {
 			s.o.Removed(what, n)
 		}
 	}
 }
 
-// expire removes what is over by itself, whatever the settings say.
+// expire removes what has expired, whatever the settings say.
 func (s *Service) expire(ctx context.Context, now time.Time, idle time.Duration, out *api.TidyReport) error {
 	system := identity.System("")
 	for _, one := range []func() (int, error){
@@ -178,7 +182,7 @@ func (s *Service) clear(ctx context.Context, now time.Time, w identity.Workspace
 	return err
 }
 
-// before is the time that so many days have passed since, in Unix milliseconds; zero days: none.
+// before is the time so many days ago, in Unix milliseconds; zero days: none.
 func before(now time.Time, days int64) int64 {
 	if days <= 0 {
 		return 0
@@ -186,18 +190,19 @@ func before(now time.Time, days int64) int64 {
 	return now.AddDate(0, 0, -int(days)).UnixMilli()
 }
 
-// reasonRetention is what deliveries say whose executions were not kept any longer.
+// reasonRetention is the reason that deliveries have when their executions were removed by retention.
 const reasonRetention = "execution_removed: the execution was not kept any longer"
 
-// retainExecutions removes executions that have had their time. What something still needs stays, and is looked at again the next time.
+// retainExecutions removes executions that have been kept long enough. Those that something still needs stay until a later pass.
 func (s *Service) retainExecutions(ctx context.Context, now time.Time, p identity.Principal, keep api.Retained, out *api.TidyReport) error {
 	if keep == (api.Retained{}) {
 		return nil
 	}
 	for again := true; again; {
-		again = false // one that shared its past with another may go once that has gone
+		again = false // one that shares its past with another can be removed after that one
 		for after := int64(0); ; {
-			ids, next, err := s.o.Stores.Upkeep.Removable(ctx, p, store.RetentionQuery{Before: before(now, keep.Days), Keep: keep.Count, After: after, Limit: removedAtOnce})
+			ids, next, err := s.o.Stores.Upkeep.Removable(ctx, p,
+				store.RetentionQuery{Before: before(now, keep.Days), Keep: keep.Count, After: after, Limit: removedAtOnce})
 			if err != nil {
 				return err
 			}
@@ -217,7 +222,8 @@ func (s *Service) retainExecutions(ctx context.Context, now time.Time, p identit
 			out.Executions += removed
 			again = again || kept && removed > 0
 			if removed > 0 {
-				if err := s.enter(ctx, p, "execution.retain", map[string]any{"removed": removed, "days": keep.Days, "count": keep.Count}); err != nil {
+				if err := s.enter(ctx, p, "execution.retain", map[string]any{"removed": removed, "days": keep.Days,
+					"count": keep.Count}); err != nil {
 					return err
 				}
 			}
@@ -229,7 +235,7 @@ func (s *Service) retainExecutions(ctx context.Context, now time.Time, p identit
 	return nil
 }
 
-// remove removes an execution and tells who keeps something of it at hand.
+// remove removes an execution and reports it to those that cache it.
 func (s *Service) remove(ctx context.Context, p identity.Principal, r store.Removal) (store.Removed, error) {
 	removed, err := s.o.Stores.Upkeep.Remove(ctx, p, r)
 	if s.o.Gone != nil && len(removed.IDs) > 0 {
@@ -240,14 +246,15 @@ func (s *Service) remove(ctx context.Context, p identity.Principal, r store.Remo
 
 // enter writes what was removed into the audit log.
 func (s *Service) enter(ctx context.Context, p identity.Principal, action string, detail any) error {
-	return s.o.Stores.Audit.Enter(ctx, p, store.AuditEntry{Time: s.o.Now().UnixMilli(), User: p.User, Action: action, Object: "execution", Detail: store.AuditDetail(detail)})
+	return s.o.Stores.Audit.Enter(ctx, p, store.AuditEntry{Time: s.o.Now().UnixMilli(), User: p.User, Action: action, Object: "execution",
+		Detail: store.AuditDetail(detail)})
 }
 
 // Nudge lets the next pass of [Service.Keep] begin at once.
 func (s *Service) Nudge() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is known
+	default: // a pass is due already
 	}
 }
 
@@ -260,9 +267,10 @@ func (s *Service) Keep(ctx context.Context, idle time.Duration) {
 		removed := out.Executions + out.Deliveries + out.Audit + out.Blobs + out.Others
 		switch {
 		case err != nil && ctx.Err() == nil:
-			s.o.Log.Warn("what has had its time could not be removed", "error", err)
+			s.o.Log.Warn("what has been kept long enough could not be removed", "error", err)
 		case removed > 0:
-			s.o.Log.Info("removed what has had its time", "executions", out.Executions, "deliveries", out.Deliveries, "audit", out.Audit, "blobs", out.Blobs, "others", out.Others)
+			s.o.Log.Info("removed what has been kept long enough", "executions", out.Executions, "deliveries", out.Deliveries, "audit", out.Audit,
+				"blobs", out.Blobs, "others", out.Others)
 		}
 		select {
 		case <-tick.C:
@@ -273,8 +281,8 @@ func (s *Service) Keep(ctx context.Context, idle time.Duration) {
 	}
 }
 
-// Delete removes an execution on request, with everything that is kept of it. What it leaves in the free parts of files goes with the next pass, which begins
-// at once; large values that were put lately go some minutes later.
+// Delete removes an execution on request, with everything that is kept of it. What it leaves in the free parts of files goes with the next
+// pass, which begins at once; large values that were put lately go some minutes later.
 func (s *Service) Delete(ctx context.Context, p identity.Principal, id, reason string) (store.Removed, error) {
 	removed, err := s.remove(ctx, p, store.Removal{Execution: id, Traces: true, Reason: reason})
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"tandem/store"
 )
 
-// How many tasks a user may start within which time, unless the server is told otherwise.
+// How many tasks a user may start within which time, unless the server is configured otherwise.
 const (
 	DefaultTaskStarts = 5
 	TaskWindow        = 15 * time.Second
 )
 
-// TriggerAgent is what has started a task that somebody has given to an agent. Those of parents and forks have others.
+// TriggerAgent is the trigger type of a task that a user has given to an agent. Tasks of parents and forks have others.
 const TriggerAgent = "AGENT"
 
 // maxWindow is the longest that a window can be.
 const maxWindow = time.Hour
 
-// Starter is who starts something: a user, or, with no user, anybody of a workspace.
+// Starter is who starts something: a user, or, without one, all users of a workspace together.
 type Starter struct{ Workspace, User string }
 
 // Bound is how many starts fit into a time that slides.
@@ -165,13 +165,16 @@ func (w *Window) remember(ctx context.Context, workspace string, within time.Dur
 	return nil
 }
 
-// pastOf finds what was started in a workspace since a time and before another, of those that count: under who started it, and under the workspace itself.
-func (s *Service) pastOf(counts func(*store.Execution) bool) func(context.Context, string, time.Time, time.Time) (map[Starter][]time.Time, error) {
+// pastOf finds what was started in a workspace since a time and before another, of those that count: under who started it, and under the
+// workspace itself.
+func (s *Service) pastOf(counts func(*store.Execution) bool) func(context.Context, string, time.Time,
+	time.Time) (map[Starter][]time.Time, error) {
 	return func(ctx context.Context, workspace string, since, before time.Time) (map[Starter][]time.Time, error) {
 		found := map[Starter][]time.Time{}
 		const size = 100
 		for number := 1; ; number++ {
-			page, err := s.o.Stores.Executions.List(ctx, identity.System(workspace), store.ExecutionQuery{Page: store.Page{Number: number, Size: size}})
+			page, err := s.o.Stores.Executions.List(ctx, identity.System(workspace),
+				store.ExecutionQuery{Page: store.Page{Number: number, Size: size}})
 			if err != nil {
 				return nil, err
 			}
@@ -193,8 +196,8 @@ func (s *Service) pastOf(counts func(*store.Execution) bool) func(context.Contex
 	}
 }
 
-// isTaskStart says that an execution is a task that somebody has given to an agent, isRequest that somebody has started it by a request. Those of triggers have
-// no user; those of parents and forks do not count.
+// isTaskStart says that an execution is a task that somebody has given to an agent, isRequest that somebody has started it by a request.
+// Those of triggers have no user; those of parents and forks do not count.
 func isTaskStart(e *store.Execution) bool { return isRequest(e) && e.TriggerType == TriggerAgent }
 
 func isRequest(e *store.Execution) bool {

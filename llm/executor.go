@@ -36,7 +36,7 @@ const windDown = time.Second
 type Options struct {
 	// Provide finds the provider of a profile. It may read and unseal; the limits of the call hold for it too.
 	Provide func(ctx context.Context, p Profile) (Provider, error)
-	// Observe is told of every call, in order, from a goroutine of its own. When it is too slow events are dropped and
+	// Observe is called for every call, in order, from a goroutine of its own. When it is too slow events are dropped and
 	// counted; when it panics the call does not notice.
 	Observe func(Event)
 	// Log is handed one line per stage of a call, never with a prompt or an answer in it.
@@ -104,7 +104,7 @@ type Call struct {
 	FirstToken time.Duration
 	Total      time.Duration
 
-	// Sink is told of the pieces of an answer when the request is to be streamed: in order, one at a time, and never after
+	// Sink is given the pieces of an answer when the request is to be streamed: in order, one at a time, and never after
 	// Do has returned, which waits for a call of the sink that is under way. A slow sink slows the stream down.
 	Sink func(Delta)
 }
@@ -131,7 +131,7 @@ func (x *Executor) Do(ctx context.Context, c Call) (Completion, error) {
 	}
 	r.stage("model call begins", nil)
 	if x.teller != nil {
-		x.teller.tell(Event{Type: EventRequest, RequestID: c.RequestID, Asked: &Asked{
+		x.teller.queueEvent(Event{Type: EventRequest, RequestID: c.RequestID, Asked: &Asked{
 			WorkflowID: c.WorkflowID, ExecutionID: c.ExecutionID, NodeID: c.NodeID, NodeType: c.NodeType, Snapshot: c.Snapshot,
 			RequestData: RequestData{r.request.Messages, r.request.Tools, c.Profile.ID, r.request.Params, c.Request.Stream},
 		}})
@@ -152,7 +152,7 @@ func orDefault(limit, otherwise time.Duration) time.Duration {
 	return limit
 }
 
-// phase is how far a call has come. It moves forward only; whoever moves it to an end decides what the call returns, so
+// phase is how far a call has come. It moves forward only; the goroutine that moves it to an end decides what the call returns, so
 // that an answer and a limit that come at the same moment cannot both win.
 type phase = int32
 
@@ -166,7 +166,7 @@ const (
 	interrupted
 )
 
-// gate is whether pieces of the answer may pass. Whoever takes it from open to busy owns what is told to the sink.
+// gate is whether pieces of the answer may pass. The goroutine that takes it from open to busy owns what the sink is given.
 type gate = int32
 
 const (
@@ -246,7 +246,7 @@ func (r *run) wait(parent context.Context) (Completion, error) {
 	return r.outcome(parent)
 }
 
-// shut closes the gate. It waits for a sink that is under way: nothing is told after Do has returned.
+// shut closes the gate. It waits for a sink that is under way: the sink is not called after Do has returned.
 func (r *run) shut() {
 	for !r.gate.CompareAndSwap(gateOpen, gateShut) {
 		if r.gate.CompareAndSwap(gateBusy, gateClosing) {
@@ -397,7 +397,7 @@ func (r *run) pass(d Delta) {
 			piece := *d.ToolCall // the provider may use its own again
 			chunk.ToolCall = &piece
 		}
-		if !t.tell(Event{Type: EventChunk, RequestID: r.call.RequestID, Chunk: chunk}) {
+		if !t.queueEvent(Event{Type: EventChunk, RequestID: r.call.RequestID, Chunk: chunk}) {
 			r.lost++
 		}
 	}
@@ -428,7 +428,7 @@ func (r *run) tellCompleted(c Completion) {
 	}
 	r.stage("model call completed", fields)
 	if t := r.x.teller; t != nil {
-		t.tell(Event{Type: EventCompleted, RequestID: r.call.RequestID, Answered: &Answered{
+		t.queueEvent(Event{Type: EventCompleted, RequestID: r.call.RequestID, Answered: &Answered{
 			Result:         Result{c.Message.Content, c.Usage, c.Finish, c.Message.ToolCalls},
 			UpdatedContext: []Message{c.Message},
 		}})
@@ -445,7 +445,7 @@ func (r *run) tellFailed(err *fault.Error) {
 	}
 	r.stage("model call failed", fields)
 	if t := r.x.teller; t != nil {
-		t.tell(Event{Type: EventFailed, RequestID: r.call.RequestID, Failed: &Failed{err.Public()}})
+		t.queueEvent(Event{Type: EventFailed, RequestID: r.call.RequestID, Failed: &Failed{err.Public()}})
 	}
 }
 

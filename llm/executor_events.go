@@ -103,8 +103,8 @@ type teller struct {
 	dropped uint64
 }
 
-// tell queues an event. It returns false when there was no room for it.
-func (t *teller) tell(e Event) bool {
+// queueEvent queues an event. It returns false when there was no room for it.
+func (t *teller) queueEvent(e Event) bool {
 	limit := maxWaitingEvents
 	if e.Type == EventChunk {
 		limit = maxWaitingChunks

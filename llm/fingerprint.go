@@ -22,7 +22,7 @@ const fingerprintVersion = "f1_"
 //
 // What is asked is part of it: the messages with their pictures, the calls and results in them, the tools, how they may
 // be chosen, and the shape of the answer. How it is asked is not: the model and its settings, streaming and the user are
-// those of whoever runs it, and a recorded run is replayed with a profile of its own. Neither are thoughts and a
+// those of the person who runs it, and a recorded run is replayed with a profile of its own. Neither are thoughts and a
 // provider's own data, which are not part of the conversation as people see it. Ids of tool calls are chance; only
 // which result belongs to which call counts. The order of tools and the layout of JSON do not count.
 func Fingerprint(r Request) string {

@@ -85,7 +85,8 @@ const lightWeight = 0.5
 
 // spaceless says that a script puts no spaces between words.
 func spaceless(r rune) bool {
-	return r > 0x2E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= 0x0E00 && unicode.In(r, unicode.Thai, unicode.Lao)
+	return r > 0x2E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= 0x0E00 &&
+		unicode.In(r, unicode.Thai, unicode.Lao)
 }
 
 func countWord(counts map[uint64]int, word []rune) {

@@ -52,7 +52,7 @@ type Image struct {
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Arguments is the text that the model wrote. It is meant to be a JSON object and may be none.
+	// Arguments is the text that the model wrote. It is meant to be a JSON object, and may be something else.
 	Arguments string `json:"arguments"`
 }
 

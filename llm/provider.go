@@ -9,7 +9,7 @@ import (
 
 // Provider speaks with one service. It is safe for concurrent use.
 type Provider interface {
-	// Complete does one completion. With Request.Stream the sink is told of everything as it arrives, in order and from one
+	// Complete does one completion. With Request.Stream the sink is given everything as it arrives, in order and from one
 	// goroutine; the completion has all of it once more. When the context ends, the connection to the service is closed
 	// before Complete returns.
 	//
@@ -28,7 +28,8 @@ type Embedder interface {
 type About struct {
 	// Name is what profiles call it.
 	Name string
-	// Scripted says that it answers from the script of the profile: it needs neither a model nor a credential, and only its profiles have a script.
+	// Scripted says that it answers from the script of the profile: it needs neither a model nor a credential, and only its profiles have a
+	// script.
 	Scripted bool
 }
 

@@ -29,7 +29,7 @@ type Rule struct {
 	Reply string `json:"reply,omitempty"`
 	// JSON is an answer that is an object. Within its strings, and those of the arguments of calls, the same is replaced.
 	JSON json.RawMessage `json:"json,omitempty"`
-	// Reasoning is told before the answer.
+	// Reasoning is handed over before the answer.
 	Reasoning string `json:"reasoning,omitempty"`
 	// Calls are tools that the model wants called.
 	Calls []RuleCall `json:"calls,omitempty"`

@@ -92,7 +92,7 @@ func (s *search) in(text string) string {
 		}
 		s.budget -= n + 1
 		if wrong.Cut {
-			// All that follows is within a value that never ends. A bare bracket at the end of a sentence is none.
+			// All that follows is within a value that never ends. A bare bracket at the end of a sentence does not begin a value.
 			if strings.TrimSpace(text[i+1:]) != "" {
 				s.cut = true
 				return ""

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -46,21 +44,23 @@ type (
 
 // invitations registers invitations and the page on which one is accepted.
 func (d *desk) invitations() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
-	}
+	op := route.Tagged("users")
 	invite := op(http.MethodPost, "/invitations", "create-invitation", "Invite somebody to the workspace")
 	invite.DefaultStatus = http.StatusCreated
-	invite.Description = "The link is in this answer and nowhere else; whoever has it becomes a user with these roles, once. Where people log in at a provider of identities, who has the verified address is let in without the link."
+	invite.Description = "The link is in this answer and nowhere else; anyone who has it becomes a user with these roles, once. Where people log in at a provider of identities, the person who has the verified address is let in without the link."
 	route.Handle(d.Router, invite, route.Admins(), d.invite)
-	route.Handle(d.Router, op(http.MethodGet, "/invitations", "list-invitations", "List invitations, the newest first"), route.Admins(), d.listInvitations)
-	route.Handle(d.Router, op(http.MethodDelete, "/invitations/{id}", "delete-invitation", "Take back an invitation that was not used"), route.Admins(), d.deleteInvitation)
-	d.ToStrangers(JoinPath, "{token}", maxJoin, map[string]http.HandlerFunc{http.MethodGet: d.showInvitation, http.MethodPost: d.acceptInvitation})
+	route.Handle(d.Router, op(http.MethodGet, "/invitations", "list-invitations", "List invitations, the newest first"),
+		route.Admins(), d.listInvitations)
+	route.Handle(d.Router, op(http.MethodDelete, "/invitations/{id}", "delete-invitation", "Take back an invitation that was not used"),
+		route.Admins(), d.deleteInvitation)
+	d.ToStrangers(JoinPath, "{token}", maxJoin, map[string]http.HandlerFunc{http.MethodGet: d.showInvitation,
+		http.MethodPost: d.acceptInvitation})
 }
 
 func (d *desk) invite(ctx context.Context, p identity.Principal, in *inviteInput) (*invitedOutput, error) {
 	i := identity.Invitation{
-		Workspace: p.Workspace, ID: route.NewID("inv"), Email: strings.TrimSpace(in.Body.Email), Name: strings.TrimSpace(in.Body.Name), InvitedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: d.NowMS(),
+		Workspace: p.Workspace, ID: route.NewID("inv"), Email: strings.TrimSpace(in.Body.Email), Name: strings.TrimSpace(in.Body.Name),
+		InvitedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: d.NowMS(),
 	}
 	switch {
 	case !strings.Contains(i.Email, "@") || len(i.Email) > maxEmail:
@@ -75,7 +75,8 @@ func (d *desk) invite(ctx context.Context, p identity.Principal, in *inviteInput
 	for n, name := range in.Body.Roles {
 		r := identity.Role(name)
 		if !r.Known() {
-			return nil, api.WrongField(fmt.Sprintf("roles[%d]", n), "there is no role %q; there are %s", name, route.RoleList(identity.Roles(), "and"))
+			return nil, api.WrongField(fmt.Sprintf("roles[%d]", n), "there is no role %q; there are %s", name,
+				route.RoleList(identity.Roles(), "and"))
 		}
 		if !slices.Contains(i.Roles, r) {
 			i.Roles = append(i.Roles, r)
@@ -87,7 +88,8 @@ func (d *desk) invite(ctx context.Context, p identity.Principal, in *inviteInput
 	}
 	i.Expires = i.Created + life.Milliseconds()
 	secret := identity.NewSecret()
-	audited := route.Audited(ctx, "invitation.create", i.ID, nil, map[string]any{"email": i.Email, "roles": i.Roles, "expires_time": i.Expires})
+	audited := route.Audited(ctx, "invitation.create", i.ID, nil,
+		map[string]any{"email": i.Email, "roles": i.Roles, "expires_time": i.Expires})
 	if err := d.o.Stores.Invitations.Create(audited, p, i, identity.HashSecret(secret)); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (d *desk) opened(r *http.Request) (identity.Invitation, error) {
 	return i, d.stands(r.Context(), i)
 }
 
-// stands says why an invitation is not good any more though nobody has used it: whoever invited may not invite any more.
+// stands says why an invitation is not good any more though nobody has used it: the one who invited may not invite any more.
 func (d *desk) stands(ctx context.Context, i identity.Invitation) error {
 	if i.InvitedBy == identity.LocalUser { // on the machine itself
 		return nil
@@ -175,7 +177,8 @@ func (d *desk) acceptInvitation(w http.ResponseWriter, r *http.Request) {
 	hash := identity.HashSecret(secret)
 	u, err := d.accept(ctx, i, func(a *store.Acceptance) {
 		a.TokenHash = &hash
-		a.Token = identity.Token{Workspace: i.Workspace, ID: route.NewID("tok"), User: a.User.ID, Name: "invitation", MadeBy: a.User.ID, Created: a.Now}
+		a.Token = identity.Token{Workspace: i.Workspace, ID: route.NewID("tok"), User: a.User.ID, Name: "invitation",
+			MadeBy: a.User.ID, Created: a.Now}
 	})
 	if err != nil {
 		d.closed(w, r, err)
@@ -218,12 +221,14 @@ func (d *desk) accept(ctx context.Context, i identity.Invitation, complete func(
 		u.Name = local
 	}
 	// An answer from the address is theirs, so it is on record who has entered it.
-	if err := u.SetAddressOrigins(map[string]identity.AddressOrigin{"mail:" + strings.ToLower(i.Email): {By: i.InvitedBy, TokenMadeBy: i.TokenMadeBy, At: i.Created}}); err != nil {
+	if err := u.SetAddressOrigins(map[string]identity.AddressOrigin{"mail:" + strings.ToLower(i.Email): {By: i.InvitedBy,
+		TokenMadeBy: i.TokenMadeBy, At: i.Created}}); err != nil {
 		return u, err
 	}
 	a := store.Acceptance{Invitation: i.ID, Now: now, User: u}
 	complete(&a)
-	entry := d.EntryOf(ctx, identity.Principal{Workspace: i.Workspace, User: id, Means: identity.Means{Kind: identity.ByLink}}, "invitation.accept", i.ID)
+	entry := d.EntryOf(ctx, identity.Principal{Workspace: i.Workspace, User: id, Means: identity.Means{Kind: identity.ByLink}},
+		"invitation.accept", i.ID)
 	entry.Detail = store.AuditDetail(map[string]any{"user_id": id, "email": i.Email, "roles": i.Roles, "invited_by": i.InvitedBy})
 	return u, d.o.Stores.Invitations.Accept(store.Audited(ctx, entry), system, a)
 }
@@ -232,14 +237,15 @@ func (d *desk) accept(ctx context.Context, i identity.Invitation, complete func(
 func (d *desk) closed(w http.ResponseWriter, r *http.Request, err error) {
 	told := d.Problem(r.Context(), identity.Principal{}, err)
 	if fault.CodeOf(err) == fault.NotFound {
-		d.o.Notice(w, r, told.Status, text.Of("This invitation is not good any more"), text.Of("It was used, has expired, or never was. Ask whoever has invited you for another one."))
+		d.o.Notice(w, r, told.Status, text.Of("This invitation is not good any more"), text.Of("It was used, has expired, or never existed. Ask the person who invited you for another one."))
 		return
 	}
 	d.o.Notice(w, r, told.Status, text.Of("You cannot join right now"), text.As(told.Detail))
 }
 
 func tellInvitation(i identity.Invitation) api.Invitation {
-	out := api.Invitation{ID: i.ID, Email: i.Email, Name: i.Name, InvitedBy: i.InvitedBy, TokenMadeBy: i.TokenMadeBy, CreatedTime: i.Created, ExpiresTime: i.Expires, AcceptedTime: i.Accepted, UserID: i.User}
+	out := api.Invitation{ID: i.ID, Email: i.Email, Name: i.Name, InvitedBy: i.InvitedBy, TokenMadeBy: i.TokenMadeBy,
+		CreatedTime: i.Created, ExpiresTime: i.Expires, AcceptedTime: i.Accepted, UserID: i.User}
 	for _, r := range i.Roles {
 		out.Roles = append(out.Roles, string(r))
 	}

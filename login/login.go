@@ -26,7 +26,7 @@ type Options struct {
 	Provider Provider
 	// Places are the addresses of the web UI, to which people are led back after they have logged in.
 	Places []string
-	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
+	// Notice shows a page for people with nothing to fill in, in the language of the person who asks for it.
 	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }
 
@@ -62,7 +62,8 @@ type begun struct {
 // begin begins a session of a user, under a new secret whatever the browser had before. The one that the browser had ends.
 func (d *desk) begin(ctx context.Context, u identity.User, s identity.Session) (begun, error) {
 	now := d.NowMS()
-	s.Workspace, s.User, s.ID, s.Created, s.Seen, s.Expires = u.Workspace, u.ID, route.NewID("ses"), now, now, now+route.SessionLife.Milliseconds()
+	s.Workspace, s.User, s.ID, s.Created, s.Seen, s.Expires = u.Workspace, u.ID, route.NewID("ses"), now, now,
+		now+route.SessionLife.Milliseconds()
 	entry := d.EntryOf(ctx, identity.Principal{Workspace: u.Workspace, User: u.ID, Means: s.Means()}, "login.succeed", s.ID)
 	s.Address, s.Agent = entry.Address, entry.Agent
 	entry.Detail = store.AuditDetail(map[string]string{"method": s.Method})
@@ -70,7 +71,8 @@ func (d *desk) begin(ctx context.Context, u identity.User, s identity.Session) (
 		return begun{}, err
 	}
 	secret := identity.NewSecret()
-	if err := d.o.Stores.Sessions.Create(store.Audited(ctx, entry), identity.System(u.Workspace), s, identity.HashSecret(secret)); err != nil {
+	if err := d.o.Stores.Sessions.Create(store.Audited(ctx, entry), identity.System(u.Workspace), s,
+		identity.HashSecret(secret)); err != nil {
 		return begun{}, err
 	}
 	return begun{s, secret}, nil

@@ -31,7 +31,7 @@ type Provider struct {
 	ClientID     string
 	ClientSecret string
 	// RoleClaim is the claim that says which groups somebody is in, and Roles which role a group gives; empty: roles are those of the
-	// invitation, and of whoever changes them here.
+	// invitation, and of the admin who changes them here.
 	RoleClaim string
 	Roles     map[string]identity.Role
 	// Client carries requests to it; nil: one with sensible limits.
@@ -99,7 +99,8 @@ func (p *provider) discover(ctx context.Context) (*oidc.Provider, oauth2.Config,
 		}
 		p.found = found
 	}
-	return p.found, oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: p.found.Endpoint(), RedirectURL: p.redirect, Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}, nil
+	return p.found, oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: p.found.Endpoint(), RedirectURL: p.redirect,
+		Scopes: []string{oidc.ScopeOpenID, "email", "profile"}}, nil
 }
 
 // attempt is what a browser keeps between leaving for the provider and coming back, sealed.
@@ -121,7 +122,8 @@ const (
 func attemptContext() []byte { return credential.Context("login", "attempt", "oidc") }
 
 func (d *desk) setAttempt(w http.ResponseWriter, r *http.Request, value string) {
-	c := &http.Cookie{Name: attemptCookie, Value: value, Path: ProviderPath, HttpOnly: true, Secure: d.Encrypted(r), SameSite: http.SameSiteLaxMode, MaxAge: int(attemptTime / time.Second)}
+	c := &http.Cookie{Name: attemptCookie, Value: value, Path: ProviderPath, HttpOnly: true, Secure: d.Encrypted(r),
+		SameSite: http.SameSiteLaxMode, MaxAge: int(attemptTime / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -135,7 +137,8 @@ func (d *desk) sendToProvider(w http.ResponseWriter, r *http.Request) {
 		d.failed(w, r, err)
 		return
 	}
-	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Expires: d.NowMS() + attemptTime.Milliseconds(), Next: d.safeNext(r.URL.Query().Get("next"))}
+	a := attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		Expires: d.NowMS() + attemptTime.Milliseconds(), Next: d.safeNext(r.URL.Query().Get("next"))}
 	raw, err := json.Marshal(a)
 	var sealed []byte
 	if err == nil {
@@ -215,8 +218,8 @@ type known struct {
 	groups []string
 }
 
-// exchange turns the code of a return into what is known of who has logged in: the token that says so is signed by the provider, is for this
-// installation and for this attempt.
+// exchange turns the code of a return into what is known of the person who has logged in: the token that says so is signed by the
+// provider, is for this installation and for this attempt.
 func (p *provider) exchange(ctx context.Context, back url.Values, a attempt) (known, error) {
 	found, config, err := p.discover(ctx)
 	if err != nil {
@@ -252,7 +255,7 @@ func (p *provider) exchange(ctx context.Context, back url.Values, a attempt) (kn
 	if err := p.complete(ctx, found, token, verified.Subject, claims); err != nil {
 		return known{}, err
 	}
-	return p.tell(verified, claims), nil
+	return p.knownFrom(verified, claims), nil
 }
 
 // complete adds the claims that the id_token lacks and the provider tells only when it is asked: many keep the id_token small.
@@ -287,8 +290,8 @@ func (p *provider) complete(ctx context.Context, found *oidc.Provider, token *oa
 	return nil
 }
 
-// tell is what claims say of somebody.
-func (p *provider) tell(verified *oidc.IDToken, claims map[string]any) known {
+// knownFrom is what claims say of somebody.
+func (p *provider) knownFrom(verified *oidc.IDToken, claims map[string]any) known {
 	who := known{issuer: verified.Issuer, subject: verified.Subject}
 	who.email, _ = claims["email"].(string)
 	who.name, _ = claims["name"].(string)
@@ -347,7 +350,8 @@ func (d *desk) userOf(ctx context.Context, who known) (identity.User, error) {
 	before := u.Roles
 	u.Roles, u.Updated = roles, d.NowMS()
 	entry := d.EntryOf(ctx, identity.Principal{Workspace: u.Workspace, User: u.ID}, "user.update", u.ID)
-	entry.Detail = store.AuditChange(map[string]any{"roles": before}, map[string]any{"roles": roles, "by": "the groups at the provider of identities"})
+	entry.Detail = store.AuditChange(map[string]any{"roles": before},
+		map[string]any{"roles": roles, "by": "the groups at the provider of identities"})
 	return u, d.o.Stores.Users.Update(store.Audited(ctx, entry), identity.System(u.Workspace), u)
 }
 

@@ -32,7 +32,8 @@ const (
 //go:embed page.html
 var pageText string // read-only
 
-// fragmentScript logs in with the code, or the token, in the part of the address that is not sent to the server: the link that a first start shows.
+// fragmentScript logs in with the code, or the token, in the part of the address that is not sent to the server: the link that a first
+// start shows.
 const fragmentScript = `(function () {
   var m = /[#&](code|token)=([^&]+)/.exec(location.hash);
   var f = document.getElementById("login");
@@ -63,7 +64,7 @@ type pageContent struct {
 	// Token asks for one, under this label; Provider is where people are sent instead, under this label.
 	Token    string
 	Provider string
-	// Next is the page that whoever logs in has come from; empty: none.
+	// Next is the page that the person who logs in has come from; empty: none.
 	Next string
 }
 
@@ -124,7 +125,8 @@ func (d *desk) pages() {
 // form asks for a token, or shows the way to the provider.
 func (d *desk) form(w http.ResponseWriter, r *http.Request, status int, next, wrong string) {
 	d.page(w, r, status, func(say func(text.Text) string) pageContent {
-		c := pageContent{Heading: say(text.Of("Log in")), Wrong: wrong, Token: say(text.Of("Token")), Button: say(text.Of("Log in")), Next: d.safeNext(next)}
+		c := pageContent{Heading: say(text.Of("Log in")), Wrong: wrong, Token: say(text.Of("Token")),
+			Button: say(text.Of("Log in")), Next: d.safeNext(next)}
 		if d.provider != nil {
 			c.Provider = say(text.Of("Log in with your organisation"))
 		}
@@ -216,13 +218,15 @@ func (d *desk) withCode(ctx context.Context, code string) (begun, error) {
 	if err != nil {
 		return begun{}, err
 	}
-	return d.begin(ctx, identity.User{Workspace: p.Workspace, ID: p.User}, identity.Session{Method: "link", TokenMadeBy: p.Means.TokenMadeBy})
+	return d.begin(ctx, identity.User{Workspace: p.Workspace, ID: p.User},
+		identity.Session{Method: "link", TokenMadeBy: p.Means.TokenMadeBy})
 }
 
-// safeNext is the page of this server that somebody is sent to after the login; empty: it is none that asks people to log in.
+// safeNext is the page of this server that somebody is sent to after the login; empty: it is not a page that asks people to log in.
 func (d *desk) safeNext(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" || path.Clean(u.Path) != u.Path || strings.ContainsAny(next, "\\\r\n") || len(next) > maxForm {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Fragment != "" || path.Clean(u.Path) != u.Path ||
+		strings.ContainsAny(next, "\\\r\n") || len(next) > maxForm {
 		return ""
 	}
 	for _, prefix := range []string{"/forms/", "/chat/", "/run/"} {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -32,9 +30,7 @@ type (
 
 // sessions registers the sessions of browsers.
 func (d *desk) sessions() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"sessions"}}
-	}
+	op := route.Tagged("sessions")
 	login := op(http.MethodPost, "/sessions", "log-in", "Begin a session of a browser with a token")
 	login.DefaultStatus = http.StatusCreated
 	login.Description = "The session is in a cookie that scripts cannot read, and may be used for what the token may. It ends after 12 hours without use, after 30 days, when it is ended, when its user is disabled, and with the token. " +
@@ -44,9 +40,11 @@ func (d *desk) sessions() {
 
 	route.Handle(d.Router, route.Needs(login, identity.ScopeRead), route.Readers(), d.logIn)
 	route.Handle(d.Router, route.Needs(logout, identity.ScopeRead), route.Readers(), d.logOut)
-	route.Handle(d.Router, op(http.MethodGet, "/users/{id}/sessions", "list-sessions", "List the sessions of a user"), route.Readers(), d.listSessions)
+	route.Handle(d.Router, op(http.MethodGet, "/users/{id}/sessions", "list-sessions", "List the sessions of a user"),
+		route.Readers(), d.listSessions)
 	route.Handle(d.Router, route.Needs(all, identity.ScopeAdmin), route.Readers(), d.endSessions)
-	route.Handle(d.Router, route.Needs(op(http.MethodDelete, "/users/{id}/sessions/{session}", "end-session", "End a session of a user"), identity.ScopeAdmin), route.Readers(), d.endSession)
+	route.Handle(d.Router, route.Needs(op(http.MethodDelete, "/users/{id}/sessions/{session}", "end-session", "End a session of a user"),
+		identity.ScopeAdmin), route.Readers(), d.endSession)
 }
 
 func (d *desk) logIn(ctx context.Context, p identity.Principal, _ *struct{}) (*sessionOutput, error) {
@@ -101,7 +99,8 @@ func (d *desk) endSession(ctx context.Context, p identity.Principal, in *session
 	if err != nil {
 		return nil, err
 	}
-	return nil, d.o.Stores.Sessions.End(route.Audited(ctx, "session.end", in.Session, map[string]string{"user_id": user}, nil), p, user, in.Session)
+	return nil, d.o.Stores.Sessions.End(route.Audited(ctx, "session.end", in.Session, map[string]string{"user_id": user}, nil), p, user,
+		in.Session)
 }
 
 func (d *desk) endSessions(ctx context.Context, p identity.Principal, in *ownerInput) (*route.Nothing, error) {
@@ -130,5 +129,6 @@ func (d *desk) owner(ctx context.Context, p identity.Principal, id string) (stri
 }
 
 func tellSession(s identity.Session, current string) api.Session {
-	return api.Session{ID: s.ID, UserID: s.User, Method: s.Method, TokenID: s.Token, Address: s.Address, UserAgent: s.Agent, CreatedTime: s.Created, SeenTime: s.Seen, ExpiresTime: s.Expires, Current: s.ID == current}
+	return api.Session{ID: s.ID, UserID: s.User, Method: s.Method, TokenID: s.Token, Address: s.Address, UserAgent: s.Agent,
+		CreatedTime: s.Created, SeenTime: s.Seen, ExpiresTime: s.Expires, Current: s.ID == current}
 }

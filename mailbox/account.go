@@ -161,7 +161,7 @@ func (a *Account) refused(r *outbound.Response, answer []byte) error {
 	}
 	code := problem.Fault.Code
 	for _, e := range said.Error.Errors {
-		if strings.HasSuffix(e.Reason, "LimitExceeded") { // Google answers 403 to who asks too often
+		if strings.HasSuffix(e.Reason, "LimitExceeded") { // Google answers 403 to a client that asks too often
 			code = fault.RateLimited
 		}
 	}

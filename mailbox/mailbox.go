@@ -1,7 +1,8 @@
-// Package mailbox is the seam between the trigger that mail starts and services whose mailboxes are read by an API of their own, such as Gmail and
-// Microsoft Graph. A [Service] opens a [Box]; [Account] calls its API with the token that a person has authorized.
+// Package mailbox is the seam between the trigger that mail starts and services whose mailboxes are read by an API of their own, such as
+// Gmail and Microsoft Graph. A [Service] opens a [Box]; [Account] calls its API with the token that a person has authorized.
 //
-// It knows no service, and nothing of mails: what a message says is read by package integration/mail. Vendors bring services as parts of their extensions.
+// It knows no service, and nothing of mails: what a message says is read by package integration/mail. Vendors bring services as parts of
+// their extensions.
 package mailbox
 
 import (

@@ -57,7 +57,8 @@ func (p *Pool) PinnedTool(ctx context.Context, who identity.Principal, server, t
 
 // Activation is what a person decides who begins to use a server.
 type Activation struct {
-	// By is that person; without one, the user, with the token that the user acts with. Execution is the one whose question was answered, if it was one.
+	// By is that person; without one, the user, with the token that the user acts with. Execution is the one whose question was answered,
+	// if it was one.
 	By, Execution string
 	// Policies are the user's own by tool, Everybodys those of the workspace. Whether the user may set these is for the caller to know.
 	Policies, Everybodys map[string]store.MCPPolicy
@@ -74,7 +75,8 @@ func (p *Pool) Activate(ctx context.Context, who identity.Principal, server stri
 	if by.By == "" {
 		by.By, by.TokenMadeBy = who.User, who.TokenMadeBy()
 	}
-	a := store.MCPActivation{Workspace: who.Workspace, Server: server, User: who.User, Tools: Pin(tools), Activated: now, AcceptedBy: by.By, TokenMadeBy: by.TokenMadeBy, Accepted: now}
+	a := store.MCPActivation{Workspace: who.Workspace, Server: server, User: who.User, Tools: Pin(tools), Activated: now, AcceptedBy: by.By,
+		TokenMadeBy: by.TokenMadeBy, Accepted: now}
 	var kept store.MCPDecided
 	before, err := p.options.Servers.Activation(ctx, who, server, who.User)
 	switch {
@@ -121,7 +123,8 @@ type Acceptance struct {
 }
 
 // Accept pins what changes show, and nothing that came after somebody looked at them. It is recorded with the difference.
-func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string, by Acceptance, changes []Change) (store.MCPActivation, error) {
+func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string, by Acceptance,
+	changes []Change) (store.MCPActivation, error) {
 	pins, changes := map[string]*store.MCPPin{}, slices.Clone(changes)
 	for i, c := range changes {
 		pins[c.Tool] = nil
@@ -140,16 +143,19 @@ func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string
 	if by.Everyone {
 		whose = ""
 	}
-	return p.options.Servers.Repin(ctx, who, store.MCPRepin{Server: server, User: who.User, Everyone: by.Everyone, Tools: pins, AcceptedBy: by.By, TokenMadeBy: by.TokenMadeBy, Accepted: now,
+	return p.options.Servers.Repin(ctx, who, store.MCPRepin{Server: server, User: who.User, Everyone: by.Everyone, Tools: pins,
+		AcceptedBy: by.By, TokenMadeBy: by.TokenMadeBy, Accepted: now,
 		Decided: accepting(server, changes, by, whose, now)})
 }
 
-// accepting is what is kept of an acceptance: the differences, and which policies go on to hold. One does unless the tool says something worse
-// of itself than before, or no longer has an argument.
+// accepting is what is kept of an acceptance: the differences, and which policies go on to hold. One does unless the tool says something
+// worse of itself than before, or no longer has an argument.
 func accepting(server string, changes []Change, by Acceptance, whose string, now int64) (d store.MCPDecided) {
 	for _, c := range changes {
-		d.Records = append(d.Records, store.MCPAcceptance{Server: server, Tool: c.Tool, User: whose, Kind: string(c.Kind), Summary: c.Summary,
-			Before: c.Before, BeforeHash: hashOf(c.Before), After: c.After, AfterHash: hashOf(c.After), By: by.By, TokenMadeBy: by.TokenMadeBy, Execution: by.Execution, Accepted: now})
+		d.Records = append(d.Records, store.MCPAcceptance{Server: server, Tool: c.Tool, User: whose,
+			Kind: string(c.Kind), Summary: c.Summary,
+			Before: c.Before, BeforeHash: hashOf(c.Before), After: c.After, AfterHash: hashOf(c.After), By: by.By,
+			TokenMadeBy: by.TokenMadeBy, Execution: by.Execution, Accepted: now})
 		if c.Kind == Changed && carries(server, c) {
 			d.Carry = append(d.Carry, c.Tool)
 		}
@@ -182,8 +188,9 @@ func hashOf(definition json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AnsweredBy is an acceptance in answer to the question of an execution that acts for a user: for everybody if an admin has answered, for the
-// user if it was the user. Nobody else can accept for a user. Before answers said who gave them, By is empty and the execution stands for it.
+// AnsweredBy is an acceptance in answer to the question of an execution that acts for a user: for everybody if an admin has answered, for
+// the user if it was the user. Nobody else can accept for a user. Before answers said who gave them, By is empty and the execution stands
+// for it.
 func (p *Pool) AnsweredBy(ctx context.Context, who identity.Principal, by, execution string) (Acceptance, error) {
 	a := Acceptance{By: cmp.Or(by, "execution:"+execution), Execution: execution}
 	if by != "" && p.options.Admin != nil {
@@ -205,7 +212,8 @@ func (p *Pool) activation(ctx context.Context, who identity.Principal, server st
 		if _, _, err := p.server(ctx, who, server); err != nil {
 			return a, err // activating it would help nobody
 		}
-		return a, &Error{Kind: NotActivated, Server: server, Message: fmt.Sprintf("user %q has not activated the server", who.User), cause: err}
+		return a, &Error{Kind: NotActivated, Server: server,
+			Message: fmt.Sprintf("user %q has not activated the server", who.User), cause: err}
 	}
 	return a, err
 }

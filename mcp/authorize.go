@@ -65,7 +65,8 @@ func (p *Pool) BeginAuthorization(ctx context.Context, who identity.Principal, w
 	}
 	if meta == nil { // an early version of the protocol had fixed places
 		base := strings.TrimSuffix(issuer, "/")
-		meta = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
+		meta = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
+			RegistrationEndpoint: base + "/register"}
 	} else if !slices.Contains(meta.CodeChallengeMethodsSupported, "S256") {
 		return Authorization{}, fault.Newf(fault.Unsupported, "the authorization server %q cannot protect a code (PKCE with S256)", issuer)
 	}
@@ -96,9 +97,11 @@ func (w *Wish) client(ctx context.Context, client *http.Client, meta *oauthex.Au
 	k := w.Known
 	own := k.Redirect != "" // made known by this program, so another one can be
 	switch {
-	case k.ClientID != "" && knownTo(k, meta) && (!own || k.Redirect == w.Redirect && (k.ClientExpires == 0 || k.ClientExpires > time.Now().UnixMilli())):
+	case k.ClientID != "" && knownTo(k, meta) && (!own || k.Redirect == w.Redirect &&
+		(k.ClientExpires == 0 || k.ClientExpires > time.Now().UnixMilli())):
 		how, err := authOf(k.Auth, k.ClientSecret != "", meta)
-		return Grant{Issuer: meta.Issuer, ClientID: k.ClientID, ClientSecret: k.ClientSecret, Auth: how, Redirect: k.Redirect, ClientExpires: k.ClientExpires}, err
+		return Grant{Issuer: meta.Issuer, ClientID: k.ClientID, ClientSecret: k.ClientSecret, Auth: how, Redirect: k.Redirect,
+			ClientExpires: k.ClientExpires}, err
 	case meta.ClientIDMetadataDocumentSupported && w.Document != "":
 		return Grant{Issuer: meta.Issuer, ClientID: w.Document, Auth: oauth.AuthNone, Redirect: w.Redirect}, nil
 	case meta.RegistrationEndpoint != "":
@@ -126,7 +129,8 @@ func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings
 
 // authNames are the ways of a client in the words of the metadata, the ones first that are better where a secret can be kept.
 func authNames() []struct{ name, how string } {
-	return []struct{ name, how string }{{"client_secret_basic", oauth.AuthBasic}, {"client_secret_post", oauth.AuthForm}, {"none", oauth.AuthNone}}
+	return []struct{ name, how string }{{"client_secret_basic", oauth.AuthBasic},
+		{"client_secret_post", oauth.AuthForm}, {"none", oauth.AuthNone}}
 }
 
 // authOf is how a client shows who it is: as it shall, where the authorization server takes that, or else in a way that it takes.
@@ -201,7 +205,8 @@ func describe(redirect string) oauthex.ClientRegistrationMetadata {
 		kind = "native" // so OpenID Connect calls one whose people come back to their own machine
 	}
 	return oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, ClientName: "Tandem", ApplicationType: kind,
+		RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		ClientName: "Tandem", ApplicationType: kind,
 	}
 }
 
@@ -221,14 +226,17 @@ var (
 	errNoJSON   = errors.New("it is not JSON")
 )
 
-// resourceOf reads what a tool server says of itself. One that says nothing is its own authorization server, as in an early version of the protocol.
-func resourceOf(ctx context.Context, client *http.Client, server, named string) (_ *oauthex.ProtectedResourceMetadata, early bool, err error) {
+// resourceOf reads what a tool server says of itself. One that says nothing is its own authorization server, as in an early version of the
+// protocol.
+func resourceOf(ctx context.Context, client *http.Client, server,
+	named string) (_ *oauthex.ProtectedResourceMetadata, early bool, err error) {
 	u, err := url.Parse(server)
 	if err != nil {
 		return nil, false, err
 	}
 	root := url.URL{Scheme: u.Scheme, Host: u.Host}
-	for _, place := range []string{named, root.JoinPath("/.well-known/oauth-protected-resource", u.Path).String(), root.JoinPath("/.well-known/oauth-protected-resource").String()} {
+	for _, place := range []string{named, root.JoinPath("/.well-known/oauth-protected-resource", u.Path).String(),
+		root.JoinPath("/.well-known/oauth-protected-resource").String()} {
 		if place == "" {
 			continue
 		}
@@ -257,8 +265,8 @@ func resourceOf(ctx context.Context, client *http.Client, server, named string) 
 	return &oauthex.ProtectedResourceMetadata{Resource: server, AuthorizationServers: []string{root.String()}}, true, nil
 }
 
-// metadataOf reads how an authorization server works; nil: it does not say. A tool server of the early version, which is its own, may call itself
-// by another path of its origin.
+// metadataOf reads how an authorization server works; nil: it does not say. A tool server of the early version, which is its own, may call
+// itself by another path of its origin.
 func metadataOf(ctx context.Context, client *http.Client, issuer string, early bool) (*oauthex.AuthServerMeta, error) {
 	meta, err := auth.GetAuthServerMetadata(ctx, issuer, client)
 	if err == nil || !early {

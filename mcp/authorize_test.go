@@ -228,7 +228,8 @@ func (x *authorizing) agree(change ...func(*Wish)) (Authorization, url.Values) {
 	return a, q
 }
 
-// What a server wanted when it refused a call is what is asked for, together with what was granted before; where its metadata is, is known by that alone.
+// What a server wanted when it refused a call is what is asked for, together with what was granted before; where its metadata is, is known
+// by that alone.
 func TestAuthorize_StepUp(t *testing.T) {
 	t.Parallel()
 	as := newIssuer(t, func(*issuer) {})
@@ -399,8 +400,8 @@ func TestAuthorize_ClientAuth(t *testing.T) {
 	}
 }
 
-// A program whose people come back to their own machine is a native one; one that has a document is known by it; a client that is no longer known is
-// registered anew.
+// A program whose people come back to their own machine is a native one; one that has a document is known by it; a client that is no longer
+// known is registered anew.
 func TestAuthorize_Clients(t *testing.T) {
 	t.Parallel()
 	t.Run("Native", func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// challenge is what a server wants of those whom it refuses with 401 or 403: where it says who gives tokens, and the scopes that they must have.
+// challenge is what a server wants of those whom it refuses with 401 or 403: where it says who gives tokens, and the scopes that they must
+// have.
 type challenge struct {
 	url      string // of the server that it is of
 	metadata string
@@ -107,6 +108,7 @@ func (p *Pool) probe(ctx context.Context, who principal) {
 		c.close()
 	}
 	if err != nil {
-		p.options.Log.DebugContext(ctx, "tool server: asked without a token", "server", key.Server, "workspace", key.Workspace, "error", err)
+		p.options.Log.DebugContext(ctx, "tool server: asked without a token", "server", key.Server,
+			"workspace", key.Workspace, "error", err)
 	}
 }

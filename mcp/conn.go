@@ -121,7 +121,8 @@ func (k *kept) close() error {
 func (p *Pool) dial(ctx context.Context, key Key, who principal) (_ *conn, err error) {
 	c := &conn{
 		pool: p, key: key, server: who.server, table: &exchanges{}, broken: make(chan struct{}), done: make(chan struct{}),
-		checking: make(chan struct{}, 1), listing: make(chan struct{}, 1), listeners: map[string]*listener{}, active: time.Now(), release: func() {},
+		checking: make(chan struct{}, 1), listing: make(chan struct{}, 1), listeners: map[string]*listener{}, active: time.Now(),
+		release: func() {},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	log := p.options.Log.With("server", key.Server, "workspace", key.Workspace)
@@ -306,9 +307,10 @@ func (c *conn) check(ctx context.Context) error {
 	if c.silentFor() < c.pool.options.CheckAfter {
 		return nil
 	}
-	x, err := c.request(ctx, min(pingTimeout, time.Duration(c.server.TimeoutSeconds)*time.Second), func(ctx context.Context) error { return c.session.Ping(ctx, nil) })
+	x, err := c.request(ctx, min(pingTimeout, time.Duration(c.server.TimeoutSeconds)*time.Second),
+		func(ctx context.Context) error { return c.session.Ping(ctx, nil) })
 	x.mu.Lock()
-	answered := x.answered // also a refusal shows that somebody is there: new servers know no ping
+	answered := x.answered // also a refusal shows that somebody is there: new servers do not know ping
 	x.mu.Unlock()
 	if err != nil && !answered {
 		if ctx.Err() != nil {
@@ -341,7 +343,7 @@ func (c *conn) explain(ctx context.Context, x *exchange, err error) *Error {
 	cause := context.Cause(ctx)
 	c.mu.Lock()
 	if cause == errGone && c.why != nil {
-		err = c.why // whoever noticed the end first, the reason is the same
+		err = c.why // no matter who noticed the end first, the reason is the same
 	}
 	c.mu.Unlock()
 	x.mu.Lock()

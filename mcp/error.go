@@ -28,7 +28,7 @@ const (
 	ToolFailed    Kind = "tool_failed"    // the tool itself says that it failed; its words are the message
 )
 
-// Error is why a call has no good result. Whoever needs to know more than its kind looks at the fields.
+// Error is why a call has no good result. A caller that needs to know more than its kind looks at the fields.
 type Error struct {
 	Kind   Kind
 	Server string
@@ -153,8 +153,8 @@ func NotAllowedBy(server, tool string, v Verdict) *Error {
 
 const codeInvalidParams = -32602
 
-// Drifted says that tools are not what the user has accepted. It is a question rather than a failure: the caller asks a person and accepts the difference
-// with [Pool.Accept], or leaves it.
+// Drifted says that tools are not what the user has accepted. It is a question rather than a failure: the caller asks a person and accepts
+// the difference with [Pool.Accept], or leaves it.
 type Drifted struct {
 	Server string
 	Tool   string

@@ -125,7 +125,8 @@ func (w *wire) send(r *http.Request, x *exchange) (*http.Response, error) {
 	x.mu.Lock()
 	x.status = response.StatusCode
 	switch response.StatusCode {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		x.sent = false // the server has not taken it
 	}
 	x.mu.Unlock()
@@ -256,7 +257,8 @@ func newWire(ctx context.Context, p *Pool, who principal, table *exchanges) (*wi
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{}, secrets: secretsOf(values, s.Headers), table: table,
+	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{},
+		secrets: secretsOf(values, s.Headers), table: table,
 		refused: func(headers []string) { p.refused(who, headers) }}
 	if w.next == nil {
 		w.next = http.DefaultTransport

@@ -23,6 +23,8 @@ type Secrets interface {
 	// Secret returns a field of a credential of the principal's workspace. Release ends its use; until then what is logged is
 	// redacted of it.
 	Secret(ctx context.Context, p identity.Principal, credential, field string) (text string, release func(), err error)
+	// Version tells a credential apart from what it was before it was changed, by whichever process, and from another of the same name.
+	Version(ctx context.Context, p identity.Principal, credential string) (string, error)
 }
 
 // Grants keeps the OAuth tokens of servers, sealed in a credential.
@@ -48,8 +50,8 @@ type Options struct {
 	// ToolsChanged is told that a server says its tools have changed. It must return soon.
 	ToolsChanged func(Key)
 
-	// Connect bounds how long a server may take until it can be used: 20 s, or longer for one that says so, see [StartLimit]. CheckAfter is how long a connection may have been
-	// silent to be used without a look: 30 s. ListAge is how long a list of tools is believed: 60 s.
+	// Connect bounds how long a server may take until it can be used: 20 s, or longer for one that says so, see [StartLimit]. CheckAfter is
+	// how long a connection may have been silent to be used without a look: 30 s. ListAge is how long a list of tools is believed: 60 s.
 	Connect, CheckAfter, ListAge time.Duration
 	// Admin says that a user is an admin, whose acceptance of a change counts for everybody. Without it nobody is.
 	Admin func(ctx context.Context, workspace, user string) (bool, error)
@@ -78,8 +80,8 @@ type Call struct {
 	Progress func(Progress)
 	// NoRepeat says that a call which may have reached the server is not made again here: the caller sees to that, and counts.
 	NoRepeat bool
-	// Check, when it is set, sees the tool as it is called and what the call meets, and refuses the call with an error, which is returned as it
-	// is. What is never allowed is refused without it.
+	// Check, when it is set, sees the tool as it is called and what the call meets, and refuses the call with an error, which is returned
+	// as it is. What is never allowed is refused without it.
 	Check func(Tool, Verdict) error
 }
 

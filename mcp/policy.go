@@ -46,7 +46,7 @@ type Decision string
 const (
 	// Runs: a person says that the tool only reads, so it runs wherever calls run by themselves.
 	Runs Decision = "read_only"
-	// Judged: its server says that it destroys nothing, which is no more than that; whoever judges the call decides.
+	// Judged: its server says that it destroys nothing, which is no more than that; the judge of the call decides.
 	Judged Decision = "judged"
 	// Destroys: it destroys, or nobody has said that it does not; the call is of medium risk at least.
 	Destroys Decision = "destructive"
@@ -96,8 +96,8 @@ func strictest(list ...Decision) Decision {
 	return slices.MaxFunc(list, func(a, b Decision) int { return cmp.Compare(a.strictness(), b.strictness()) })
 }
 
-// Unruled decides about calls of a tool that no policy is about. What the server says of its tool can make the decision stricter, and never looser:
-// if it says that the tool only reads, the call is still judged.
+// Unruled decides about calls of a tool that no policy is about. What the server says of its tool can make the decision stricter, and never
+// looser: if it says that the tool only reads, the call is still judged.
 func Unruled(t Tool) Verdict {
 	switch ClassOf(t) {
 	case ReadOnly, Additive:
@@ -108,8 +108,8 @@ func Unruled(t Tool) Verdict {
 	return Verdict{Decision: Destroys, From: FromNobody}
 }
 
-// Decide decides about a call. Own is the user's policy, everybodys that of the workspace; each may be nil. What an admin wants asked or never
-// done can be made stricter by a user, and not looser.
+// Decide decides about a call. Own is the user's policy, everybodys that of the workspace; each may be nil. What an admin wants asked or
+// never done can be made stricter by a user, and not looser.
 func Decide(t Tool, arguments json.RawMessage, own, everybodys *store.MCPPolicy) Verdict {
 	mine, isMine := decideBy(t, arguments, own)
 	mine.From = FromPolicy
@@ -293,9 +293,10 @@ func (p *Pool) Verdict(ctx context.Context, who identity.Principal, server, tool
 	return Decide(t, arguments, own, everybodys), nil
 }
 
-// SetPolicies keeps policies about tools as the user has accepted them: the user's own, or those of the workspace. One that says nothing takes
-// the policy away. Whether the user may set those of the workspace is for the caller to know.
-func (p *Pool) SetPolicies(ctx context.Context, who identity.Principal, server string, everybodys bool, policies map[string]store.MCPPolicy) error {
+// SetPolicies keeps policies about tools as the user has accepted them: the user's own, or those of the workspace. One that says nothing
+// takes the policy away. Whether the user may set those of the workspace is for the caller to know.
+func (p *Pool) SetPolicies(ctx context.Context, who identity.Principal, server string, everybodys bool,
+	policies map[string]store.MCPPolicy) error {
 	a, err := p.activation(ctx, who, server)
 	if err != nil {
 		return err
@@ -308,11 +309,13 @@ func (p *Pool) SetPolicies(ctx context.Context, who identity.Principal, server s
 }
 
 // readyPolicies makes what somebody wants into what is kept, bound to the tools as they are pinned. Path is where the caller has them.
-func (p *Pool) readyPolicies(ctx context.Context, who identity.Principal, server string, pins map[string]store.MCPPin, everybodys bool, path string, policies map[string]store.MCPPolicy) ([]store.MCPPolicy, error) {
+func (p *Pool) readyPolicies(ctx context.Context, who identity.Principal, server string, pins map[string]store.MCPPin, everybodys bool,
+	path string, policies map[string]store.MCPPolicy) ([]store.MCPPolicy, error) {
 	var list []store.MCPPolicy
 	for _, name := range sortedNames(policies) {
 		one := policies[name]
-		one.Workspace, one.Server, one.Tool, one.User, one.SetBy, one.TokenMadeBy, one.Set = who.Workspace, server, name, who.User, who.User, who.TokenMadeBy(), time.Now().UnixMilli()
+		one.Workspace, one.Server, one.Tool, one.User, one.SetBy, one.TokenMadeBy, one.Set = who.Workspace, server, name, who.User,
+			who.User, who.TokenMadeBy(), time.Now().UnixMilli()
 		if everybodys {
 			one.User = ""
 		}
@@ -359,8 +362,8 @@ func inPolicy(at string, err error) error {
 	return fault.Newf(f.Code, "%s.%s", at, f.Message).With("path", at+"."+path)
 }
 
-// notLooser refuses a user's policy that would loosen what an admin has decided. Where an admin's policy goes by arguments, calls are compared
-// when they are made.
+// notLooser refuses a user's policy that would loosen what an admin has decided. Where an admin's policy goes by arguments, calls are
+// compared when they are made.
 func (p *Pool) notLooser(ctx context.Context, who identity.Principal, one store.MCPPolicy) error {
 	_, everybodys, err := p.policies(ctx, who, one.Server, one.Tool)
 	if err != nil || everybodys == nil || everybodys.Policy == "" || everybodys.Policy == store.MCPReadOnly || len(everybodys.Rules) > 0 {

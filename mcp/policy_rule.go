@@ -17,8 +17,8 @@ import (
 	"tandem/store"
 )
 
-// A rule looks at one argument, and the server at all of them, with a decoder of its own. So a rule only decides where both must see the same:
-// whatever could be read in another way is unclear, and what is unclear is asked.
+// A rule looks at one argument, and the server at all of them, with a decoder of its own. So a rule only decides where both must see the
+// same: whatever could be read in another way is unclear, and what is unclear is asked.
 
 // sortedNames are the names in a map, in order.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -38,8 +38,8 @@ func declared(t Tool) map[string]bool {
 	return names
 }
 
-// readArguments takes arguments apart. Unclear says why they might be read in another way than they are here: members of one name, or of names
-// that some decoders take for one, and members that the tool does not declare.
+// readArguments takes arguments apart. Unclear says why they might be read in another way than they are here: members of one name, or of
+// names that some decoders take for one, and members that the tool does not declare.
 func readArguments(t Tool, raw json.RawMessage) (given map[string]json.RawMessage, unclear string) {
 	given = map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -104,7 +104,7 @@ func fulfils(r store.MCPRule, given map[string]json.RawMessage) (yes bool, uncle
 	return matches(r.Pattern, text)
 }
 
-// ambiguous says why a text may be another one to whoever reads it next.
+// ambiguous says why a text may be another one to the program that reads it next.
 func ambiguous(raw json.RawMessage, text string) string {
 	for _, r := range text {
 		if r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) {

@@ -9,8 +9,8 @@ import (
 	"tandem/store"
 )
 
-// Suggestion is a policy that somebody might choose for a tool. Nothing follows from it: what a tool is called and how it describes itself is its
-// server's word.
+// Suggestion is a policy that somebody might choose for a tool. Nothing follows from it: what a tool is called and how it describes itself
+// is its server's word.
 type Suggestion struct {
 	Policy string
 	Reason string
@@ -21,10 +21,13 @@ var word = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
 // readingWords begin the names of tools that only read, harmWords are those of tools that do harm. read-only
 var (
-	readingWords = []string{"get", "list", "read", "search", "find", "show", "describe", "fetch", "look", "count", "check", "view", "browse", "lookup", "stat"}
-	harmWords    = []string{
-		"delete", "remove", "drop", "destroy", "erase", "wipe", "truncate", "purge", "kill", "shutdown", "revoke", "overwrite", "format", "write", "create", "update", "edit",
-		"move", "send", "pay", "transfer", "execute", "run", "post", "publish", "deploy", "install", "set", "put", "insert", "merge", "push", "cancel", "reset", "grant",
+	readingWords = []string{"get", "list", "read", "search", "find", "show", "describe", "fetch", "look", "count", "check",
+		"view", "browse", "lookup", "stat"}
+	harmWords = []string{
+		"delete", "remove", "drop", "destroy", "erase", "wipe", "truncate", "purge", "kill", "shutdown", "revoke", "overwrite", "format",
+		"write", "create", "update", "edit",
+		"move", "send", "pay", "transfer", "execute", "run", "post", "publish", "deploy", "install", "set", "put", "insert", "merge",
+		"push", "cancel", "reset", "grant",
 	}
 )
 
@@ -32,7 +35,8 @@ var (
 func harms(text string) (string, bool) {
 	for _, w := range word.FindAllString(text, -1) {
 		w = strings.ToLower(w)
-		for _, form := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "d"), strings.TrimSuffix(w, "ing"), strings.TrimSuffix(w, "ing") + "e"} {
+		for _, form := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "d"),
+			strings.TrimSuffix(w, "ing"), strings.TrimSuffix(w, "ing") + "e"} {
 			if slices.Contains(harmWords, form) {
 				return w, true
 			}

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +40,7 @@ type Pool struct {
 // slot is a connection, or one to be. The pool's mutex guards it, except for what ready says is settled.
 type slot struct {
 	key     Key
-	version string // of the server's row
+	version string // of the server's row and of the credentials in it
 	ready   chan struct{}
 	conn    *conn // nil when err is set
 	err     error
@@ -53,8 +55,8 @@ type slot struct {
 // DefaultConnect is how long a server may take to start and answer for the first time.
 const DefaultConnect = 20 * time.Second
 
-// StartLimit is how long a server may take until it can be used: as long as most, or its timeout_seconds where that is longer than what servers have
-// that do not say.
+// StartLimit is how long a server may take until it can be used: as long as most, or its timeout_seconds where that is longer than what
+// servers have that do not say.
 func StartLimit(timeoutSeconds int, most time.Duration) time.Duration {
 	if timeoutSeconds > store.DefaultMCPTimeout {
 		return max(most, time.Duration(timeoutSeconds)*time.Second)
@@ -67,12 +69,14 @@ func New(o Options) (*Pool, error) {
 	if o.Servers == nil {
 		return nil, errors.New("a pool needs the servers")
 	}
-	o.Connect, o.CheckAfter, o.ListAge = cmp.Or(o.Connect, DefaultConnect), cmp.Or(o.CheckAfter, 30*time.Second), cmp.Or(o.ListAge, time.Minute)
+	o.Connect, o.CheckAfter, o.ListAge = cmp.Or(o.Connect, DefaultConnect), cmp.Or(o.CheckAfter, 30*time.Second),
+		cmp.Or(o.ListAge, time.Minute)
 	o.Version = cmp.Or(o.Version, "dev")
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{options: o, slots: map[Key]*slot{}, live: map[*slot]struct{}{}, gates: map[Key]chan struct{}{}, challenges: map[Key]challenge{}}
+	p := &Pool{options: o, slots: map[Key]*slot{}, live: map[*slot]struct{}{}, gates: map[Key]chan struct{}{},
+		challenges: map[Key]challenge{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -101,7 +105,7 @@ func (p *Pool) Stop(workspace, server, user string) {
 	}
 }
 
-// shut takes a slot away and ends what it holds, whoever uses it. The mutex is held.
+// shut takes a slot away and ends what it holds, no matter who uses it. The mutex is held.
 func (p *Pool) shut(s *slot) {
 	p.retire(s)
 	s.stop()
@@ -111,7 +115,7 @@ func (p *Pool) shut(s *slot) {
 			s.conn.cancel(errGone)
 			p.end(s)
 		}
-	default: // whoever makes it sees that it is retired
+	default: // its maker sees that it is retired
 		s.closing = true
 	}
 }
@@ -153,10 +157,16 @@ func (p *Pool) bury(s *slot) {
 	p.mu.Unlock()
 }
 
-// acquire returns a connection, made if there is none. Who gets one releases it.
+// acquire returns a connection, made if there is none. The caller releases it.
 func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, error) {
-	row, err := json.Marshal(who.server)
+	stopped := func() error {
+		return &Error{Kind: Stopped, Server: key.Server, Message: "the call was stopped while the server was being reached", cause: context.Cause(ctx)}
+	}
+	version, err := p.version(ctx, key, who)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = stopped()
+		}
 		return nil, err
 	}
 	p.mu.Lock()
@@ -165,12 +175,12 @@ func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, erro
 		return nil, &Error{Kind: Closed, Server: key.Server, Message: "no more calls are taken: the program ends"}
 	}
 	s := p.slots[key]
-	if s != nil && (s.version != string(row) || s.broken()) {
+	if s != nil && (s.version != version || s.broken()) {
 		p.retire(s)
 		s = nil
 	}
 	if s == nil {
-		s = &slot{key: key, version: string(row), ready: make(chan struct{})}
+		s = &slot{key: key, version: version, ready: make(chan struct{})}
 		var making context.Context
 		making, s.stop = context.WithTimeout(p.ctx, StartLimit(who.server.TimeoutSeconds, p.options.Connect))
 		p.slots[key], p.live[s] = s, struct{}{}
@@ -185,13 +195,45 @@ func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, erro
 	case <-s.ready:
 	case <-ctx.Done():
 		p.free(s)
-		return nil, &Error{Kind: Stopped, Server: key.Server, Message: "the call was stopped while the server was being reached", cause: context.Cause(ctx)}
+		return nil, stopped()
 	}
 	if s.err != nil {
 		p.free(s)
 		return nil, s.err
 	}
 	return s, nil
+}
+
+// version is what a connection is made with: the row of a server, and how the credentials stand that its variables and headers have. One
+// that was changed or deleted in another process is noticed by this, too. A token of OAuth is not part of it: it is read for each request.
+func (p *Pool) version(ctx context.Context, key Key, who principal) (string, error) {
+	row, err := json.Marshal(who.server)
+	if err != nil || p.options.Secrets == nil {
+		return string(row), err
+	}
+	names := map[string]bool{}
+	for _, values := range []map[string]store.MCPValue{who.server.Env, who.server.Headers} {
+		for _, v := range values { // order does not matter: each is asked for once
+			if v.Credential != "" {
+				names[v.Credential] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		is, err := p.options.Secrets.Version(ctx, who.p, name)
+		if err != nil {
+			if fault.CodeOf(err) == fault.CredentialMissing {
+				p.mu.Lock()
+				if s := p.slots[key]; s != nil {
+					p.retire(s)
+				}
+				p.mu.Unlock()
+			}
+			return "", unreachable(ctx, key, 0, err)
+		}
+		row = append(append(row, '\n'), is...)
+	}
+	return string(row), nil
 }
 
 // broken says that the connection was made and has ended.
@@ -301,7 +343,8 @@ func (p *Pool) drop(s *slot) {
 func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (principal, Key, error) {
 	s, err := p.options.Servers.Get(ctx, who, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "it is not registered in this workspace" + p.near(ctx, who, id), cause: err}
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id,
+			Message: "it is not registered in this workspace" + p.near(ctx, who, id), cause: err}
 	}
 	if err != nil {
 		return principal{}, Key{}, err

@@ -148,7 +148,7 @@ func TestPool_ReconnectsOnceWhereThatDoesNoHarm(t *testing.T) {
 		w := setup(t)
 		w.own(t, "s", "plain")
 		w.activate(t, "s")
-		// The connection ends between two calls; the process is told to end and whoever comes next finds it broken.
+		// The connection ends between two calls; the process is told to end and the next caller finds it broken.
 		s := w.slot("s")
 		s.conn.process.stop()
 		<-s.conn.done
@@ -190,7 +190,7 @@ func TestPool_TimeLimits(t *testing.T) {
 				t.Errorf("progress %d is %+v", i, p)
 			}
 		}
-		if len(seen) < 29 { // the last may come after the answer
+		if len(seen) < 20 { // the last may come after the answer, on a busy machine several
 			t.Errorf("saw %v", seen)
 		}
 	})
@@ -393,7 +393,7 @@ func TestPool_HostileServers(t *testing.T) {
 		sent := make(chan bool, 20)
 		for range 20 { // the pipe is full after the first
 			wg.Go(func() {
-				_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "odd", Arguments: big, Silence: 300 * time.Millisecond})
+				_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "odd", Arguments: big, Silence: 2 * time.Second})
 				sent <- kindOf(t, err, Timeout).Sent
 			})
 		}
@@ -525,6 +525,40 @@ func TestPool_ChangedServersAreReachedAnew(t *testing.T) {
 		t.Errorf("a call under way was ended: %v", err)
 	}
 	<-before.done
+}
+
+// A credential that was changed is used by the next call, which makes a connection of its own; a call that is under way ends as it began. With
+// one that was deleted nothing is called, and the connection that has it is closed.
+func TestPool_ChangedCredentialsAreReadAnew(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.own(t, "s", "plain", func(s *store.MCPServer) { s.Env["KEY"] = store.MCPValue{Credential: "c", Field: "token"} })
+	w.activate(t, "s")
+	before := w.slot("s").conn
+	w.must(t, "s", "echo", `{}`)
+	if w.slot("s").conn != before {
+		t.Error("a connection was made although nothing has changed")
+	}
+	hangs := make(chan error, 1)
+	go func() {
+		_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "steps", Arguments: json.RawMessage(`{"n":10}`)})
+		hangs <- err
+	}()
+	waitFor(t, func() bool { before.mu.Lock(); defer before.mu.Unlock(); return len(before.listeners) == 1 })
+	w.secrets.change("c", "token", "an0ther-value", 1)
+	if out := w.must(t, "s", "environment", `{}`); !strings.Contains(out.Text, "KEY=an0ther-value") {
+		t.Errorf("got %s", out.Text)
+	}
+	if err := <-hangs; err != nil {
+		t.Errorf("a call under way was ended: %v", err)
+	}
+	<-before.done
+	after := w.slot("s").conn
+	w.secrets.change("c", "token", "", -1)
+	if _, err := w.call(t, "s", "environment", `{}`); !strings.Contains(fmt.Sprint(err), `no credential "c"`) {
+		t.Errorf("without the credential: %v", err)
+	}
+	<-after.done
 }
 
 func TestPool_CloseEndsCalls(t *testing.T) {

@@ -21,8 +21,8 @@ const markName = "TANDEM_MCP_PROCESS"
 
 // process is a server that runs here, with all that it starts.
 //
-// Goroutines: one starts it and waits for its end, another sees to its end, a third reads its error output. All have ended when ended is closed, and
-// nothing of the process is left.
+// Goroutines: one starts it and waits for its end, another sees to its end, a third reads its error output. All have ended when ended is
+// closed, and nothing of the process is left.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File // written to
@@ -76,7 +76,8 @@ func launch(command string, args []string, dir string, env []string, say *chatte
 		return nil, err
 	}
 	theirs, p.stderr = append(theirs, errs), stderr
-	p.cmd = &exec.Cmd{Path: path, Args: append([]string{command}, args...), Dir: dir, Env: append(env, p.mark), Stdin: in, Stdout: out, Stderr: errs}
+	p.cmd = &exec.Cmd{Path: path, Args: append([]string{command}, args...), Dir: dir, Env: append(env, p.mark),
+		Stdin: in, Stdout: out, Stderr: errs}
 	if err := p.start(); err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ const (
 	MaxData  = 16 << 20
 )
 
-// Object returns the result as the output of a step: the structured content, with the message where no such field exists. What is not an object
-// stands under result.
+// Object returns the result as the output of a step: the structured content, with the message where no such field exists. What is not an
+// object stands under result.
 func (o Output) Object() (json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	if len(o.Structured) > 0 {
@@ -87,7 +87,8 @@ type wireContent struct {
 	} `json:"resource"`
 }
 
-// Read understands the result of a tools/call request. Its errors are *Error of kind Protocol or TooLarge without the names of server and tool.
+// Read understands the result of a tools/call request. Its errors are *Error of kind Protocol or TooLarge without the names of server and
+// tool.
 func Read(result json.RawMessage) (Output, error) {
 	var w wireResult
 	result = valid(result)
@@ -122,7 +123,8 @@ func Read(result json.RawMessage) (Output, error) {
 				f.Name = fileName(c.URI, i)
 			}
 		default:
-			return Output{}, &Error{Kind: Protocol, Message: fmt.Sprintf("the result has content of the unknown type %q", c.Type), Sent: true}
+			return Output{}, &Error{Kind: Protocol, Message: fmt.Sprintf("the result has content of the unknown type %q", c.Type),
+				Sent: true}
 		}
 		if err != nil {
 			return Output{}, &Error{Kind: Protocol, Message: fmt.Sprintf("the data of %q is not base64", f.Name), Sent: true, cause: err}

@@ -136,7 +136,8 @@ func useEverything(t *testing.T, w *world) {
 	var seen []Progress
 	long, err := w.Call(t.Context(), ann(), Call{Server: "every", Tool: "trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":4,"steps":16}`),
 		Silence: 3 * time.Second, Progress: func(p Progress) { seen = append(seen, p) }})
-	// It takes longer than silence may last. On a busy machine the answer is there before the last notices were handled; those that were came in order.
+	// It takes longer than silence may last. On a busy machine the answer is there before the last notices were handled; those that were
+	// came in order.
 	inOrder := true
 	for i, p := range seen {
 		inOrder = inOrder && p.Done == float64(i+1) && p.Total == 16

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -153,6 +154,24 @@ type secrets struct {
 	mu    sync.Mutex
 	texts map[string]string
 	held  int
+	// changes counts how often a credential was changed; one that was deleted has less than none.
+	changes map[string]int
+}
+
+func (s *secrets) Version(_ context.Context, _ identity.Principal, credential string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes[credential] < 0 {
+		return "", fault.Newf(fault.CredentialMissing, "there is no credential %q", credential)
+	}
+	return fmt.Sprint(credential, " ", s.changes[credential]), nil
+}
+
+// change changes a text of a credential, as another process does.
+func (s *secrets) change(credential, field, text string, times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts[credential+"."+field], s.changes = text, map[string]int{credential: times}
 }
 
 func (s *secrets) Secret(_ context.Context, _ identity.Principal, credential, field string) (string, func(), error) {

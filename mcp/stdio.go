@@ -21,7 +21,7 @@ import (
 // stdio speaks with a process: one message per line. Unlike the SDK's own it lets a caller leave while the process does not
 // read, knows what was sent, keeps answers as they came, and passes over what a server prints among its messages.
 //
-// Goroutines: writeLoop owns the process's input. Whoever calls Read owns its output; the session does so with one goroutine.
+// Goroutines: writeLoop owns the process's input. The caller of Read owns its output; the session does so with one goroutine.
 type stdio struct {
 	process *process
 	table   *exchanges
@@ -115,8 +115,9 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// readRest notes what a process had printed when the connection was closed and nobody had read yet: the last words of a server that ends while it is
-// spoken to. It waits until nothing is left that could print more, unless something has escaped, and is the only reader from then on.
+// readRest notes what a process had printed when the connection was closed and nobody had read yet: the last words of a server that ends
+// while it is spoken to. It waits until nothing is left that could print more, unless something has escaped, and is the only reader from
+// then on.
 func (s *stdio) readRest() {
 	defer close(s.process.drained)
 	<-s.process.swept
@@ -188,7 +189,8 @@ const edge = 256
 
 // oversized turns an answer that is too large into a refusal, so that only its caller suffers. Servers write the id first or last.
 func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
-	too := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("the answer has %d bytes, and %d are taken", size, maxMessage)}
+	too := &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: fmt.Sprintf("the answer has %d bytes, and %d are taken", size, maxMessage)}
 	number := regexp.MustCompile(`"id"\s*:\s*(\d{1,15})\s*[,}]`)
 	for _, part := range [][]byte{line[:min(len(line), edge)], line[max(0, len(line)-edge):]} {
 		found := number.FindAllSubmatch(part, -1)
@@ -220,7 +222,7 @@ func (s *stdio) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		s.process.stop()
-		// Whoever reads need not wait for the end of the process.
+		// A reader need not wait for the end of the process.
 		if err := s.process.stdout.SetReadDeadline(time.Unix(1, 0)); err != nil && !errors.Is(err, os.ErrClosed) {
 			s.note("stop reading: " + err.Error())
 		}

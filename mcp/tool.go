@@ -105,7 +105,8 @@ func ReadTool(server string, raw json.RawMessage) (Tool, error) {
 	if w.Name == "" {
 		return Tool{}, errors.New("a tool without a name")
 	}
-	t := Tool{ID: ToolID(server, w.Name), Server: server, Name: w.Name, Title: cmp.Or(w.Title, w.Annotations.Title), Description: w.Description,
+	t := Tool{ID: ToolID(server, w.Name), Server: server, Name: w.Name,
+		Title: cmp.Or(w.Title, w.Annotations.Title), Description: w.Description,
 		InputSchema: w.InputSchema, OutputSchema: w.OutputSchema, Annotations: w.Annotations}
 	if len(t.InputSchema) == 0 || string(t.InputSchema) == "null" {
 		t.InputSchema = json.RawMessage(`{"type":"object"}`)

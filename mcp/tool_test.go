@@ -43,7 +43,7 @@ func TestDrift(t *testing.T) {
 		read(t, `{"name":"c","inputSchema":{"type":"object","required":["x","y"]}}`),
 	}
 	same := []Tool{
-		// Order, space, and what a server keeps for itself are no difference.
+		// Order, space, and what a server keeps for itself do not count as a difference.
 		read(t, `{ "inputSchema":{"properties":{"p":{"type":"string"}},"type":"object"}, "description":"A", "name":"a", "_meta":{"t":1}, "icons":[] }`),
 		before[1], before[2],
 	}

@@ -96,9 +96,11 @@ type buffer struct {
 	cfg BufferConfig
 }
 
-func (c BufferConfig) open(s *Store, call Call) (keeper, error) {
-	return &buffer{s.open(call, "CONVERSATION_BUFFER", c.Common, ""), c}, nil
+func (s *Store) openBuffer(call Call, c BufferConfig) *buffer {
+	return &buffer{s.open(call, "CONVERSATION_BUFFER", c.Common, ""), c}
 }
+
+func (c BufferConfig) open(s *Store, call Call) (keeper, error) { return s.openBuffer(call, c), nil }
 
 // bufferNear is within how many messages of being full the oldest are folded.
 const bufferNear = 5
@@ -122,7 +124,7 @@ func (c *BufferConfig) stay() int {
 // Buffer keeps the last messages of a conversation; older ones are folded into a summary.
 func (s *Store) Buffer(ctx context.Context, c Call, cfg BufferConfig, in BufferInput) (out BufferOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	b := &buffer{s.open(c, "CONVERSATION_BUFFER", cfg.Common, ""), cfg}
+	b := s.openBuffer(c, cfg)
 	if done, err := attached(ctx, b, op, in.Ask, &out.Answer); err != nil {
 		return out, err
 	} else if done {
@@ -377,14 +379,16 @@ type running struct {
 	cfg SummaryConfig
 }
 
-func (c SummaryConfig) open(s *Store, call Call) (keeper, error) {
-	return &running{s.open(call, "CONVERSATION_SUMMARY", c.Common, ""), c}, nil
+func (s *Store) openRunning(call Call, c SummaryConfig) *running {
+	return &running{s.open(call, "CONVERSATION_SUMMARY", c.Common, ""), c}
 }
+
+func (c SummaryConfig) open(s *Store, call Call) (keeper, error) { return s.openRunning(call, c), nil }
 
 // Summary keeps one running summary; messages that it does not cover yet are kept until it does.
 func (s *Store) Summary(ctx context.Context, c Call, cfg SummaryConfig, in SummaryInput) (out SummaryOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	r := &running{s.open(c, "CONVERSATION_SUMMARY", cfg.Common, ""), cfg}
+	r := s.openRunning(c, cfg)
 	done, err := attached(ctx, r, op, in.Ask, &out.Answer)
 	if err != nil {
 		return out, err

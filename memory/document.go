@@ -78,14 +78,18 @@ type documents struct {
 	cfg DocumentConfig
 }
 
+func (s *Store) openDocuments(call Call, c DocumentConfig) *documents {
+	return &documents{s.open(call, "DOCUMENT_STORE", c.Common, c.CollectionName), c}
+}
+
 func (c DocumentConfig) open(s *Store, call Call) (keeper, error) {
-	return &documents{s.open(call, "DOCUMENT_STORE", c.Common, c.CollectionName), c}, nil
+	return s.openDocuments(call, c), nil
 }
 
 // Documents keeps documents and finds them by their words.
 func (s *Store) Documents(ctx context.Context, c Call, cfg DocumentConfig, in DocumentInput) (out DocumentOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	d := &documents{s.open(c, "DOCUMENT_STORE", cfg.Common, cfg.CollectionName), cfg}
+	d := s.openDocuments(c, cfg)
 	out.Documents, out.RelevanceScores, out.SearchMetadata.Collection = []Document{}, []float64{}, cfg.CollectionName
 	if done, err := attached(ctx, d, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -159,7 +163,8 @@ func (d *documents) put(ctx context.Context, in DocumentInput, update bool) (doc
 			}
 		}
 		doc.DocumentID = id
-		for _, f := range []struct{ from, to *string }{{in.Content, &doc.Content}, {in.Title, &doc.Title}, {in.Description, &doc.Description}} {
+		for _, f := range []struct{ from, to *string }{{in.Content, &doc.Content}, {in.Title, &doc.Title},
+			{in.Description, &doc.Description}} {
 			if f.from != nil {
 				*f.to = *f.from
 			}

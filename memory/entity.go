@@ -77,14 +77,16 @@ type entities struct {
 	cfg EntityConfig
 }
 
-func (c EntityConfig) open(s *Store, call Call) (keeper, error) {
-	return &entities{s.open(call, "ENTITY_MEMORY", c.Common, ""), c}, nil
+func (s *Store) openEntities(call Call, c EntityConfig) *entities {
+	return &entities{s.open(call, "ENTITY_MEMORY", c.Common, ""), c}
 }
+
+func (c EntityConfig) open(s *Store, call Call) (keeper, error) { return s.openEntities(call, c), nil }
 
 // Entities keeps people, things and how they are related.
 func (s *Store) Entities(ctx context.Context, c Call, cfg EntityConfig, in EntityInput) (out EntityOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	e := &entities{s.open(c, "ENTITY_MEMORY", cfg.Common, ""), cfg}
+	e := s.openEntities(c, cfg)
 	out.Entities, out.Relationships = []Entity{}, []Relationship{}
 	if done, err := attached(ctx, e, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -140,7 +142,8 @@ func entityRecord(e Entity) (store.MemoryRecord, error) {
 	for _, key := range sortedKeys(e.Attributes) {
 		text += "\n" + e.Attributes[key]
 	}
-	return store.MemoryRecord{Sort: sortEntity, ID: e.ID, Body: raw, Weight: e.Confidence, Text: &store.MemoryText{Title: e.Name, Content: text, Extra: e.Type}}, err
+	return store.MemoryRecord{Sort: sortEntity, ID: e.ID, Body: raw, Weight: e.Confidence,
+		Text: &store.MemoryText{Title: e.Name, Content: text, Extra: e.Type}}, err
 }
 
 func nameRecord(name, id string) (store.MemoryRecord, error) {
@@ -150,7 +153,8 @@ func nameRecord(name, id string) (store.MemoryRecord, error) {
 
 func relationRecord(r Relationship) (store.MemoryRecord, error) {
 	raw, err := body("relationship", r)
-	return store.MemoryRecord{Sort: sortRelation, ID: digest(r.Source, r.Type, r.Target), Body: raw, Source: r.Source, Target: r.Target, Weight: r.Confidence}, err
+	return store.MemoryRecord{Sort: sortRelation, ID: digest(r.Source, r.Type, r.Target), Body: raw, Source: r.Source,
+		Target: r.Target, Weight: r.Confidence}, err
 }
 
 // findEntities asks a model for the entities of a text, or the rules, also when the model fails.
@@ -184,13 +188,15 @@ func (e *entities) takeContent(ctx context.Context, content string) ([]string, e
 		var ids []string
 		for _, f := range found.Entities {
 			kind := strings.ToLower(strings.TrimSpace(f.Type))
-			if strings.TrimSpace(f.Name) == "" || f.Confidence < e.cfg.ConfidenceThreshold || f.Confidence > 1 || !slices.Contains(e.cfg.EntityTypes, kind) {
+			if strings.TrimSpace(f.Name) == "" || f.Confidence < e.cfg.ConfidenceThreshold || f.Confidence > 1 ||
+				!slices.Contains(e.cfg.EntityTypes, kind) {
 				continue
 			}
 			if _, twice := known[nameKey(f.Name)]; twice {
 				continue
 			}
-			entity := Entity{ID: "ent_" + digest(nameKey(f.Name)), Name: strings.TrimSpace(f.Name), Type: kind, Confidence: f.Confidence, Attributes: map[string]string{}}
+			entity := Entity{ID: "ent_" + digest(nameKey(f.Name)), Name: strings.TrimSpace(f.Name), Type: kind, Confidence: f.Confidence,
+				Attributes: map[string]string{}}
 			var id string
 			if _, there, err := e.getRecord(ctx, sortName, nameKey(f.Name), &id); err != nil {
 				return d, err
@@ -230,7 +236,8 @@ func (e *entities) takeContent(ctx context.Context, content string) ([]string, e
 			if !ok || !both || a.ID == b.ID || r.Confidence < e.cfg.ConfidenceThreshold {
 				continue
 			}
-			record, err := relationRecord(Relationship{Source: a.ID, Target: b.ID, SourceName: a.Name, TargetName: b.Name, Type: cmp.Or(strings.TrimSpace(r.Type), "related_to"), Confidence: min(r.Confidence, 1)})
+			record, err := relationRecord(Relationship{Source: a.ID, Target: b.ID, SourceName: a.Name, TargetName: b.Name,
+				Type: cmp.Or(strings.TrimSpace(r.Type), "related_to"), Confidence: min(r.Confidence, 1)})
 			if err != nil {
 				return d, err
 			}
@@ -296,7 +303,8 @@ func (e *entities) search(ctx context.Context, query string, limit int) ([]strin
 	if version, err := e.version(ctx); err != nil || version < 0 {
 		return nil, err
 	}
-	found, err := e.o.Records.Search(ctx, e.principal(), store.MemorySearch{Scope: e.scope.ID, Sort: sortEntity, Words: store.Query(query, maxTerms), Now: e.millis(), Limit: limit})
+	found, err := e.o.Records.Search(ctx, e.principal(),
+		store.MemorySearch{Scope: e.scope.ID, Sort: sortEntity, Words: store.Query(query, maxTerms), Now: e.millis(), Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +401,8 @@ func (e *entities) rejoin(ctx context.Context, d *draft, into Entity, gone map[s
 // drop removes an entity with its names and relations.
 func (e *entities) drop(ctx context.Context, id string) error {
 	_, err := e.change(ctx, func(ctx context.Context, _ int64) (d draft, err error) {
-		for _, q := range []store.MemoryQuery{{Sort: sortEntity, IDs: []string{id}}, {Sort: sortName, Sources: []string{id}}, {Sort: sortRelation, Sources: []string{id}, Targets: []string{id}}} {
+		for _, q := range []store.MemoryQuery{{Sort: sortEntity, IDs: []string{id}}, {Sort: sortName, Sources: []string{id}},
+			{Sort: sortRelation, Sources: []string{id}, Targets: []string{id}}} {
 			records, err := e.list(ctx, q)
 			if err != nil {
 				return d, err

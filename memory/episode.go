@@ -196,7 +196,8 @@ func (s *Store) Episodes(ctx context.Context, c Call, cfg EpisodicConfig, in Epi
 		if in.Action == "" {
 			return out, required(op, "action")
 		}
-		one := Episode{Actor: in.Actor, Action: in.Action, Object: in.Object, Context: in.Details, Outcome: in.Outcome, Importance: 0.5, EventType: in.EventType}
+		one := Episode{Actor: in.Actor, Action: in.Action, Object: in.Object, Context: in.Details, Outcome: in.Outcome,
+			Importance: 0.5, EventType: in.EventType}
 		if in.Importance != nil {
 			one.Importance = *in.Importance
 		}
@@ -269,7 +270,8 @@ func (e *episodes) put(ctx context.Context, one *Episode, at int64) (bool, error
 		one.ID = "ep_" + e.recordID(version, 0)
 		raw, err := body("episode", one)
 		d.Put = []store.MemoryRecord{{Sort: sortEpisode, ID: one.ID, Body: raw, Weight: one.Importance, At: at, Expires: expires,
-			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + valueText(one.Object), Content: valueText(one.Outcome) + "\n" + payload.JSON(one.Context), Extra: one.EventType}}}
+			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + valueText(one.Object),
+				Content: valueText(one.Outcome) + "\n" + payload.JSON(one.Context), Extra: one.EventType}}}
 		return d, err
 	})
 	return err == nil, err
@@ -300,7 +302,8 @@ func (e *episodes) query(ctx context.Context, q EpisodeQuery) ([]Episode, error)
 		if version, err := e.version(ctx); err != nil || version < 0 {
 			return nil, err
 		}
-		found, err := e.o.Records.Search(ctx, e.principal(), store.MemorySearch{Scope: e.scope.ID, Sort: sortEpisode, Words: words, Now: e.millis(), Limit: maxEpisodes})
+		found, err := e.o.Records.Search(ctx, e.principal(),
+			store.MemorySearch{Scope: e.scope.ID, Sort: sortEpisode, Words: words, Now: e.millis(), Limit: maxEpisodes})
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +311,8 @@ func (e *episodes) query(ctx context.Context, q EpisodeQuery) ([]Episode, error)
 			return since != 0 && r.At < since || until != 0 && r.At > until
 		})
 		slices.SortStableFunc(records, func(a, b store.MemoryRecord) int { return int(b.At - a.At) })
-	} else if records, err = e.list(ctx, store.MemoryQuery{Sort: sortEpisode, Since: since, Until: until, Order: store.LatestFirst, Limit: maxScan}); err != nil {
+	} else if records, err = e.list(ctx, store.MemoryQuery{Sort: sortEpisode, Since: since, Until: until, Order: store.LatestFirst,
+		Limit: maxScan}); err != nil {
 		return nil, err
 	}
 	fits := func(wanted, has string) bool { return wanted == "" || strings.EqualFold(wanted, has) }
@@ -318,7 +322,8 @@ func (e *episodes) query(ctx context.Context, q EpisodeQuery) ([]Episode, error)
 		if err := read(r, &one); err != nil {
 			return nil, err
 		}
-		if fits(q.Actor, one.Actor) && fits(q.Action, one.Action) && fits(q.Object, valueText(one.Object)) && fits(q.EventType, one.EventType) && fits(q.Outcome, valueText(one.Outcome)) && one.Importance >= q.MinImportance {
+		if fits(q.Actor, one.Actor) && fits(q.Action, one.Action) && fits(q.Object, valueText(one.Object)) &&
+			fits(q.EventType, one.EventType) && fits(q.Outcome, valueText(one.Outcome)) && one.Importance >= q.MinImportance {
 			list = append(list, one)
 		}
 		if len(list) == limit {

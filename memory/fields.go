@@ -68,6 +68,6 @@ func Fields(kind, operation string) ([]string, bool) {
 	return append([]string{"operation"}, strings.Fields(list)...), ok
 }
 
-// Operation is what a node does: what its configurations say, or its input. Whoever it is attached to asks it with its
+// Operation is what a node does: what its configurations say, or its input. The node that it is attached to asks it with its
 // input, whatever it does on its own.
 func Operation(config, input string) string { return operation(config, input, "") }

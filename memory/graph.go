@@ -114,14 +114,16 @@ type graph struct {
 	cfg GraphConfig
 }
 
-func (c GraphConfig) open(s *Store, call Call) (keeper, error) {
-	return &graph{s.open(call, "GRAPH_MEMORY", c.Common, ""), c}, nil
+func (s *Store) openGraph(call Call, c GraphConfig) *graph {
+	return &graph{s.open(call, "GRAPH_MEMORY", c.Common, ""), c}
 }
+
+func (c GraphConfig) open(s *Store, call Call) (keeper, error) { return s.openGraph(call, c), nil }
 
 // Graph keeps nodes and weighted edges.
 func (s *Store) Graph(ctx context.Context, c Call, cfg GraphConfig, in GraphInput) (out GraphOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	g := &graph{s.open(c, "GRAPH_MEMORY", cfg.Common, ""), cfg}
+	g := s.openGraph(c, cfg)
 	out.Paths, out.ConnectedNodes = []GraphPath{}, []Connected{}
 	if done, err := attached(ctx, g, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -193,7 +195,8 @@ func edgeID(e GraphEdge) string { return "edge_" + digest(e.Source, e.Type, e.Ta
 
 func nodeRecord(n GraphNode) (store.MemoryRecord, error) {
 	raw, err := body("node", n)
-	return store.MemoryRecord{Sort: sortNode, ID: n.ID, Body: raw, Text: &store.MemoryText{Title: n.ID + "\n" + n.Label, Extra: n.Type}}, err
+	return store.MemoryRecord{Sort: sortNode, ID: n.ID, Body: raw, Text: &store.MemoryText{Title: n.ID + "\n" + n.Label, Extra: n.Type}},
+		err
 }
 
 // maxBatch bounds what one operation adds.
@@ -533,7 +536,8 @@ func (g *graph) context(ctx context.Context, query string) (Context, error) {
 	if err != nil || version < 0 || len(words) == 0 {
 		return Context{}, err
 	}
-	found, err := g.o.Records.Search(ctx, g.principal(), store.MemorySearch{Scope: g.scope.ID, Sort: sortNode, Words: words, Title: true, Now: g.millis(), Limit: 5})
+	found, err := g.o.Records.Search(ctx, g.principal(),
+		store.MemorySearch{Scope: g.scope.ID, Sort: sortNode, Words: words, Title: true, Now: g.millis(), Limit: 5})
 	if err != nil {
 		return Context{}, err
 	}

@@ -48,7 +48,7 @@ type KeyValueOptions struct {
 	Pattern string `json:"pattern,omitempty"`
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. An option that there is none of is refused: whoever misspells one believes that it holds.
+// UnmarshalJSON implements [json.Unmarshaler]. An option that there is none of is refused: anyone who misspells one believes that it holds.
 func (o *KeyValueOptions) UnmarshalJSON(raw []byte) error {
 	known := []string{"ttl", "if_absent", "if_version", "pattern"}
 	for _, m := range payload.Members(raw) {
@@ -90,14 +90,18 @@ type keyValues struct {
 	cfg KeyValueConfig
 }
 
+func (s *Store) openKeyValues(call Call, c KeyValueConfig) *keyValues {
+	return &keyValues{s.open(call, "KEY_VALUE_STORE", c.Common, ""), c}
+}
+
 func (c KeyValueConfig) open(s *Store, call Call) (keeper, error) {
-	return &keyValues{s.open(call, "KEY_VALUE_STORE", c.Common, ""), c}, nil
+	return s.openKeyValues(call, c), nil
 }
 
 // KeyValues keeps values by key.
 func (s *Store) KeyValues(ctx context.Context, c Call, cfg KeyValueConfig, in KeyValueInput) (out KeyValueOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	k := &keyValues{s.open(c, "KEY_VALUE_STORE", cfg.Common, ""), cfg}
+	k := s.openKeyValues(c, cfg)
 	out.Keys, out.Value = []string{}, json.RawMessage("null")
 	if done, err := attached(ctx, k, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -210,7 +214,8 @@ func tooBig(texts ...string) bool {
 }
 
 // set changes one value, if the conditions hold. With keep it lives on as long as it did.
-func (k *keyValues) set(ctx context.Context, key string, o KeyValueOptions, keep bool, next func(old keyValue, found bool) (json.RawMessage, error)) (keyValue, error) {
+func (k *keyValues) set(ctx context.Context, key string, o KeyValueOptions, keep bool,
+	next func(old keyValue, found bool) (json.RawMessage, error)) (keyValue, error) {
 	receipt, err := k.change(ctx, func(ctx context.Context, version int64) (d draft, err error) {
 		var old keyValue
 		r, found, err := k.getRecord(ctx, sortKey, key, &old)

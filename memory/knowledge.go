@@ -77,14 +77,18 @@ type knowledge struct {
 	cfg KnowledgeConfig
 }
 
+func (s *Store) openKnowledge(call Call, c KnowledgeConfig) *knowledge {
+	return &knowledge{s.open(call, "KNOWLEDGE_BASE", c.Common, ""), c}
+}
+
 func (c KnowledgeConfig) open(s *Store, call Call) (keeper, error) {
-	return &knowledge{s.open(call, "KNOWLEDGE_BASE", c.Common, ""), c}, nil
+	return s.openKnowledge(call, c), nil
 }
 
 // Knowledge keeps facts with how sure they are.
 func (s *Store) Knowledge(ctx context.Context, c Call, cfg KnowledgeConfig, in KnowledgeInput) (out KnowledgeOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	k := &knowledge{s.open(c, "KNOWLEDGE_BASE", cfg.Common, ""), cfg}
+	k := s.openKnowledge(c, cfg)
 	out.Facts, out.RelatedConcepts = []Fact{}, []string{}
 	if done, err := attached(ctx, k, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -207,7 +211,8 @@ func (k *knowledge) find(ctx context.Context, content string) []Fact {
 		}
 		if err == nil {
 			return slices.DeleteFunc(found.Facts, func(f Fact) bool {
-				return strings.TrimSpace(f.Subject) == "" || strings.TrimSpace(f.Predicate) == "" || strings.TrimSpace(f.Object) == "" || f.Confidence < 0 || f.Confidence > 1
+				return strings.TrimSpace(f.Subject) == "" || strings.TrimSpace(f.Predicate) == "" || strings.TrimSpace(f.Object) == "" ||
+					f.Confidence < 0 || f.Confidence > 1
 			})
 		}
 		k.warn("the model found no facts; rules take its place", err)
@@ -332,7 +337,9 @@ func (k *knowledge) query(ctx context.Context, query, domain string, limit int) 
 	if version, err := k.version(ctx); err != nil || version < 0 {
 		return nil, err
 	}
-	found, err := k.o.Records.Search(ctx, k.principal(), store.MemorySearch{Scope: k.scope.ID, Sort: sortFact, Words: store.Query(query, maxTerms), Title: true, Content: true, Now: k.millis(), Limit: maxCandidates})
+	found, err := k.o.Records.Search(ctx, k.principal(),
+		store.MemorySearch{Scope: k.scope.ID, Sort: sortFact, Words: store.Query(query, maxTerms), Title: true, Content: true,
+			Now: k.millis(), Limit: maxCandidates})
 	if err != nil {
 		return nil, err
 	}

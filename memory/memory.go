@@ -8,7 +8,7 @@
 // before it is changed is read again when somebody else was faster. A model and an embedder come from outside; without a
 // model, plain rules for Chinese and English take its place.
 //
-// The package knows no nodes and no providers, and holds no SQL. The kinds of package builtin and the API import it.
+// The package does not know nodes or providers, and holds no SQL. The kinds of package builtin and the API import it.
 package memory
 
 import (
@@ -156,7 +156,7 @@ func (s *Store) Remember(ctx context.Context, c Call, cfg Config, e Exchange) (b
 	return k.remember(ctx, e)
 }
 
-// attached does what an operation that all memories have asks for; false: it is none.
+// attached does what an operation that all memories have asks for; false: it is not such an operation.
 func attached(ctx context.Context, k keeper, op string, ask Ask, a *Answer) (bool, error) {
 	*a = Answer{Success: true, Operation: op}
 	switch op {
@@ -299,7 +299,8 @@ func body(what string, v any) (json.RawMessage, error) {
 		return nil, fault.Newf(fault.InvalidInput, "%q cannot be kept: %w", what, err)
 	}
 	if len(raw) > maxBytes {
-		return nil, fault.Newf(fault.TooLarge, "%q has %d bytes; a memory takes up to %d at once", what, len(raw), maxBytes).With("path", what).With("limit", maxBytes)
+		return nil, fault.Newf(fault.TooLarge, "%q has %d bytes; a memory takes up to %d at once", what, len(raw), maxBytes).With("path",
+			what).With("limit", maxBytes)
 	}
 	return raw, nil
 }
@@ -316,7 +317,8 @@ const maxTries = 50
 
 // change prepares a change from what is there and makes it, again and again until nobody was faster. A change that has been
 // made before is not made again; its receipt says so.
-func (x *session) change(ctx context.Context, prepare func(ctx context.Context, version int64) (draft, error)) (store.MemoryReceipt, error) {
+func (x *session) change(ctx context.Context, prepare func(ctx context.Context, version int64) (draft, error)) (store.MemoryReceipt,
+	error) {
 	for try := 0; ; try++ {
 		version, err := x.version(ctx)
 		if err != nil {
@@ -388,7 +390,8 @@ func (x *session) remove(ctx context.Context, sort string, ids ...string) (int, 
 
 // required refuses an operation without one of its fields.
 func required(operation, field string) error {
-	return fault.Newf(fault.ParameterMissing, "%q is required when operation is %q", field, operation).With("path", field).With("missing_fields", []string{field})
+	return fault.Newf(fault.ParameterMissing, "%q is required when operation is %q", field, operation).With("path",
+		field).With("missing_fields", []string{field})
 }
 
 // unknown refuses an operation that a memory does not have.
@@ -407,7 +410,7 @@ func unknown(operation string, known ...string) error {
 func operation(config, input, otherwise string) string {
 	for _, name := range []string{input, config, otherwise} {
 		if name == LoadContext || name == Remember {
-			return name // asked by whoever the memory is attached to, whatever it does on its own
+			return name // asked by the node that the memory is attached to, whatever it does on its own
 		}
 	}
 	for _, name := range []string{config, input, otherwise} {

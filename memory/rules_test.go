@@ -49,7 +49,7 @@ func TestExtract_StaysWithinItsLimit(t *testing.T) {
 	}
 }
 
-// TestRuleEntities_Mistakes: what stands for a name is no name, an office is not part of one, and neither is the month before it.
+// TestRuleEntities_Mistakes: what stands for a name is not a name, an office is not part of one, and neither is the month before it.
 func TestRuleEntities_Mistakes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

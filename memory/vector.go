@@ -86,14 +86,16 @@ type vectors struct {
 	cfg VectorConfig
 }
 
-func (c VectorConfig) open(s *Store, call Call) (keeper, error) {
-	return &vectors{s.open(call, "VECTOR_DATABASE", c.Common, ""), c}, nil
+func (s *Store) openVectors(call Call, c VectorConfig) *vectors {
+	return &vectors{s.open(call, "VECTOR_DATABASE", c.Common, ""), c}
 }
+
+func (c VectorConfig) open(s *Store, call Call) (keeper, error) { return s.openVectors(call, c), nil }
 
 // Vectors finds by meaning.
 func (s *Store) Vectors(ctx context.Context, c Call, cfg VectorConfig, in VectorInput) (out VectorOutput, err error) {
 	op := operation(cfg.Operation, in.Operation, "")
-	v := &vectors{s.open(c, "VECTOR_DATABASE", cfg.Common, ""), cfg}
+	v := s.openVectors(c, cfg)
 	out.Results, out.Scores = []Item{}, []float64{}
 	if done, err := attached(ctx, v, op, in.Ask, &out.Answer); done || err != nil {
 		return out, err
@@ -213,7 +215,8 @@ func (v *vectors) search(ctx context.Context, query string, f filter, limit int)
 	if err := v.agree(ctx, s); err != nil {
 		return items, scores, err
 	}
-	q := store.MemoryNearest{Scope: v.scope.ID, Sort: sortItem, Vector: embedded[0], Space: s.String(), Min: v.cfg.threshold(), Now: v.millis(), Limit: limit}
+	q := store.MemoryNearest{Scope: v.scope.ID, Sort: sortItem, Vector: embedded[0], Space: s.String(), Min: v.cfg.threshold(),
+		Now: v.millis(), Limit: limit}
 	if len(f) > 0 {
 		q.Keep = func(r store.MemoryRecord) bool {
 			var i Item
@@ -269,7 +272,8 @@ func (v *vectors) put(ctx context.Context, items []Item, update bool, replaced f
 	texts := make([]string, len(items))
 	for i, item := range items {
 		if item.Content == "" {
-			return nil, fault.Newf(fault.InvalidInput, "%q has no content", fmt.Sprintf("items[%d]", i)).With("path", fmt.Sprintf("items[%d].content", i))
+			return nil, fault.Newf(fault.InvalidInput, "%q has no content", fmt.Sprintf("items[%d]", i)).With("path",
+				fmt.Sprintf("items[%d].content", i))
 		}
 		if _, err := body(fmt.Sprintf("items[%d]", i), item); err != nil {
 			return nil, err
@@ -304,7 +308,8 @@ func (v *vectors) put(ctx context.Context, items []Item, update bool, replaced f
 			if err != nil {
 				return d, err
 			}
-			d.Put = append(d.Put, store.MemoryRecord{Sort: sortItem, ID: stored[i].ID, Body: raw, Vector: embedded[i], Space: s.String(), At: v.millis()})
+			d.Put = append(d.Put, store.MemoryRecord{Sort: sortItem, ID: stored[i].ID, Body: raw, Vector: embedded[i],
+				Space: s.String(), At: v.millis()})
 		}
 		d.Delete, err = v.others(ctx, replaced, stored)
 		return d, err
@@ -403,7 +408,8 @@ func (v *vectors) reindex(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = v.o.Records.Change(ctx, v.principal(), store.MemoryChange{Scope: v.scope, Time: v.millis(), Put: []store.MemoryRecord{{Sort: sortSpace, ID: sortSpace, Body: raw}}})
+	_, err = v.o.Records.Change(ctx, v.principal(), store.MemoryChange{Scope: v.scope, Time: v.millis(),
+		Put: []store.MemoryRecord{{Sort: sortSpace, ID: sortSpace, Body: raw}}})
 	return page.Total, err
 }
 

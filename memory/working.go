@@ -226,7 +226,8 @@ func (w *working) put(ctx context.Context, item WorkingItem, ttl int64) (evicted
 		return 0, err
 	}
 	receipt, err := w.change(ctx, func(ctx context.Context, _ int64) (d draft, err error) {
-		order := map[string]store.MemoryOrder{"importance": store.HeaviestFirst, "lru": store.LeastUsedFirst, "fifo": store.OldestFirst}[w.cfg.EvictionPolicy]
+		order := map[string]store.MemoryOrder{"importance": store.HeaviestFirst, "lru": store.LeastUsedFirst,
+			"fifo": store.OldestFirst}[w.cfg.EvictionPolicy]
 		others, err := w.list(ctx, store.MemoryQuery{Sort: sortKey, Order: order})
 		if err != nil {
 			return d, err
@@ -240,7 +241,8 @@ func (w *working) put(ctx context.Context, item WorkingItem, ttl int64) (evicted
 		for _, r := range others[:max(0, len(others)+1-w.cfg.CapacityLimit)] {
 			d.Delete = append(d.Delete, store.MemoryKey{Sort: sortKey, ID: r.ID})
 		}
-		d.Put = []store.MemoryRecord{{Sort: sortKey, ID: item.Key, Body: raw, Weight: item.Importance, At: w.millis(), Expires: w.after(ttl)}}
+		d.Put = []store.MemoryRecord{{Sort: sortKey, ID: item.Key, Body: raw, Weight: item.Importance,
+			At: w.millis(), Expires: w.after(ttl)}}
 		d.Result, err = json.Marshal(len(d.Delete))
 		return d, err
 	})

@@ -1,6 +1,6 @@
-// Package needs finds what a definition needs of its workspace and the workspace does not have: people, records, credentials of a fitting type, workflows that
-// can be started. A file alone cannot say that; validation says everything else. It decides nothing: when a workflow is saved the problems are warnings, when
-// it is deployed they refuse it.
+// Package needs finds what a definition needs of its workspace and the workspace does not have: people, records, credentials of a fitting
+// type, workflows that can be started. A file alone cannot say that; validation says everything else. It decides nothing: when a workflow
+// is saved the problems are warnings, when it is deployed they refuse it.
 //
 // The server imports it; nothing else does.
 package needs
@@ -58,12 +58,13 @@ type Checker struct {
 // warner reports something that is not there, at a path.
 type warner func(code, path, format string, args ...any)
 
-// Absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Checker.mentions]. They may be made later,
-// so that none of it is an error before the workflow is deployed ([Checker.Lacking]).
+// Absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of
+// [Checker.mentions]. They may be made later, so that none of it is an error before the workflow is deployed ([Checker.Lacking]).
 func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
 	var problems []workflow.Problem
 	warn := func(code, path, format string, args ...any) {
-		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: code, Path: path}.Saying(text.Formatted(format, args...)))
+		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: code,
+			Path: path}.Saying(text.Formatted(format, args...)))
 	}
 	if id := def.Metadata.Settings.ErrorWorkflow; id != "" && id != def.Metadata.ID {
 		_, err := c.Stores.Workflows.Get(ctx, p, id)
@@ -80,7 +81,8 @@ func (c *Checker) Absent(ctx context.Context, p identity.Principal, def *workflo
 	if err := c.idleFillings(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
-	for _, find := range []func(context.Context, identity.Principal, *workflow.Definition, warner) error{c.unfitCredentials, c.unfitProfiles, c.unknownTools, c.notStartable} {
+	for _, find := range []func(context.Context, identity.Principal, *workflow.Definition, warner) error{c.unfitCredentials,
+		c.unfitProfiles, c.unknownTools, c.notStartable} {
 		if err := find(ctx, p, def, warn); err != nil {
 			return nil, err
 		}
@@ -131,7 +133,8 @@ type mention struct {
 	missing func(id string) (missing bool, near string, err error)
 }
 
-// mentions are all the ways in which nodes name records, except for people. What is there is asked as the system: a run finds it whoever saves.
+// mentions are all the ways in which nodes name records, except for people. What is there is asked as the system: a run finds it, no matter
+// who saves.
 func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workflow.Definition) []mention {
 	system := identity.System(p.Workspace)
 	among := func(list func() ([]string, error)) func(string) (bool, string, error) {
@@ -160,7 +163,8 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 				}
 				return ids, err
 			})},
-		{problemUnknownTemplate, text.Of("template"), text.Of("does not exist, so that no start is possible"), text.Of("save it, or name another one"),
+		{problemUnknownTemplate, text.Of("template"), text.Of("does not exist, so that no start is possible"),
+			text.Of("save it, or name another one"),
 			c.namedIn(shape.NamesTemplate), among(func() (ids []string, err error) {
 				list, err := c.Stores.Templates.List(ctx, system)
 				for _, one := range list {
@@ -187,7 +191,8 @@ func (c *Checker) mentions(ctx context.Context, p identity.Principal, def *workf
 				}
 				return names, err
 			})},
-		{problemUnknownWorkflow, text.Of("workflow"), text.Of("does not exist, so that it cannot be started"), text.Of("save it, or name another one"),
+		{problemUnknownWorkflow, text.Of("workflow"), text.Of("does not exist, so that it cannot be started"),
+			text.Of("save it, or name another one"),
 			c.namedIn(shape.NamesWorkflow), noWorkflow},
 		{problemUnknownAgent, text.Of("agent"), text.Of("does not exist, so that it cannot be asked"), text.Of(`make it with "tandem agent set", or name another one`),
 			c.namedIn(shape.NamesAgent), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},

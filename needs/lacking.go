@@ -23,8 +23,8 @@ import (
 	"tandem/workflow"
 )
 
-// What a workflow needs may be made after it was saved, so that whatever is missing is a warning there. When it is deployed it has to be there: what runs by
-// itself would fail where nobody looks.
+// What a workflow needs may be made after it was saved, so that whatever is missing is a warning there. When it is deployed it has to be
+// there: what runs by itself would fail where nobody looks.
 
 // The codes of problems that are looked for here.
 const (
@@ -39,7 +39,8 @@ const approversField = "approvers"
 // maxLackingTold is how many of the problems stand in the words of the refusal; all of them are among its fields.
 const maxLackingTold = 10
 
-// Lacking refuses to deploy a definition that needs what the workspace does not have, and names all of it at once. Problems are what validation has found.
+// Lacking refuses to deploy a definition that needs what the workspace does not have, and names all of it at once. Problems are what
+// validation has found.
 func (c *Checker) Lacking(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) error {
 	absent, err := c.Absent(ctx, p, def)
 	if err != nil {
@@ -85,7 +86,8 @@ func inARow(list []text.Text) text.Text {
 // lacks says that a problem is about something that is not there.
 func lacks(code string) bool {
 	switch code {
-	case node.ProblemCredentialMissing, problemUnknownCredential, problemUnfitCredential, problemUnfitProfile, problemUnknownProfile, problemUnknownServer, problemUnknownWorkflow, problemNotDeployed,
+	case node.ProblemCredentialMissing, problemUnknownCredential, problemUnfitCredential, problemUnfitProfile, problemUnknownProfile,
+		problemUnknownServer, problemUnknownWorkflow, problemNotDeployed,
 		problemUnknownTemplate, problemUnknownAgent, problemUnknownApprover:
 		return true
 	}
@@ -98,8 +100,8 @@ func switchedOff(def *workflow.Definition, path string) bool {
 	return ok && n < len(def.Nodes) && gjson.GetBytes(def.Nodes[n].Configurations, "enabled").Raw == "false"
 }
 
-// notStartable finds workflows that are there and could not be started as a node would start them: they are not deployed, or have no such revision. Two that start each other
-// could never be deployed if each had to be there first, so what starts this one again is let pass.
+// notStartable finds workflows that are there and could not be started as a node would start them: they are not deployed, or have no such
+// revision. Two that start each other could never be deployed if each had to be there first, so what starts this one again is let pass.
 func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	system := identity.System(p.Workspace)
 	for i := range def.Nodes {
@@ -129,12 +131,13 @@ func (c *Checker) notStartable(ctx context.Context, p identity.Principal, def *w
 	return nil
 }
 
-// unanswered are the questions behind triggers that name nobody: whoever has started an execution is asked then, and what a trigger starts, nobody has
-// started. A page for users of the workspace has somebody.
+// unanswered are the questions behind triggers that name nobody: the user who has started an execution is asked then, and what a trigger
+// starts, nobody has started. A page for users of the workspace has somebody.
 func (c *Checker) unanswered(def *workflow.Definition) (found []workflow.Problem) {
 	reached := map[string]bool{}
 	for i := range def.Nodes {
-		if n := &def.Nodes[i]; c.StartsByItself(n.Kind()) && gjson.GetBytes(n.Configurations, "access").String() != string(trigger.AccessUsers) {
+		if n := &def.Nodes[i]; c.StartsByItself(n.Kind()) &&
+			gjson.GetBytes(n.Configurations, "access").String() != string(trigger.AccessUsers) {
 			reached[n.ID] = true
 		}
 	}
@@ -148,13 +151,17 @@ func (c *Checker) unanswered(def *workflow.Definition) (found []workflow.Problem
 	}
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
-		if kind, ok := c.Registry.Get(n.Kind()); !ok || !reached[n.ID] || !slices.ContainsFunc(kind.Fields(), func(f node.Field) bool { return f.Name == approversField }) {
+		if kind, ok := c.Registry.Get(n.Kind()); !ok || !reached[n.ID] ||
+			!slices.ContainsFunc(kind.Fields(), func(f node.Field) bool { return f.Name == approversField }) {
 			continue
 		}
 		named := gjson.GetManyBytes(n.Configurations, approversField, "access", "recipient_emails")
-		somebody := slices.ContainsFunc(named, func(v gjson.Result) bool { return v.String() != "" && v.Raw != "[]" && v.String() != "users" })
+		somebody := slices.ContainsFunc(named, func(v gjson.Result) bool {
+			return v.String() != "" && v.Raw != "[]" && v.String() != "users"
+		})
 		if !somebody {
-			found = append(found, workflow.Problem{Code: problemUnknownApprover, Path: fmt.Sprintf("nodes[%d].configurations.%s", i, approversField)}.Saying(
+			found = append(found, workflow.Problem{Code: problemUnknownApprover,
+				Path: fmt.Sprintf("nodes[%d].configurations.%s", i, approversField)}.Saying(
 				text.Of("nobody is asked: what a trigger starts, nobody has started; name who is to answer")))
 		}
 	}
@@ -250,7 +257,8 @@ func (c *Checker) unfitProfiles(ctx context.Context, p identity.Principal, def *
 // scripted is the provider whose models stand in for those of any other.
 const scripted = "scripted"
 
-// unknownTools warns of tools that a node names of a server, and that are not among those that anybody has accepted. Of a server that nobody uses yet nothing is known.
+// unknownTools warns of tools that a node names of a server, and that are not among those that anybody has accepted. Of a server that
+// nobody uses yet nothing is known.
 func (c *Checker) unknownTools(ctx context.Context, p identity.Principal, def *workflow.Definition, warn warner) error {
 	accepted := map[string][]string{}
 	known := func(server string) ([]string, error) {
@@ -275,7 +283,9 @@ func (c *Checker) unknownTools(ctx context.Context, p identity.Principal, def *w
 			if err != nil {
 				return err
 			}
-			if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return t.tool == name || t.tool == mcp.ModelName(t.server, name) }) {
+			if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool {
+				return t.tool == name || t.tool == mcp.ModelName(t.server, name)
+			}) {
 				continue
 			}
 			var hint text.Text

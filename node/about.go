@@ -14,15 +14,15 @@ type Text = text.Text
 // extension needs no catalogue; what a kind says while it runs is a [text.Of].
 func Says(en, zh string) Text { return text.Beside(en, zh) }
 
-// About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
-// read it from here.
+// About describes a kind, without its code and its fields: validation, the compiler, the API, the command line and the reference all read
+// it from here.
 type About struct {
 	// Name is TYPE.SUBTYPE.
 	Name        string
 	Title       Text
 	Description Text
-	// Effect says what repeating a run means. A kind that does not say so is taken for [workflow.Once]. Where the configuration decides, the
-	// kind's plan sets another.
+	// Effect says what repeating a run means. Without it the kind counts as [workflow.Once]. Where the configuration decides, the kind's
+	// plan sets another.
 	Effect workflow.Effect
 	// Keys are the output keys besides "error"; none means "result" alone. Where the configuration decides, the kind's plan changes them.
 	Keys []Key
@@ -31,47 +31,50 @@ type About struct {
 	// Body is set for kinds that run a body: which of the keys begin and end it.
 	Body  *workflow.ScopeKeys
 	Needs Needs
-	// Traits are what the parts around the engine have to know of the kind.
+	// Traits are what the parts around the engine have to know about the kind.
 	Traits workflow.Traits
-	// OnUnknown is what becomes of a run whose outcome nobody knows, unless the node says so; empty: a person is asked.
+	// OnUnknown says what follows a run whose outcome is not known, unless the node says so; empty: a person is asked.
 	OnUnknown workflow.OnUnknown
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
 	// TYPE.SUBTYPE.
 	Older []string
-	// Values are the values of fields for which they depend on what the program is made of, by the name of the field: they take the place of the
-	// tag enum. Legacy are further values, of older files, in the place of the tag legacy. Beside are the conditions of fields that depend on it, in the place of the tag with.
+	// Values are the allowed values of fields where these depend on the parts of the program, by the name of the field; they replace the
+	// tag enum. Legacy are further values, of older files; they replace the tag legacy. Beside are the conditions of such fields; they
+	// replace the tag with.
 	Values map[string][]string
 	Legacy map[string][]string
 	Beside map[string][]Condition
-	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
+	// Inputs are the fields of the input that the kind reads. Fields of a Go type with tags that describe them need not be repeated here.
 	Inputs []Value
-	// Examples are what references show of the kind; the first is the simplest.
+	// Examples are shown by references; the first is the simplest.
 	Examples []Example
 }
 
-// AnyKey is the name of a [Key] that stands for those that come from the configuration.
+// AnyKey is the name of a [Key] that stands for keys that come from the configuration.
 const AnyKey = "*"
 
 // Key is an output key and what comes out under it.
 type Key struct {
 	Name    string
 	Meaning Text
-	// Fields are those of the payload. For the result of [Define] those of its Go type need not be repeated here.
+	// Fields are the fields of the payload. For the result of [Define], the fields of its Go type need not be repeated here.
 	Fields []Value
-	// Instead says that the key is produced in the place of the main one, such as "timeout", and not beside it.
+	// Instead says that the key is produced instead of the main one, such as "timeout", and not in addition to it.
 	Instead bool
 }
 
-// Needs is what a kind cannot do without, besides its configuration.
+// Needs is what a kind requires besides its configuration.
 type Needs struct {
-	// Credential are the types of credential that fit its credential_id; none: it opens no credential. With Optional it also works without one.
+	// Credential are the types of credential that fit its credential_id; none: it opens no credential. With Optional it also works without
+	// one.
 	Credential []string
 	Optional   bool
 	// CredentialOf narrows the types to those that fit a configuration; nil: all of them do.
 	CredentialOf func(config json.RawMessage) []string
-	// Provider is the one whose model profiles fit its profile_id; empty: all do.
+	// Provider is the provider whose model profiles fit its profile_id; empty: all do.
 	Provider string
-	// ToolsOf are the tools of one tool server that a configuration names, as the server calls them; nil: the fields themselves say which they are.
+	// ToolsOf are the tools of one tool server that a configuration names, as the server calls them; nil: the fields themselves say which
+	// they are.
 	ToolsOf func(config json.RawMessage) (server string, tools []Mention)
 	// Also is what else must be there: a model profile, a server that is running, a permission of the operator.
 	Also []Text

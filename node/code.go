@@ -12,30 +12,30 @@ import (
 	"tandem/workflow"
 )
 
-// Code is a call of a function in code that nobody vouches for.
+// Code is a call of a function in untrusted code.
 type Code struct {
 	// Language is "python" or "javascript".
 	Language string
 	Source   string
-	// Entry is the function to call; where there is none of that name, it is the last one defined.
+	// Entry is the function to call; if there is none with that name, the last one defined is called.
 	Entry string
-	// Input is its argument. Under the names of Aliases the function finds the whole of it wherever it has no such field; they are never part of
-	// what the function returns. What is not an object is found under these names only.
+	// Input is its argument. Under the names in Aliases the function finds the whole input, unless the input has a field with that name;
+	// these names are never part of what the function returns. An input that is not an object is found under these names only.
 	Input   json.RawMessage
 	Aliases []string
-	// TimeLimit and MemoryMB are what the interpreter thinks right when they are zero.
+	// TimeLimit and MemoryMB are limits; zero: the default of the interpreter.
 	TimeLimit time.Duration
 	MemoryMB  int
 	// Begun is called when the code begins to run: it may have waited for an interpreter. May be nil.
 	Begun func()
-	// Waiting is told that the code has to wait for its interpreter longer than usual, and why. May be nil.
+	// Waiting is called with the reason when the code has to wait for its interpreter longer than usual. May be nil.
 	Waiting func(why string)
-	// Printed is told what the code prints while it runs, to Stdout or Stderr, in pieces. May be nil.
+	// Printed is called with what the code prints while it runs, to Stdout or Stderr, in pieces. May be nil.
 	Printed func(stream, text string)
 }
 
-// FunctionLanguage is the language of a function that is given without saying which: as for conversions, its form tells it. An
-// expression is not a function. Path is the configuration that it stands in.
+// FunctionLanguage finds the language of a function by its form, as for conversions. An expression is not a function. Path
+// names the configuration that has it, for errors.
 func FunctionLanguage(source, path string) (string, error) {
 	switch l := workflow.LanguageOf(source); l {
 	case workflow.LanguagePython, workflow.LanguageJavaScript:
@@ -44,17 +44,17 @@ func FunctionLanguage(source, path string) (string, error) {
 	return "", fault.Newf(fault.InvalidConfig, "%q must be a function in Python (def or lambda) or JavaScript (=> or function)", path).With("path", "configurations."+path)
 }
 
-// ConversionEntry is the function of a conversion that has several, whatever their order.
+// ConversionEntry is the function that is called in a conversion that has several, whatever their order.
 const ConversionEntry = "convert"
 
-// CodeResult is what came of it.
+// CodeResult is the result of a call of [Code].
 type CodeResult struct {
 	Value          json.RawMessage
 	Stdout, Stderr string
 	Duration       time.Duration
 }
 
-// Interpreter runs code where it can do no harm.
+// Interpreter runs untrusted code in a sandbox.
 type Interpreter interface {
 	// Run calls a function for a workspace. The clock of the code shows now, and its randomness follows from seed. Errors are
 	// *fault.Error: code_error with the line, code_limit, output_invalid.
@@ -75,8 +75,8 @@ func (x *run) code(ctx context.Context, c Code) (CodeResult, error) {
 // maxPrintedTail is how much of what was printed an error has; all of it is in the log.
 const maxPrintedTail = 4 << 10
 
-// withPrinted adds the end of what code had printed to the error that it ended with. A conversion runs with the node that it leads from, and fails the one
-// that it leads to, where nothing else tells what it said.
+// withPrinted adds the end of what code had printed to the error that it ended with. A conversion runs with the node that its connection
+// leaves, and fails the node that it leads to, where nothing else shows what was printed.
 func withPrinted(err error, result CodeResult) error {
 	f := fault.From(err)
 	if f == nil || f.Code != fault.CodeError && f.Code != fault.CodeLimit && f.Code != fault.OutputInvalid {
@@ -90,9 +90,10 @@ func withPrinted(err error, result CodeResult) error {
 	return f
 }
 
-// converted runs a conversion function that is code. What it returns can be kept.
+// converted runs a conversion function that is code. It makes sure that the result can be stored.
 func (x *run) converted(c *conversion, payload json.RawMessage) (json.RawMessage, error) {
-	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: payload, Aliases: handed.Aliases()})
+	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry,
+		Input: payload, Aliases: handed.Aliases()})
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,9 @@ import (
 //	names:"profile"         it names records of the workspace: one of the [RecordSort]s
 //	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
 //
-// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), either:"a|b" (only one of them may be), must:"a,b" (what an embedded struct
-// does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved), empty:"absent" (empty texts count as not written).
+// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), either:"a|b" (only one of them may be),
+// must:"a,b" (what an embedded struct does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the
+// workflow is saved), empty:"absent" (empty texts count as not written).
 //
 // Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
 // sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in
@@ -42,7 +43,7 @@ func Configuration[C any](raw json.RawMessage) (C, error) {
 	return configuration[C](shape.New(reflect.TypeFor[C]()), raw)
 }
 
-// configuration is Configuration for a type whose shape is known: kinds find theirs out once.
+// configuration is Configuration for a type whose shape is known, so that kinds compute it once.
 func configuration[C any](s *shape.Shape, raw json.RawMessage) (C, error) {
 	var cfg C
 	root := gjson.ParseBytes(raw)
@@ -73,7 +74,7 @@ type (
 	SchemaSource = shape.SchemaSource
 )
 
-// shapeFor is the shape of a kind's configuration, with what the kind says of its fields besides their tags.
+// shapeFor is the shape of a kind's configuration, with what the kind says about its fields besides their tags.
 func shapeFor[C any](about About) *shape.Shape {
 	t := reflect.TypeFor[C]()
 	s := shape.New(t)
@@ -90,10 +91,11 @@ func shapeFor[C any](about About) *shape.Shape {
 	return s
 }
 
-// commonShape is that of the fields of every kind; the runtime reads them. read-only
+// commonShape is the shape of the fields that every kind has; the runtime reads them. read-only
 var commonShape = shape.New(reflect.TypeFor[commonConfig]())
 
-// Mentions finds the records of a sort that a configuration of the kind names, alone or in lists, without those that only a run can know.
+// Mentions finds the records of a sort that a configuration of the kind names, alone or in lists, except those that are known only when the
+// node runs.
 func (k Kind) Mentions(config json.RawMessage, sort RecordSort) []Mention {
 	root := gjson.ParseBytes(config)
 	return append(k.config.Mentions(root, "", sort), commonShape.Mentions(root, "", sort)...)
@@ -114,8 +116,8 @@ func CommonSchema() json.RawMessage { return commonSchema.JSON() }
 // commonSchema is made when it is asked for first. read-only
 var commonSchema = ConfigurationSchema[commonConfig]()
 
-// Dynamic says that a value is a text with a placeholder, so that it is known only when the node runs.
+// Dynamic says whether a value is a text with a placeholder, so that it is known only when the node runs.
 func Dynamic(v gjson.Result) bool { return shape.Dynamic(v) }
 
-// Excerpt shows a value without flooding the message.
+// Excerpt returns a value, shortened for a message.
 func Excerpt(v gjson.Result) string { return shape.Excerpt(v) }

@@ -16,12 +16,13 @@ import (
 	"tandem/payload"
 )
 
-// Define makes a kind of a typed function. What it returns is the payload of "result".
+// Define makes a kind from a typed function. What the function returns is the payload of "result".
 //
-// C is a struct of the kind's own configuration fields, read as [Configuration] says. I is what the function wants to
-// know of the input: json.RawMessage for all of it as it came, or a struct. Plan, if there is one, checks a configuration when a workflow is
-// saved, beyond what the tags of C say, and decides what they cannot; see [Planning].
-func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error), plan ...func(p *Planning, cfg *C)) Kind {
+// C is a struct of the kind's own configuration fields, read as [Configuration] says. I is the part of the input that the function
+// reads: json.RawMessage for all of it as it came, or a struct. Plan, if there is one, checks a configuration when a workflow is saved,
+// beyond what the tags of C say, and decides what they cannot; see [Planning].
+func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error),
+	plan ...func(p *Planning, cfg *C)) Kind {
 	k := Raw(about, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
 		out, err := run(ctx, call, cfg, in)
 		if err != nil {
@@ -34,8 +35,9 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 	return k
 }
 
-// Raw makes a kind of a function that chooses its output keys, or waits.
-func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
+// Raw makes a kind from a function that chooses its output keys, or waits.
+func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error),
+	plan ...func(p *Planning, cfg *C)) Kind {
 	fields := shapeFor[C](about)
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
@@ -119,7 +121,8 @@ func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) K
 			return body.Turn(ctx, call, cfg, t)
 		}
 	}
-	return Kind{About: about, Scope: s, ConfigSchema: shape.SchemaOfConfig[C](about.Name, fields), config: fields, plan: planned(fields, plan)}
+	return Kind{About: about, Scope: s, ConfigSchema: shape.SchemaOfConfig[C](about.Name, fields),
+		config: fields, plan: planned(fields, plan)}
 }
 
 // recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.
@@ -130,7 +133,7 @@ func recovered(kind string, err *error) {
 	}
 }
 
-// input reads what a kind wants of its input. Fields it does not know are left alone.
+// input reads the part of the input that a kind asks for. Fields it does not know are ignored.
 func input[I any](raw json.RawMessage) (I, error) {
 	var none I
 	switch any(none).(type) {
@@ -152,11 +155,12 @@ func input[I any](raw json.RawMessage) (I, error) {
 		return in, nil
 	}
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
-		return in, refused // by a part of it that reads itself
+		return in, refused // by a part that has its own reader
 	}
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
-		// The names of embedded structs, which are Go's, stand in it beside those of JSON.
-		name := strings.Join(slices.DeleteFunc(strings.Split(wrong.Field, "."), func(part string) bool { return part != "" && unicode.IsUpper(rune(part[0])) }), ".")
+		// It has the names of embedded structs, which are names of Go, beside those of JSON.
+		name := strings.Join(slices.DeleteFunc(strings.Split(wrong.Field, "."),
+			func(part string) bool { return part != "" && unicode.IsUpper(rune(part[0])) }), ".")
 		if name == "" {
 			name = "input"
 		}

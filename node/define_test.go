@@ -203,8 +203,8 @@ func TestLoop_ReadsConfigurationEveryTime(t *testing.T) {
 	}
 }
 
-// What depends on the parts of the program is said when the kind is made, and counts as if it stood in the tags: for reading, for plans, and in what
-// is told of the kind.
+// What depends on the parts of the program is said when the kind is made, and counts as if it stood in the tags: for reading, for plans,
+// and in what is told of the kind.
 func TestDefine_ValuesOfTheProgram(t *testing.T) {
 	t.Parallel()
 	type ask struct {

@@ -22,18 +22,18 @@ type Field struct {
 	Min, Max   *float64
 	// Names says which records of the workspace it names, by their ids or names; empty: it names none.
 	Names RecordSort
-	// With are the values of other fields that it is looked at beside; none: it always is.
+	// With are the values of other fields without which it is ignored; none: it is never ignored.
 	With []Condition
 	// Default is the value of a field that is not written, as text; empty: there is none, or it is zero.
 	Default string
-	// Fields are those of an object, or of the objects of a list.
+	// Fields are the fields of an object, or of the objects of a list.
 	Fields []Field
 }
 
 // Fields lists the kind's own configuration fields, in the order in which they are written in its code.
 func (k Kind) Fields() []Field { return listed(k.config) }
 
-// NeedGroups lists groups of fields, one of each of which must be set.
+// NeedGroups lists groups of fields; one field of each group must be set.
 func (k Kind) NeedGroups() [][]string {
 	if k.config == nil {
 		return nil
@@ -61,7 +61,8 @@ func listed(s *shape.Shape) []Field {
 		f := &s.Fields[i]
 		list[i] = Field{
 			Name: f.Name, Meaning: f.Meaning, Takes: slices.Clone(f.Takes), Required: f.Required, Fixed: f.Fixed,
-			Values: slices.Clone(f.Enum), OlderValues: slices.Clone(f.Legacy), OlderNames: slices.Clone(f.Older), Min: f.Min, Max: f.Max, Default: f.Usual, Names: f.Names, With: slices.Clone(f.With),
+			Values: slices.Clone(f.Enum), OlderValues: slices.Clone(f.Legacy), OlderNames: slices.Clone(f.Older), Min: f.Min, Max: f.Max,
+			Default: f.Usual, Names: f.Names, With: slices.Clone(f.With),
 			Fields: listed(f.Inner),
 		}
 	}

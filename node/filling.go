@@ -18,32 +18,32 @@ import (
 	"tandem/workflow"
 )
 
-// SlotKind is the kind that fills what the inputs of other nodes lack.
+// SlotKind is the kind that fills missing inputs of other nodes.
 const SlotKind = "CALL.SLOT"
 
 // DefaultProfile is the profile that a workspace may have for fillings of nodes that name none.
 const DefaultProfile = "default"
 
-// Slots is a filling: what is to be filled, and with what help. It is the input that the step of a filling is shown with.
+// Slots describes a filling: what is to be filled, and with what help. It is shown as the input of the step.
 type Slots struct {
 	Data   json.RawMessage `json:"data"`
 	Schema json.RawMessage `json:"schema"`
-	// Question is what a person wanted of the execution.
+	// Question is what a person asked the execution for.
 	Question string `json:"question,omitempty"`
-	// ProfileID is the model that is asked; with Wished only if there is such a profile. Empty: none.
+	// ProfileID is the profile of the model that is asked; with Wished only if it exists. Empty: none.
 	ProfileID string `json:"profile_id,omitempty"`
 	Wished    bool   `json:"profile_optional,omitempty"`
-	// Problem is why no model can be asked: it has failed.
+	// Problem is why the model could not be asked.
 	Problem string `json:"problem,omitempty"`
 }
 
-// FillingTitle is what the step of a filling is called.
+// FillingTitle is the title of the step of a filling.
 func FillingTitle() text.Text { return text.Of("Parameter filling") }
 
 // Filler fills slots. It ends with the output of the kind under "result", or waits.
 type Filler func(ctx context.Context, c *Call, s Slots) (Outcome, error)
 
-// fills is what a node is filled by.
+// fills says how the input of a node is filled.
 type fills struct {
 	slots  *slot.Schema
 	schema json.RawMessage
@@ -73,12 +73,12 @@ func fillsOf(def *workflow.Node, kind *Kind, overrides map[string]Override, kind
 	return f, err
 }
 
-// NothingToFill is what is said of a node that wants to be filled where nothing says what its input may have.
+// NothingToFill is the warning for a node that asks for filling although nothing describes its input.
 func NothingToFill() text.Text {
 	return text.Of("enable_filling does nothing here: neither the kind nor a template says what the input may have; name a template with override_input in template_id, or leave it out")
 }
 
-// Fillable says whether a filling could find anything for an input of these schemas. What is wrong with them is said elsewhere.
+// Fillable says whether a filling could find anything for an input of these schemas. Mistakes in the schemas are reported elsewhere.
 func Fillable(schemas ...json.RawMessage) bool {
 	slots, _, err := slot.Read(schemas...)
 	return err != nil || !slots.IsEmpty()
@@ -96,7 +96,7 @@ func configured(config json.RawMessage, name string) (found gjson.Result) {
 	return found
 }
 
-// looks says that a run only looks for what the input lacks: the kind itself runs after that.
+// looks says whether a run only looks for missing inputs: the kind itself runs after that.
 func (n *readyNode) looks(run engine.RunNode) bool {
 	return n.fills != nil && run.Step == nil && run.Cause.Kind == engine.CauseRun && run.Cause.Filled == nil && run.Cause.Wake == nil
 }
@@ -141,10 +141,10 @@ func lay(input, value json.RawMessage) (json.RawMessage, error) {
 	return payload.Encode(fields)
 }
 
-// LayerFilled is where values come from that a filling has found.
+// LayerFilled is the layer of values that a filling has found.
 const LayerFilled dataflow.Layer = "filled"
 
-// filledOrigins tells of the fields that a filling has found.
+// filledOrigins lists the origins of the fields that a filling has found.
 func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Origin {
 	var found slot.Output
 	if json.Unmarshal(value, &found) != nil { // lay has read it
@@ -152,12 +152,13 @@ func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Ori
 	}
 	var list []dataflow.Origin
 	for _, name := range found.FilledFields {
-		list = append(list, dataflow.Origin{Path: name, Sources: []dataflow.Source{{Layer: LayerFilled, Activation: string(id) + "[0]/" + engine.FillingName, Name: name}}})
+		list = append(list, dataflow.Origin{Path: name, Sources: []dataflow.Source{{Layer: LayerFilled,
+			Activation: string(id) + "[0]/" + engine.FillingName, Name: name}}})
 	}
 	return list
 }
 
-// wants is what the node is filled by, with what its kind wants of this run.
+// wants says how the input is filled, with what its kind asks for in this run.
 func (x *run) wants() (*fills, error) {
 	f := x.node.fills
 	if f == nil || x.node.kind.Wants == nil {
@@ -203,7 +204,7 @@ func (x *run) look() (factOf, error) {
 		if x.unready != nil || x.effect() != workflow.Once {
 			return nil, x.unready
 		}
-		// The attempt has not been recorded as begun, since it was not known that it would.
+		// The attempt was not recorded as begun, since the input may have needed filling.
 		return func(Put) engine.Fact {
 			return engine.ScopeOpened{Attempt: x.job.Run.Attempt, Program: engine.ProgramFilling, Discard: true}
 		}, nil
@@ -219,7 +220,7 @@ func (x *run) look() (factOf, error) {
 	}, nil
 }
 
-// fillingProfile is the model that a filling asks: the node's own, or the one that the workspace has for all.
+// fillingProfile is the profile that a filling uses: that of the node, or the default of the workspace.
 func (x *run) fillingProfile() (id string, wished bool) {
 	id = x.node.fills.profile
 	if strings.ContainsAny(id, "{$") { // a placeholder
@@ -270,7 +271,7 @@ func (x *run) fillStep() (factOf, error) {
 	return x.outcome(outcome)
 }
 
-// QuestionOf is what a person wanted, as far as the input of a node or what the execution was started with tells.
+// QuestionOf returns what a person asked for, if the input of a node or of the execution has it.
 func QuestionOf(input json.RawMessage, c dataflow.Context) string {
 	names := []string{"question", "user_input", "user_prompt", "message"}
 	own, err := slot.ReadObject(input)
@@ -288,7 +289,7 @@ func QuestionOf(input json.RawMessage, c dataflow.Context) string {
 	return ""
 }
 
-// Facts are what the execution knows in sentences: what its nodes have found out under that name.
+// Facts returns the sentences that nodes of the execution have put out under the name of facts.
 func Facts(c dataflow.Context) []string {
 	var list []string
 	if json.Unmarshal(c.Merged["facts"], &list) != nil { // something else has the name
@@ -297,9 +298,9 @@ func Facts(c dataflow.Context) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// Past is an activation that has ended, as prompts tell it.
+// Past is an activation that has ended, as prompts describe it.
 type Past struct {
-	// Step counts from 1, the oldest of those told.
+	// Step counts from 1, the oldest in the list.
 	Step     int             `json:"step"`
 	NodeID   string          `json:"node_id"`
 	NodeName string          `json:"node_name,omitempty"`
@@ -319,7 +320,7 @@ func (x *run) history(n int) ([]Past, error) {
 	return History(context, n), nil
 }
 
-// History is what the layers tell of the last n activations.
+// History returns the last n activations, as the layers have them.
 func History(c dataflow.Context, n int) []Past {
 	list := make([]dataflow.StepResult, 0, len(c.StepResults))
 	for _, r := range c.StepResults { // order does not matter: sorted below
@@ -334,7 +335,8 @@ func History(c dataflow.Context, n int) []Past {
 	first := max(0, len(list)-max(n, 0))
 	out := make([]Past, 0, len(list)-first)
 	for i, r := range list[first:] {
-		p := Past{Step: first + i + 1, NodeID: r.StepID, NodeName: r.StepName, NodeType: r.ToolID, Status: string(engine.NodeDone), Output: r.Output, Error: r.ErrorMessage}
+		p := Past{Step: first + i + 1, NodeID: r.StepID, NodeName: r.StepName, NodeType: r.ToolID, Status: string(engine.NodeDone),
+			Output: r.Output, Error: r.ErrorMessage}
 		if !r.IsSuccess {
 			p.Status = string(engine.NodeFailure)
 		}

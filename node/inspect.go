@@ -8,10 +8,10 @@ import (
 	"tandem/payload"
 )
 
-// maxOrigins is how many values of an input are told the origin of.
+// maxOrigins is the most values of an input whose origins are listed.
 const maxOrigins = 1000
 
-// Inspect builds the input that a run gets, without running anything, and tells where its values came from.
+// Inspect builds the input that a run gets, without running anything, and says where its values came from.
 func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.Origin, err error) {
 	if job.Run.Step != nil {
 		input, err = r.inspectStep(job)
@@ -50,7 +50,7 @@ func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.O
 	return input, append(origins, filledOrigins(job.Run.Activation, value)...), nil
 }
 
-// inspectStep tells what a step of a program was given.
+// inspectStep returns what a step of a program was given.
 func (r *Revision) inspectStep(job Job) (json.RawMessage, error) {
 	x := &run{revision: r, job: job, node: &r.nodes[job.Owner]}
 	step, err := x.readStep()

@@ -28,7 +28,7 @@ func (x *run) credential(ctx context.Context, id string, types ...string) (crede
 	return c, nil
 }
 
-// release lets go of the credentials that the run has opened.
+// release releases the credentials that the run has opened.
 func (x *run) release() {
 	for _, release := range x.opened {
 		if release != nil {
@@ -38,10 +38,10 @@ func (x *run) release() {
 	x.opened = nil
 }
 
-// guarded says that the run knows secrets.
+// guarded says whether the run knows secrets.
 func (x *run) guarded() bool { return len(x.opened) > 0 && x.job.Redact != nil }
 
-// clean takes secrets out of outputs, and all but the last of equal keys, so that everybody reads the same.
+// clean removes secrets from outputs, and all but the last of equal keys, so that every reader sees the same.
 func (x *run) clean(outputs Done) Done {
 	if outputs == nil || !x.guarded() && isClean(outputs) {
 		return outputs
@@ -56,18 +56,18 @@ func (x *run) clean(outputs Done) Done {
 	return out
 }
 
-// isClean says that no output has a key twice.
+// isClean says whether no output has a key twice.
 func isClean(outputs Done) bool {
 	for _, value := range outputs { // order does not matter: all or not
 		if last := payload.LastKeys(value); len(value) > 0 && &last[0] != &value[0] {
-			return false // it was written anew
+			return false // it was written again
 		}
 	}
 	return true
 }
 
 func (x *run) emit(chunk any) {
-	if x.job.Out == nil || x.ctx.Err() != nil { // what an attempt says after it was stopped is nobody's business
+	if x.job.Out == nil || x.ctx.Err() != nil { // what an attempt says after it was stopped is dropped
 		return
 	}
 	if text, ok := chunk.(string); ok {
@@ -152,7 +152,7 @@ func (x *run) cleanFields(fields map[string]any) map[string]any {
 	for name, value := range fields { // order does not matter: one entry per name
 		raw, err := payload.Encode(value)
 		if err != nil {
-			continue // JSON cannot hold it, so it could not be kept either
+			continue // JSON cannot hold it, so it could not be stored either
 		}
 		out[name] = json.RawMessage(x.job.Redact.JSON(raw))
 	}

@@ -10,7 +10,8 @@ import (
 	"tandem/node/shape"
 )
 
-// A configuration names records where the tags of its kind say so: at any depth, in lists, under older names; a placeholder names nothing yet.
+// A configuration names records where the tags of its kind say so: at any depth, in lists, under older names; a placeholder names nothing
+// yet.
 func TestKind_Mentions(t *testing.T) {
 	t.Parallel()
 	type step struct {

@@ -35,15 +35,15 @@ const (
 // ToBeChosen is the value of a credential that is chosen when the workflow is deployed.
 const ToBeChosen = "{{$placeholder}}"
 
-// Bounds of what a hostile file can cost: nobody reads more, and looking for similar names takes time.
+// Limits for hostile files: no one reads more problems, and looking for similar names takes time.
 const (
 	MaxProblems    = 1000 // per node
 	maxSuggestions = 50   // per node
 )
 
-// Planning is a node while its configurations are checked: what is written, the problems found so far, and the plan that comes of it. A kind's
-// plan function is called when every field has been checked by itself. It reports what fields say together, and fills the plan with what the
-// configuration decides.
+// Planning is a node while its configurations are checked: what is written, the problems found so far, and the plan that results. A kind's
+// plan function is called when every field has been checked by itself. It reports what fields say together, and fills the plan with what
+// the configuration decides.
 //
 // The typed configuration beside it holds what is known now: a field whose value is a placeholder, or is wrong, is zero there; what is not
 // written has its default.
@@ -56,11 +56,11 @@ type Planning struct {
 	saving   bool                    // see Saving
 	values   map[string]gjson.Result // by name, older spellings resolved; null counts as absent
 	paths    map[string]string       // where each value stands
-	// otherwise is what fields without a default are when they are not written.
+	// otherwise has the values of fields without a default when they are not written.
 	otherwise map[string]string
 }
 
-// planned makes a plan function of one with a typed configuration.
+// planned makes a plan function from one with a typed configuration.
 func planned[C any](own *shape.Shape, plan []func(p *Planning, cfg *C)) func(p *Planning) {
 	if len(plan) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (k *Kind) workflowKind() workflow.Kind {
 	plan, published := k.plan, k.Publishes != ""
 	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		p := &Planning{node: n, shape: whole}
-		p.read(about.Needs)
+		p.readNeeds(about.Needs)
 		p.Keys, p.KeyAliases, p.Instead = slices.Clone(keys), maps.Clone(aliases), instead
 		p.common(&about, typ)
 		if plan != nil {
@@ -124,8 +124,8 @@ func (a *About) keyAliases(typ string) map[string]string {
 	return aliases
 }
 
-// read checks what is written against the fields that there are.
-func (p *Planning) read(needs Needs) {
+// readNeeds checks what is written against the fields of the kind.
+func (p *Planning) readNeeds(needs Needs) {
 	root := gjson.ParseBytes(p.node.Configurations)
 	if len(p.node.Configurations) == 0 || root.Type == gjson.Null {
 		root = gjson.Parse("{}")
@@ -148,7 +148,7 @@ func (p *Planning) read(needs Needs) {
 	}
 }
 
-// common fills in what the fields of every kind decide.
+// common fills in what the common fields decide.
 func (p *Planning) common(about *About, typ string) {
 	p.Traits = about.Traits
 	c := commonConfig{}
@@ -182,12 +182,12 @@ func (p *Planning) common(about *About, typ string) {
 	}
 }
 
-// check looks at what the whole plan makes of the common fields.
+// check checks the common fields against the whole plan.
 func (p *Planning) check(about *About, typ string) {
 	if p.Has("on_unknown") && p.Effect != workflow.Once {
 		p.Warn(workflow.ProblemConfig, p.At("on_unknown"), "on_unknown does nothing here: what the node does may be repeated, so nobody is asked whether it was done; remove it")
 	}
-	if p.Has("credential_id") && about.Needs.Credential == nil && typ != workflow.TypeHuman { // a question goes by the channel it names
+	if p.Has("credential_id") && about.Needs.Credential == nil && typ != workflow.TypeHuman { // a question uses the channel it names
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", p.node.Kind())
 	}
 	if p.Has("default_output") && p.OnError != workflow.OnErrorDefault && !p.Templated() {
@@ -197,7 +197,7 @@ func (p *Planning) check(about *About, typ string) {
 	p.checkStandIn(typ)
 }
 
-// checkStandIn refuses what would stand for the node's work under a key that it does not have.
+// checkStandIn checks a kind without a main key: its default output must name its keys, and it cannot be switched off.
 func (p *Planning) checkStandIn(typ string) {
 	if _, ok := p.MainKey(); ok || len(p.Keys) == 0 {
 		return
@@ -229,7 +229,7 @@ func (p *Planning) Kind() string { return p.node.Kind() }
 // ID is the id of the node.
 func (p *Planning) ID() string { return p.node.ID }
 
-// Has says that a field is written, with whatever value but null. A field that the kind does not have is a defect and panics.
+// Has says whether a field is written, with any value but null. It panics for a field that the kind does not have.
 func (p *Planning) Has(name string) bool {
 	if p.shape.Find(name) < 0 {
 		panic(fmt.Sprintf("node: the plan of %s asks for the field %q, which it does not have", p.node.Kind(), name))
@@ -238,13 +238,13 @@ func (p *Planning) Has(name string) bool {
 	return ok
 }
 
-// Knows says that the kind has a field.
+// Knows says whether the kind has a field.
 func (p *Planning) Knows(name string) bool { return p.shape.Find(name) >= 0 }
 
-// Templated says that a template brings values of its own, so that what is missing may come from there.
+// Templated says whether a template brings values of its own, so that what is missing may come from there.
 func (p *Planning) Templated() bool { _, ok := p.values["template_id"]; return ok }
 
-// Dynamic says that a field's value has a placeholder, so that it is known only when the node runs.
+// Dynamic says whether a field's value has a placeholder, so that it is known only when the node runs.
 func (p *Planning) Dynamic(name string) bool { return shape.Dynamic(p.values[name]) }
 
 // Value is a field as it is written.
@@ -269,8 +269,8 @@ func (p *Planning) Listed(name string, usual ...string) (items []string, known b
 	return items, !p.Dynamic(name)
 }
 
-// Choice is the value of a field that decides how dangerous a node is: "" also when a template may bring the value, so that a default is
-// never taken for what will run.
+// Choice is the value of a field that decides how dangerous a node is. It is "" also when a template may bring the value, so that a
+// default is never mistaken for it.
 func (p *Planning) Choice(name, value string) string {
 	if !p.Has(name) && p.Templated() {
 		return ""
@@ -286,7 +286,7 @@ func (p *Planning) At(name string) string {
 	return Under("configurations", name)
 }
 
-// Milliseconds is the value of a field of seconds; one that cannot be used, which was reported, counts as the default.
+// Milliseconds is the value of a field of seconds. A value that cannot be used, which was reported, counts as the default.
 func (p *Planning) Milliseconds(name string) int64 {
 	f := &p.shape.Fields[p.shape.Find(name)]
 	n, ok := p.number(name)
@@ -296,7 +296,7 @@ func (p *Planning) Milliseconds(name string) int64 {
 	return int64(math.Round(n * 1000))
 }
 
-// number is a number as it is written, whether or not the field's range has it.
+// number is a number as it is written, even if it is out of the field's range.
 func (p *Planning) number(name string) (float64, bool) {
 	v := p.values[name]
 	return v.Num, v.Type == gjson.Number
@@ -315,8 +315,8 @@ func (p *Planning) Require(name, because string, args ...any) {
 	}
 }
 
-// Saving lets check report errors that only stand in the way of saving and deploying. A check that comes to a kind which is in use belongs here: revisions that
-// are stored already have passed without it and are still run, and a run refuses what it cannot use.
+// Saving lets check report errors that only prevent saving and deploying. A check that is added to a kind in use belongs here: stored
+// revisions have passed without it and still run, and a run refuses what it cannot use.
 func (p *Planning) Saving(check func()) {
 	before := p.saving
 	p.saving = true
@@ -326,7 +326,8 @@ func (p *Planning) Saving(check func()) {
 
 // Invalid reports a value that cannot be used; the message begins with the name of what is wrong.
 func (p *Planning) Invalid(path, format string, args ...any) {
-	p.report(workflow.SeverityError, workflow.ProblemConfig, path, text.As("%s %s").With(strconv.Quote(strings.TrimPrefix(path, "configurations.")), text.Formatted(format, args...)))
+	p.report(workflow.SeverityError, workflow.ProblemConfig, path,
+		text.As("%s %s").With(strconv.Quote(strings.TrimPrefix(path, "configurations.")), text.Formatted(format, args...)))
 }
 
 // Refuse reports an error.
@@ -334,7 +335,7 @@ func (p *Planning) Refuse(code, path, format string, args ...any) {
 	p.report(workflow.SeverityError, code, path, text.Formatted(format, args...))
 }
 
-// Warn reports what should be looked at and stops nothing.
+// Warn reports a problem that does not prevent anything.
 func (p *Planning) Warn(code, path, format string, args ...any) {
 	p.report(workflow.SeverityWarning, code, path, text.Formatted(format, args...))
 }
@@ -345,10 +346,10 @@ func (p *Planning) report(severity workflow.Severity, code, path string, words t
 	}
 }
 
-// Full says that there are more problems than anybody reads, so that looking for others is not worth its cost.
+// Full says whether there are so many problems that it is not worth looking for more.
 func (p *Planning) Full() bool { return len(p.problems) >= MaxProblems }
 
-// Failed says that an error was reported.
+// Failed says whether an error was reported.
 func (p *Planning) Failed() bool { return workflow.HasErrors(p.problems) }
 
 // Suggest is the end of a message that offers the most similar name, as long as there are not too many problems already.
@@ -363,7 +364,7 @@ func (p *Planning) Suggest(name string, candidates []string) text.Text {
 	return text.Of("; did you mean %q?", best)
 }
 
-// ReservedKey says that an output key has a meaning of its own, so that a configuration cannot give it another.
+// ReservedKey says whether an output key has a meaning of its own, so that a configuration cannot give it another.
 func ReservedKey(key string, also ...string) bool {
 	return slices.Contains(append(also, workflow.DefaultKey, workflow.ErrorKey, "main"), key)
 }

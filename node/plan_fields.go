@@ -101,13 +101,16 @@ func (p *Planning) unknown(path, key string, value gjson.Result, s *shape.Shape,
 // secretName recognises the names under which older files carry secrets.
 func secretName(key string) bool {
 	key = shape.Snake(key)
-	if slices.Contains([]string{"token", "secret", "password", "api_key", "credentials", "server_config", "connection_string", "database_url"}, key) {
+	if slices.Contains([]string{"token", "secret", "password", "api_key", "credentials", "server_config",
+		"connection_string", "database_url"}, key) {
 		return true
 	}
-	return slices.ContainsFunc([]string{"_token", "_secret", "_api_key", "_credentials", "_password"}, func(s string) bool { return strings.HasSuffix(key, s) })
+	return slices.ContainsFunc([]string{"_token", "_secret", "_api_key", "_credentials", "_password"},
+		func(s string) bool { return strings.HasSuffix(key, s) })
 }
 
-// checkField checks one value. A text with a placeholder is unknown until it runs and passes, except where the compiler needs the value itself.
+// checkField checks one value. A text with a placeholder is unknown until the node runs and is accepted, except where the compiler
+// needs the value itself.
 func (p *Planning) checkField(path string, f *shape.Field, value gjson.Result) {
 	if shape.Dynamic(value) && !slices.Contains(f.Takes, shape.TakesCode) {
 		if f.Fixed {
@@ -147,13 +150,14 @@ func (p *Planning) checkEnum(path string, f *shape.Field, value gjson.Result) {
 			at = fmt.Sprintf("%s[%d]", path, i)
 		}
 		if _, ok := f.Known(item.String()); !ok && !shape.Dynamic(item) {
-			p.Invalid(at, "must be one of %s, not %s%s", strings.Join(shape.QuoteAll(f.Enum), ", "), shape.Excerpt(item), p.Suggest(item.String(), f.Enum))
+			p.Invalid(at, "must be one of %s, not %s%s", strings.Join(shape.QuoteAll(f.Enum), ", "), shape.Excerpt(item),
+				p.Suggest(item.String(), f.Enum))
 		}
 	}
 }
 
-// checkInner checks the object, or each object of the list, against the field's inner shape. Other items of a list pass where the field takes
-// anything (an option may be a plain text).
+// checkInner checks the object, or each object of the list, against the field's inner shape. Other items of a list pass where the field
+// takes anything (an option may be a plain text).
 func (p *Planning) checkInner(path string, f *shape.Field, value gjson.Result) {
 	switch {
 	case value.IsObject():
@@ -187,7 +191,7 @@ func (p *Planning) checkItems(path string, f *shape.Field, value gjson.Result) {
 	}
 }
 
-// Inside visits what is written in an object field, by the names of its fields; what is not known is left out.
+// Inside visits what is written in an object field, by the names of its fields; unknown names are left out.
 func (p *Planning) Inside(name string, visit func(field, key string, value gjson.Result)) {
 	f := &p.shape.Fields[p.shape.Find(name)]
 	p.values[name].ForEach(func(key, value gjson.Result) bool {
@@ -198,7 +202,7 @@ func (p *Planning) Inside(name string, visit func(field, key string, value gjson
 	})
 }
 
-// Written says whether a name is that of a field of the kind which is written.
+// Written says whether a field with this name is written.
 func (p *Planning) Written(name string) bool { _, ok := p.values[name]; return ok }
 
 // Only narrows the fields of an object down, where another field decides which of them it has.

@@ -10,7 +10,7 @@ import (
 )
 
 // checkOutputs warns of names in output_params that the output of the node never has: none of them becomes a name of the execution's data.
-// It knows only kinds that tell all fields of all their outputs.
+// It checks only kinds that describe all fields of all their outputs.
 func (p *Planning) checkOutputs(about *About, published bool) {
 	names, err := dataflow.ParamNames(p.node.OutputParams)
 	if err != nil || len(names) == 0 || published || p.Templated() {
@@ -27,7 +27,8 @@ func (p *Planning) checkOutputs(about *About, published bool) {
 	}
 }
 
-// OutputFields are the names that fields of the output can have, of a kind that tells all fields of all its outputs; nil: others may be there.
+// OutputFields are the names that fields of the output can have, for a kind that describes all fields of all its outputs; nil: there
+// may be others.
 func (k Kind) OutputFields() []string {
 	if k.Publishes != "" {
 		return nil
@@ -35,14 +36,14 @@ func (k Kind) OutputFields() []string {
 	return k.About.outputs()
 }
 
-// outputs are the names of all fields of all outputs; nil: the kind does not tell all of them.
+// outputs are the names of all fields of all outputs; nil: the kind does not describe all of them.
 func (a *About) outputs() []string {
 	fields := []string{}
 	for _, key := range a.Keys {
 		if len(key.Fields) == 0 || key.Name == AnyKey {
 			return nil
 		}
-		fields = append(fields, key.Name) // of a node that produces several keys, they are the fields of its output
+		fields = append(fields, key.Name) // for a node that produces several keys, they are the fields of its output
 		for _, f := range key.Fields {
 			name := f.Name
 			if i := strings.IndexAny(name, ".["); i >= 0 {

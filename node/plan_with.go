@@ -9,7 +9,8 @@ import (
 	"tandem/workflow"
 )
 
-// Otherwise tells what a field is when it is not written, for those that only work beside some of its values. It takes the place of a default; empty: nobody knows yet.
+// Otherwise sets the value of a field that is not written, for fields that only work beside some of its values. It replaces a
+// default; empty: the value is not known yet.
 func (p *Planning) Otherwise(name, value string) {
 	if p.otherwise == nil {
 		p.otherwise = map[string]string{}
@@ -17,7 +18,8 @@ func (p *Planning) Otherwise(name, value string) {
 	p.otherwise[name] = value
 }
 
-// checkIdle warns of configurations that do nothing beside the others. Where a template brings the others nothing is known.
+// checkIdle warns of configurations that do nothing beside the others. Where a template brings the others, it does not know and says
+// nothing.
 func (p *Planning) checkIdle() {
 	if p.Templated() {
 		return
@@ -41,7 +43,7 @@ func (p *Planning) Idle(name, why string, args ...any) {
 	p.Warn(workflow.ProblemConfig, p.At(name), "%s does nothing here: %s; remove it", name, text.Formatted(why, args...))
 }
 
-// chosen is the value of a field as it will count, as text; empty: it is not known yet, or there is none.
+// chosen is the value that a field will have, as text; empty: it is not known yet, or there is none.
 func (p *Planning) chosen(f *shape.Field) string {
 	usual := f.Usual
 	if usual == "" && f.Type.Kind() == reflect.Bool {

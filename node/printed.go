@@ -11,7 +11,7 @@ const (
 	Stderr = "stderr"
 )
 
-// printing is a run as the reader of what its code and processes print. Readers who follow the execution are told it as it comes, as
+// printing is a run as the reader of what its code and processes print. Readers who follow the execution get it at once, as
 // {"stdout": …} or {"stderr": …}, and each line becomes a line of the log. It is not output of the node.
 type printing struct{ *run }
 
@@ -22,7 +22,7 @@ func (x *run) print(stream, text string) {
 	}
 }
 
-// Piece tells those who follow the execution.
+// Piece sends a piece to those who follow the execution.
 func (x printing) Piece(stream, text string) {
 	raw, err := payload.Encode(map[string]string{stream: text})
 	if err != nil {
@@ -51,13 +51,13 @@ func (x printing) Full(stream string) {
 // endLines makes lines of what was printed without an end of line.
 func (x *run) endLines() { x.printed.EndLines(printing{x}, Stdout, Stderr) }
 
-// endPrinted says that the run is over.
+// endPrinted is called when the run is over.
 func (x *run) endPrinted() {
 	x.endLines()
 	x.printed.Close()
 }
 
-// waits tells that the run waits for something that takes a while, in the log and to those who follow the execution.
+// waits reports that the run waits for something that takes a while, in the log and to those who follow the execution.
 func (x *run) waits(why string) {
 	if x.job.Out == nil {
 		return

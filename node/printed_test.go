@@ -60,7 +60,7 @@ func (slow) Run(_ context.Context, _ string, _ time.Time, _ string, c Code) (Cod
 	return CodeResult{Value: json.RawMessage("1")}, nil
 }
 
-// Who waits for an interpreter is told so, and what code prints is that of its node, whoever calls it.
+// A caller that waits for an interpreter is told so, and what code prints belongs to its node, whoever calls it.
 func TestRun_WaitsForAnInterpreter(t *testing.T) {
 	t.Parallel()
 	e := &ear{}

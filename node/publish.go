@@ -14,8 +14,8 @@ import (
 
 func (x *run) declare(names []string) { x.declared = names }
 
-// publish lays the fields of what a tool has returned beside it, and notes which of them become names of the data. Who stands in
-// for the kind hands out what was published when it was recorded.
+// publish lays the fields of what a tool has returned beside it, and notes which of them become names of the data. A [Stand]
+// returns what was published when it was recorded.
 func (x *run) publish(outputs Done) Done {
 	field := x.node.kind.Publishes
 	if field == "" || x.job.Stand != nil {
@@ -43,7 +43,7 @@ func (x *run) publish(outputs Done) Done {
 	x.declared = nil
 	for _, name := range names {
 		if own[name].Exists() {
-			continue // what the node says of the call has that name
+			continue // a field about the call itself has that name
 		}
 		x.declared = append(x.declared, name)
 		value, ok := fields[name]

@@ -12,23 +12,39 @@ import (
 	"tandem/node/rundata"
 )
 
-// reading is a field that the configuration of a node names, as a run has found it.
+// reading is a field that the configuration of a node names, and whether a run has found it.
 type reading struct {
 	at, name string
 	found    bool
-	// says is what is told if it was never there.
+	// says is the warning if it was never there.
 	says string
 }
 
-// maxReadings is how many fields a run keeps apart.
+// maxReadings is how many fields a run keeps track of.
 const maxReadings = 200
 
-// Look notes that a field which the configuration names at a path was looked for. One that was looked for and never there in the whole run, in no item of
-// a list, is a warning; missing makes its words and is asked only for a field that is not there.
+// Look notes that a field which the configuration names at a path was looked for. One that was looked for and never there in the whole run,
+// in no item of a list, is a warning; missing makes its words and is asked only for a field that is not there.
 func (c *Call) Look(at, name string, found bool, missing func() string) {
 	if c.look != nil {
 		c.look(at, name, found, missing)
 	}
+}
+
+// Beside names the large fields of the input that are not in [Call.Input], since the kind does not read them.
+func (c *Call) Beside() []string {
+	if c.beside == nil {
+		return nil
+	}
+	return c.beside()
+}
+
+func (x *run) besides() []string {
+	var names []string
+	for _, a := range x.beside {
+		names = append(names, a.Path[0])
+	}
+	return names
 }
 
 func (x *run) lookedFor(at, name string, found bool, missing func() string) {
@@ -56,8 +72,8 @@ func Nearest(before []string, step string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", strings.Join(append(slices.Clone(before), near), "."))
 }
 
-// reads notes which fields an expression has read. Unless its author has thought of that, a field that is not there counts as null, which a condition takes
-// for false. What comes of the expression is value.
+// reads notes which fields an expression has read. Unless its author handles that, a field that is not there counts as null, which a
+// condition takes for false. Value is the result of the expression.
 func (x *run) reads(at string, program *expr.Program, lookup func(name string) (any, bool), value any) {
 	if rundata.AsksForAbsence(program.Source()) {
 		return
@@ -99,13 +115,14 @@ func walked(value any, path []string) (step int, fields map[string]any, found bo
 	return len(path) - 1, nil, true
 }
 
-// yetToCome says that a field which is not there may come: the body of a loop that is about to begin can make it.
+// yetToCome says whether a field that is not there may still come: the body of a loop that is about to begin can make it.
 func (x *run) yetToCome(value any) bool {
 	cause := &x.job.Run.Cause
 	return cause.Kind == engine.CauseTurn && cause.Index == 0 && expr.Truth(value)
 }
 
-// absent are the readings to warn of. What waits for a field looks for it before it is there, so that only the end of the wait tells.
+// absent are the readings to warn of. A node that waits for a field looks for it before it is there, so that only the end of the wait
+// counts.
 func (x *run) absent() (list []reading) {
 	if x.node.kind.Fresh && (x.waiting || x.held) {
 		return nil

@@ -13,7 +13,7 @@ import (
 // Registry holds the kinds of one program by name. It is filled when the program is put together and only read after
 // that, so readers need no lock. The zero Registry is empty.
 //
-// It implements [workflow.Kinds]: what a kind says of itself is what definitions are checked against.
+// It implements [workflow.Kinds]: definitions are checked against what kinds say about themselves.
 type Registry struct {
 	kinds map[string]Kind
 	// plans are the kinds as graphs see them.
@@ -25,8 +25,8 @@ type Registry struct {
 // kindName is TYPE.SUBTYPE.
 var kindName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\.[A-Z][A-Z0-9_]*$`)
 
-// Register adds kinds. A kind that is wrong is a defect of the program, so it panics: on a name that is taken or no
-// name of a kind, a text missing in either language, both or neither of Run and Scope, and a scope that cannot run.
+// Register adds kinds. It panics for a kind with a [Defect] or a name that is taken, since that is a mistake in the
+// program.
 func (r *Registry) Register(kinds ...Kind) {
 	for _, k := range kinds {
 		problem := Defect(k)
@@ -40,11 +40,11 @@ func (r *Registry) Register(kinds ...Kind) {
 			r.kinds = map[string]Kind{}
 		}
 		r.kinds[k.About.Name] = k
-		r.add(k.workflowKind(), k.About.Older)
+		r.addKind(k.workflowKind(), k.About.Older)
 	}
 }
 
-func (r *Registry) add(k workflow.Kind, older []string) {
+func (r *Registry) addKind(k workflow.Kind, older []string) {
 	if r.plans == nil {
 		r.plans, r.older = map[string]workflow.Kind{}, map[string]string{}
 	}
@@ -76,8 +76,8 @@ func (r *Registry) Alias(typ, subtype string) (string, bool) {
 	return target, ok
 }
 
-// Defect says why a kind cannot be registered: its name is not TYPE.SUBTYPE, a text is missing in one of the languages, there is not exactly one
-// way to run it, or the way lacks a part. It is empty for a kind that can.
+// Defect says why a kind cannot be registered: its name is not TYPE.SUBTYPE, a text is missing in one of the languages, there is not
+// exactly one way to run it, or the way lacks a part. It is empty for a kind that can.
 func Defect(k Kind) string {
 	if !kindName.MatchString(k.About.Name) {
 		return "has no name of the form TYPE.SUBTYPE"

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/dataflow"
 	"tandem/node"
 	"tandem/text"
+	"tandem/workflow"
 )
 
 func TestRegistry(t *testing.T) {
@@ -62,5 +64,13 @@ func TestRegistry_RefusesDefects(t *testing.T) {
 			}()
 			r.Register(k)
 		})
+	}
+}
+
+// TestTriggerPrefix compares what dataflow and workflow, which do not know each other, say of triggers.
+func TestTriggerPrefix(t *testing.T) {
+	t.Parallel()
+	if want := workflow.TypeTrigger + "."; dataflow.TriggerPrefix != want {
+		t.Errorf("{{trigger.…}} reads results of kinds that begin with %q, and triggers begin with %q", dataflow.TriggerPrefix, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Revision is a workflow revision that is ready to run: its graph, the kind of every node, and all templates, conditions
-// and conversions compiled once. It is immutable, but for what it keeps to use again, and shared by all executions of the revision.
+// and conversions compiled once. It is immutable, except for what it keeps to use again, and shared by all executions of the revision.
 type Revision struct {
 	Definition *workflow.Definition
 	Graph      *workflow.Graph
@@ -28,7 +28,7 @@ type Revision struct {
 	onUnresolved dataflow.Unresolved
 	nodes        []readyNode
 	conversions  []*conversion // by edge; nil where there is none
-	// used are runs of brief nodes that are over, to be used again.
+	// used are runs of brief nodes that are over, to be reused.
 	used sync.Pool // of *run
 }
 
@@ -47,7 +47,7 @@ type readyNode struct {
 	bound map[string]*dataflow.Template
 	// connected are the keys something is connected to.
 	connected map[string]bool
-	// brief: the kind is, and nothing that may take longer is connected to it.
+	// brief says that the kind is brief, and nothing that may take longer is connected to it.
 	brief bool
 	// fills is how its input is filled; nil: it is not.
 	fills *fills
@@ -75,8 +75,8 @@ type conversion struct {
 	function handed.Function
 }
 
-// Prepare makes a revision ready to run with the kinds of a registry. Overrides are those of the templates that its nodes
-// name, by template.
+// Prepare makes a revision ready to run with the kinds of a registry. Overrides are the overrides of the templates that
+// its nodes name, by template.
 func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, overrides map[string]Override) (*Revision, error) {
 	unresolved, err := dataflow.ParseUnresolved(def.Metadata.Settings.OnUnresolved)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 		if err := json.Unmarshal(def.Pinned, &ready.pinned); err != nil {
 			return fault.Newf(fault.Internal, "its pinned outputs cannot be read: %w", err)
 		}
-		bare := *def // it does not run, so that what it is configured with does not matter
+		bare := *def // it does not run, so that its configuration does not matter
 		bare.Configurations, bare.InputParams = nil, nil
 		def, kind.Own = &bare, nil
 	}
@@ -152,7 +152,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	if ready.apart, err = setApart(objectOr(def.Configurations), &kind); err != nil {
 		return err
 	}
-	for field := range kind.Own { // order does not matter: they only keep the searches apart
+	for field := range kind.Own { // order does not matter: they only separate the searches
 		shielded = append(shielded, field)
 	}
 	marks := dataflow.Marks{Shielded: shielded}
@@ -236,11 +236,11 @@ func setApart(config json.RawMessage, kind *Kind) ([]apart, error) {
 	return list, nil
 }
 
-// Brief says that a run of the node, with everything around it, is over at once.
+// Brief says whether a run of the node, with everything around it, is over at once.
 func (r *Revision) Brief(node int) bool { return r.nodes[node].brief }
 
-// Repeatable says that a run of the node may be repeated although the kind's effect may not: it goes on after a wait, or only
-// looks for what the input lacks.
+// Repeatable says whether a run of the node may be repeated although the kind's effect may not: it goes on after a wait, or
+// only looks for missing inputs.
 func (r *Revision) Repeatable(run engine.RunNode) bool {
 	if run.Node < 0 {
 		return false
@@ -249,8 +249,8 @@ func (r *Revision) Repeatable(run engine.RunNode) bool {
 	return run.Cause.Wake != nil && n.kind.EffectFirst || n.looks(run)
 }
 
-// Inquires says that the service can be asked what became of a run, should its outcome stay unknown.
-// Owner is the node whose program made the step, for a step.
+// Inquires says whether the service can be asked about a run if its outcome is unknown. Owner is the node whose program
+// made the step, for a step.
 func (r *Revision) Inquires(run engine.RunNode, owner int) bool {
 	if run.Step == nil {
 		return run.Node >= 0 && r.nodes[run.Node].kind.Inquire != nil

@@ -17,34 +17,34 @@ import (
 	"tandem/workflow"
 )
 
-// Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into. Beside are fields of the value that
-// are not in it, since it has them in common with others: the host keeps them once.
+// Put stores a value and returns its reference. The host passes it when it knows which row the values go into. Beside are fields of the
+// value that are not in it, since it has them in common with others: the host keeps them once.
 type Put func(value json.RawMessage, beside ...payload.Part) engine.Ref
 
 // Result is how a run ended.
 type Result struct {
-	// Fact makes the event of it.
+	// Fact makes the event that records the end.
 	Fact func(Put) engine.Fact
-	// Traces are what became of the placeholders, for the host's log.
+	// Traces say how placeholders were resolved, for the host's log.
 	Traces []Trace
-	// Warnings are what a person should know of the run although it was not an error: those of the traces, and what the kind has
-	// warned of. The host keeps them with the record of the activation.
+	// Warnings are what a person should know about the run although it was not an error: those of the traces, and those of the
+	// kind. The host keeps them with the record of the activation.
 	Warnings []dataflow.Warning
-	// Input is the node's input as its kind was given it.
+	// Input is the node's input as its kind got it.
 	Input json.RawMessage
-	// Settle is what it has used of what it had reserved, to be recorded with the fact.
+	// Settle is what it has used of its reservations, to be recorded with the fact.
 	Settle []Settlement
 	// After, when it is not nil, is to be called once the success is on disk.
 	After func(context.Context) error
 }
 
-// Trace is what became of the placeholders of one thing: of input_params, of configurations, or of arguments that a model wrote.
+// Trace says how the placeholders of one part were resolved: of input_params, of configurations, or of arguments that a model wrote.
 type Trace struct {
 	Of string
 	dataflow.ResolveTrace
 }
 
-// Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
+// Run carries out one RunNode command. It never fails: an error is the outcome of the attempt.
 func (r *Revision) Run(ctx context.Context, job Job) Result {
 	x := r.newRun(ctx, job)
 	defer r.ended(x)
@@ -76,12 +76,12 @@ type run struct {
 	call    Call
 	traces  []Trace
 	begun   bool // the kind's own work has begun: an effect may have happened
-	spent   bool // it has ended, and nothing that is left of it refers to it
+	spent   bool // it has ended, and nothing refers to it any more
 	opened  []func()
 	chunks  printed.Chunks
 	printed printed.Streams
 	outputs Done // of a success
-	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
+	// unready is why the configurations of a node could not be resolved before its input was filled: they may read what is missing.
 	unready error
 	settled []Settlement
 	// declared are the fields of the output that become names of the execution's data; none: all.
@@ -90,14 +90,18 @@ type run struct {
 	traced   []dataflow.Warning
 	warning  sync.Mutex
 	warnings []dataflow.Warning
-	// readings are the fields that the configuration names and the run has looked for. held says that the last condition has held, waiting that the run ends
-	// with a wait.
+	// readings are the fields that the configuration names and the run has looked for. held says that the last condition has held, waiting
+	// that the run ends with a wait.
 	readings      []reading
 	held, waiting bool
-	// beside are large fields of the input that are not in the call's; all says that there are to be none.
-	beside []dataflow.Apart
-	all    bool
-	// lacks says that the output is to have what is beside the input, and has not.
+	// beside are large fields of the input that are not in the call's, brought all of its fields then; all says that there are to be none
+	// beside it.
+	beside  []dataflow.Apart
+	brought []payload.Member
+	all     bool
+	// left are those of them that the input also has by their source.
+	left []dataflow.Apart
+	// lacks says that the output must have what is beside the input, and does not have it yet.
 	lacks bool
 }
 
@@ -178,12 +182,12 @@ func (x *run) work(cause engine.Cause) (factOf, error) {
 	return x.outcome(outcome)
 }
 
-// inquire asks the service what became of the run before.
+// inquire asks the service about the run before.
 func (x *run) inquire() (factOf, error) {
 	return x.settles(x.node.kind.Inquire != nil, func() (Outcome, error) { return x.node.kind.Inquire(x.ctx, &x.call) })
 }
 
-// settles is what asking the service has told.
+// settles makes the outcome of what the service has answered.
 func (x *run) settles(can bool, ask func() (Outcome, error)) (factOf, error) {
 	if !can {
 		return nil, fault.Newf(fault.Unsupported, "%s cannot be asked what became of a run", x.node.kind.About.Name)
@@ -198,7 +202,7 @@ func (x *run) settles(can bool, ask func() (Outcome, error)) (factOf, error) {
 	return nil, &Failure{Err: fault.New(fault.NetworkError, "the service has nothing of what the last attempt sent, so that it may be sent again"), NotDone: true}
 }
 
-// standsIn hands on what a node of a test is pinned with. One that is pinned with nothing may not run, so that the test ends there.
+// standsIn returns the pinned output of a node in a test. A node that is pinned with nothing must not run, so the test ends there.
 func (x *run) standsIn() (factOf, error) {
 	if len(x.node.pinned) == 0 {
 		return nil, fault.Newf(fault.NotPinned, "%q has effects and is not pinned, so that the test ends here; give its output in \"pinned\" of the test", x.revision.Graph.Nodes[x.owner].ID)
@@ -206,7 +210,7 @@ func (x *run) standsIn() (factOf, error) {
 	return x.done(x.node.pinned)
 }
 
-// stood lets somebody else do the work.
+// stood lets the [Stand] of the job do the work.
 func (x *run) stood(s *Step) (factOf, error) {
 	x.begun = true
 	outcome, err := x.job.Stand(x.ctx, &x.call, s)
@@ -219,7 +223,7 @@ func (x *run) stood(s *Step) (factOf, error) {
 	return x.outcome(outcome)
 }
 
-// clock is the time that the run goes by.
+// clock is the clock of the run.
 func (x *run) clock() func() time.Time {
 	if x.job.Clock != nil {
 		return x.job.Clock
@@ -243,7 +247,7 @@ func (x *run) prepare() error {
 	return x.wake()
 }
 
-// rebuild makes the input of a node whose failure is handed on, as far as it can be made: one that cannot is why the node failed.
+// rebuild builds the input of a node whose failure is handed on, if it can be built; if not, that is why the node failed.
 func (x *run) rebuild() {
 	x.introduce()
 	payloads, err := x.payloads()
@@ -282,7 +286,7 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	return err
 }
 
-// traceOf notes what became of the placeholders of a template, if it has any, and what a person should know of that.
+// traceOf records how the placeholders of a template were resolved, if it has any, and warnings about that.
 func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTrace) {
 	for _, w := range trace.Warnings {
 		if w.Placeholder != "" {
@@ -303,8 +307,8 @@ func (x *run) resolve(value json.RawMessage) (json.RawMessage, []dataflow.Origin
 	return out, origins, err
 }
 
-// keyed says that the input has the payloads once more by their source: for what joins branches, as the rules since version 1
-// have it, and before them for every node that several connections bring something.
+// keyed says whether the input also has the payloads by their source: since version 1 of the rules for nodes that join
+// branches, before that for every node with several connections.
 func (x *run) keyed(payloads int) bool {
 	if x.job.InputRules == 0 {
 		return payloads > 1
@@ -344,6 +348,7 @@ func (x *run) configure(request dataflow.Request) (err error) {
 // payloads are what the live connections bring, or the input that a fork or a program gave instead.
 func (x *run) payloads() ([]dataflow.Payload, error) {
 	job := x.job
+	x.beside, x.brought, x.left = nil, nil, nil // of what was built before
 	if job.Run.Input != "" {
 		value, err := job.Value(job.Run.Input)
 		if err != nil {
@@ -352,6 +357,9 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		return []dataflow.Payload{{Value: value}}, nil
 	}
 	if workflow.TypeOf(x.node.kind.About.Name) == workflow.TypeTrigger && len(job.Start) > 0 {
+		if job.Data.Entry != nil {
+			return []dataflow.Payload{{Value: x.entry()}}, nil
+		}
 		return []dataflow.Payload{{Value: job.Start}}, nil
 	}
 	payloads := make([]dataflow.Payload, 0, len(job.Run.Inputs))
@@ -365,6 +373,9 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 			value = x.entry()
 		}
 		from := x.revision.Graph.Nodes[edge.From].ID
+		if fields := job.Joined[in.Ref]; fields != nil {
+			value = x.joined(from, fields)
+		}
 		value, edits, err := x.edited(from, in.Ref, value)
 		if err != nil {
 			return nil, err
@@ -386,7 +397,7 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 	return payloads, nil
 }
 
-// edited is what a connection brings, with the edits of it.
+// edited is what a connection brings, with its edits.
 func (x *run) edited(node string, ref engine.Ref, value json.RawMessage) (json.RawMessage, []dataflow.Edit, error) {
 	if ref == "" {
 		ref = entryRef
@@ -400,7 +411,7 @@ func (x *run) edited(node string, ref engine.Ref, value json.RawMessage) (json.R
 // entryRef stands for what an iteration is given, which has no reference of its own.
 const entryRef engine.Ref = "entry"
 
-// wake tells the call what ended its last wait.
+// wake fills in what ended the last wait of the call.
 func (x *run) wake() error {
 	cause := x.job.Run.Cause
 	if cause.Memo != "" {
@@ -461,11 +472,11 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	return v, err
 }
 
-// bind resolves a text beside which its values stand.
+// bind resolves a text whose values are kept beside it.
 func (x *run) bind(text string) (dataflow.Bound, error) {
 	template := x.node.bound[text]
 	if template == nil {
-		return dataflow.Bound{Text: []string{text}}, nil // what came as data is never searched
+		return dataflow.Bound{Text: []string{text}}, nil // data is never searched for placeholders
 	}
 	d := &x.job.Data
 	d.Lock.RLock()
@@ -520,6 +531,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 
 func (x *run) suspended(w Wait) factOf {
 	x.waiting = true
+	input, beside := x.childInput(w.Child)
 	return func(put Put) engine.Fact {
 		f := engine.NodeSuspended{Attempt: x.job.Run.Attempt, Signal: w.Signal}
 		if !w.Until.IsZero() {
@@ -529,7 +541,8 @@ func (x *run) suspended(w Wait) factOf {
 			f.Ask = &engine.Question{Purpose: w.Ask.Purpose, Ref: put(w.Ask.Request), Key: w.Ask.Key}
 		}
 		if w.Child != nil {
-			f.Child = &engine.Child{Workflow: w.Child.Workflow, Revision: w.Child.Revision, Input: put(w.Child.Input), Detached: w.Child.Detached, Outputs: w.Child.Outputs}
+			f.Child = &engine.Child{Workflow: w.Child.Workflow, Revision: w.Child.Revision, Input: put(input, beside...),
+				Detached: w.Child.Detached, Outputs: w.Child.Outputs}
 		}
 		if w.Memo != nil {
 			f.Memo = put(w.Memo)

@@ -15,7 +15,7 @@ import (
 	"tandem/payload"
 )
 
-// Override are schemas that a node template lays over those of its kind. Empty: none.
+// Override are schemas of a node template that replace those of the kind. Empty: none.
 type Override struct {
 	Input  json.RawMessage
 	Output json.RawMessage
@@ -55,7 +55,7 @@ func (o Override) compile(template string) (*override, error) {
 	return ready, nil
 }
 
-// checkSchema refuses a value that breaks a schema, if there is one. An input that lacks something is told apart, with all that it lacks.
+// checkSchema refuses a value that breaks a schema, if there is one. For an input that lacks something, the error names all that it lacks.
 func checkSchema(s *payload.Schema, code fault.Code, what string, raw json.RawMessage) error {
 	if s == nil {
 		return nil
@@ -80,7 +80,7 @@ func checkSchema(s *payload.Schema, code fault.Code, what string, raw json.RawMe
 	return fault.Newf(code, "%s: %s: %s", what, cmp.Or(p.Path, "value"), p.Message).With("path", p.Path)
 }
 
-// warnUndeclared tells of outputs that the template declares and the run has not brought: nothing is written under their names.
+// warnUndeclared warns of outputs that the template declares and the run has not produced: nothing is written under their names.
 func (x *run) warnUndeclared(output json.RawMessage) {
 	have := gjson.ParseBytes(output)
 	for _, name := range x.node.override.declares {

@@ -8,9 +8,9 @@ import (
 	"tandem/payload"
 )
 
-// Sent tells what a run sends to the world, without running anything: what its kind says of it, else its configurations and its
-// input, all with placeholders resolved. No credential is opened for it. It is for people who are asked whether it was done; whoever
-// shows it takes out what is secret by its name.
+// Sent returns what a run sends, without running anything: what its kind says, else its configurations and its input, all with
+// placeholders resolved. It opens no credential. It is for people who are asked whether it was done; the caller removes fields whose
+// names say that they are secret.
 func (r *Revision) Sent(job Job) (json.RawMessage, error) {
 	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node], ctx: context.Background(), all: true}
 	if err := x.prepare(); err != nil {
@@ -46,7 +46,7 @@ func (r *Revision) Sent(job Job) (json.RawMessage, error) {
 	}{config, x.call.Input})
 }
 
-// boundText is a text whose values stand beside it, such as a statement of SQL.
+// boundText is a text whose values are kept beside it, such as a statement of SQL.
 type boundText struct {
 	Text   string            `json:"text"`
 	Values []json.RawMessage `json:"values,omitempty"`

@@ -19,12 +19,12 @@ import (
 	"tandem/workflow"
 )
 
-// verdict is what became of a connection with a conversion, before its value has a reference.
+// verdict is the result of a connection with a conversion, before its value has a reference.
 type verdict struct {
 	edge  int
 	live  bool
 	value json.RawMessage
-	// beside are fields of the value that are as they were given.
+	// beside are fields of the value that were not changed.
 	beside []payload.Part
 	err    *fault.Error
 }
@@ -71,8 +71,9 @@ func record(outputs Done, verdicts []verdict, put Put, beside ...payload.Part) (
 	return outs, settled
 }
 
-// settle evaluates the conversions of the connections whose key was produced. That of a connection back to a loop makes what the
-// iteration hands back: no node follows that could fail in its place, so if it raises, this one does, and with it the iteration.
+// settle evaluates the conversions of the connections whose key was produced. The conversion of a connection back to a loop
+// makes the result of the iteration: no node follows that could fail instead, so if it fails, this node fails, and with it the
+// iteration.
 func (x *run) settle(outputs Done) ([]verdict, error) {
 	var verdicts []verdict
 	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
@@ -111,7 +112,7 @@ func (x *run) verdict(edge int, output json.RawMessage, fields []payload.Member)
 	return v
 }
 
-// convert runs a connection's conversion function. It may say that the connection is dead.
+// convert runs a connection's conversion function. It may decide that the connection is dead.
 func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, live bool, err error) {
 	c := x.revision.conversions[edge]
 	if x.revision.Graph.Edges[edge].Entry {
@@ -148,7 +149,8 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 	result, err := rundata.Run(c.program, vars)
 	if err != nil {
 		f := fault.From(err)
-		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
+		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: %s",
+			x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
 	}
 	x.reads(payload.JoinKey("connections", x.revision.Graph.Edges[edge].ID)+".conversion_function", c.program, vars.Lookup, result)
 	if object, ok := result.(map[string]any); ok && object["skip_execution"] == true {
@@ -156,10 +158,12 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 	}
 	value, err = json.Marshal(result)
 	if err != nil {
-		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result is not JSON", x.revision.Graph.Edges[edge].ID).WithCause(err)
+		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result is not JSON",
+			x.revision.Graph.Edges[edge].ID).WithCause(err)
 	}
 	if err := payload.Check(value, payload.Limits{}); err != nil {
-		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result cannot be kept: %s", x.revision.Graph.Edges[edge].ID, err.Error())
+		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result cannot be kept: %s",
+			x.revision.Graph.Edges[edge].ID, err.Error())
 	}
 	return value, true, nil
 }
@@ -178,7 +182,7 @@ func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
 // given is the output that a person gave instead of the node's own, or its author for when it fails: its result or what counts as
 // that, or, for a node that has none, a payload for each key that is to be produced. Field is what the giver calls it.
 func (x *run) given(field string, output json.RawMessage) (Done, error) {
-	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 { // the door was strict: it may be older
+	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 { // checked by the API now, but older ones were not
 		return nil, fault.Newf(fault.InvalidInput, "%s: what was given instead of the node's own cannot be kept: %w", field, err)
 	}
 	if key, ok := x.plan().MainKey(); ok {
@@ -232,7 +236,7 @@ func (x *run) failed(err error) factOf {
 		return func(Put) engine.Fact { return out }
 	}
 	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown || told && later.Unknown) {
-		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
+		// It was cut off, or does not know whether it had its effect, so it must not be retried.
 		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
 	if x.job.Run.Step == nil && x.plan().Asks != "" {
@@ -258,7 +262,7 @@ func handles(o workflow.OnError) bool {
 func (x *run) settleError(err *fault.Error) factOf { return x.handled(err, false) }
 
 // handled makes the error, or the configured default, the node's output. As the end of an attempt it is part of the
-// failure; otherwise the engine knows of the failure and wants only the outputs.
+// failure; otherwise the engine has recorded the failure and needs only the outputs.
 func (x *run) handled(err *fault.Error, attempt bool) factOf {
 	x.lacks = false
 	outputs, problem := x.errorOutputs(err)
@@ -280,11 +284,11 @@ func (x *run) handled(err *fault.Error, attempt bool) factOf {
 	}
 }
 
-// unanswered is the detail of a failure that names the question which has got no answer.
+// unanswered is the detail of a failure that names the question that got no answer.
 const unanswered = "unanswered"
 
-// errorOutputs are the outputs of a node that has failed and handles that. A question that got no answer is not answered by that: what stands
-// for the result goes out under the error key, and if somebody has withdrawn the question, or what asks it, nothing does.
+// errorOutputs are the outputs of a node that has failed and handles that. They do not count as the answer to a question that got
+// none: the default goes out under the error key, and if the question was withdrawn, or the node that asks it canceled, nothing does.
 func (x *run) errorOutputs(err *fault.Error) (Done, error) {
 	_, open := err.Details[unanswered]
 	if open = open || x.plan().Asks != ""; (open || x.plan().Child != nil) && err.Code == fault.Canceled {
@@ -356,8 +360,8 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 		return x.outcome(outputs)
 	}
 	opening, err := scope.Open(x.ctx, &x.call)
-	if err != nil && len(x.beside) > 0 { // so that it can say what there is
-		x.all, x.beside, x.call.Contributions = true, nil, nil
+	if err != nil && len(x.beside) > 0 { // so that it can say what is there
+		x.all = true
 		if err := x.prepare(); err != nil {
 			return nil, err
 		}
@@ -443,26 +447,27 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Prepared is a scope that is open, prepared once for all of its turns and iterations: they differ in nothing but their number
-// and the scope's state. It is not written to.
+// Prepared is an open scope, prepared once for all of its turns and iterations: they differ only in their number and the
+// scope's state. It is read-only.
 type Prepared struct {
 	call Call
 	// apart is what its body reads by name.
 	apart []dataflow.Apart
-	// beside are large fields of its input that are not in the call's, entry all of its fields then.
-	beside []dataflow.Apart
-	entry  []payload.Member
+	// beside are large fields of its input that are not in the call's, brought all of its fields then, left those that it has by their
+	// source.
+	beside, left []dataflow.Apart
+	brought      []payload.Member
 	// turns says that a turn needs nothing else: what a filling or a preparation adds is not in the call.
 	turns bool
 }
 
-// Turns says that the scope's turns can do with it.
+// Turns says whether it is enough for the scope's turns.
 func (p *Prepared) Turns() bool { return p.turns }
 
-// Apart is what the body reads by name and is not handed.
+// Apart is what the body can read by name but does not get as input.
 func (p *Prepared) Apart() []dataflow.Apart { return p.apart }
 
-// share takes out of the input what every iteration reads and none is handed.
+// share takes out of the input what every iteration can read but does not get as input.
 func (x *run) share(scope *Scope) error {
 	if scope.Share == nil || x.job.InputRules == 0 {
 		return nil
@@ -481,8 +486,8 @@ func (x *run) share(scope *Scope) error {
 	return nil
 }
 
-// Iterations prepares the node that opened a scope once, and returns what tells its iterations apart. What is prepared is for the
-// scope's turns; nil: each turn has to prepare itself.
+// Iterations prepares the node that opened a scope once, and returns a function for the input of each iteration. Prepared is for
+// the scope's turns; nil: each turn has to prepare itself.
 func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), *Prepared, error) {
 	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node]}
 	scope := x.node.kind.Scope
@@ -496,7 +501,8 @@ func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64)
 	if err := x.share(scope); err != nil {
 		return nil, nil, err
 	}
-	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil && x.node.kind.Prepare == nil, beside: x.beside, entry: job.Data.Entry}
+	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil &&
+		x.node.kind.Prepare == nil, beside: x.beside, left: x.left, brought: x.brought}
 	return func(state json.RawMessage, index int64) (Iteration, error) {
 		return x.iteration(scope, state, index)
 	}, prepared, nil
@@ -506,7 +512,7 @@ func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64)
 func (x *run) preparedTurn(p *Prepared) (factOf, error) {
 	x.introduce()
 	x.call.Input, x.call.Config, x.call.Contributions, x.call.Kept = p.call.Input, p.call.Config, p.call.Contributions, p.call.Kept
-	x.beside, x.job.Data.Entry = p.beside, p.entry
+	x.beside, x.left, x.brought = p.beside, p.left, p.brought
 	if len(p.apart) > 0 {
 		x.job.Data.Apart, x.job.Data.Handed = append(slices.Clone(p.apart), x.job.Data.Apart...), true
 	}

@@ -7,9 +7,11 @@ import (
 	"tandem/node/printed"
 )
 
-// speak hands out the text of a node that is for the user and has handed out none while it ran, whole. What a program leads speaks step by step.
+// speak emits the whole text of a node that is for the user and has emitted none while it ran. A kind that a program leads emits its text
+// step by step.
 func (x *run) speak(outputs Done) {
-	if x.job.Out == nil || x.job.Run.Step != nil || x.node.kind.Run == nil || !gjson.GetBytes(x.call.Config, "to_user").Bool() || x.chunks.Spoke() {
+	if x.job.Out == nil || x.job.Run.Step != nil || x.node.kind.Run == nil ||
+		!gjson.GetBytes(x.call.Config, "to_user").Bool() || x.chunks.Spoke() {
 		return
 	}
 	if text := printed.Spoken(outputs[dataflow.DefaultKey]); text != "" {

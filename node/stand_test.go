@@ -14,7 +14,7 @@ import (
 	"tandem/payload"
 )
 
-// Who stands in for a kind is given its call and answers for it; everything around it is as always.
+// A function that stands in for a kind is given its call and answers for it; everything around it is as always.
 func TestRun_Stand(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -12,28 +12,28 @@ import (
 	"tandem/workflow"
 )
 
-// Steps is what a kind does whose work a program of the engine leads: the program decides what comes next, these do it. Each
-// step is an activation of its own, with its own row.
+// Steps is the work of a kind that a program of the engine leads: the program decides what comes next, and these functions
+// do it. Each step is an activation of its own, with its own row.
 type Steps struct {
 	// Program is its name in the engine.
 	Program string
 	// Open gathers what the steps need.
 	Open func(ctx context.Context, c *Call) (Led, error)
-	// Step does one. It ends with Replied, or waits. Its call has no configurations and no input of the node: what a step may
-	// know is in the state and in the values that the program hands it.
+	// Step does one step. It ends with Replied, or waits. Its call has no configurations and no input of the node: what a
+	// step may know is in the state and in the values that the program hands it.
 	Step func(ctx context.Context, c *Call, s Step) (Outcome, error)
-	// Given makes what a person gave instead of a step's work the end of it. May be nil: it is the result as it stands, of
-	// which the program is told nothing.
+	// Given makes the end of a step from what a person gave instead of its work. Nil: that is the result as it is, without
+	// a reply to the program.
 	Given func(c *Call, s Step, output json.RawMessage) (Replied, error)
 	// Inquire is [Kind.Inquire] for a step: it answers with Replied, or with nil for a step that had no effect. May be nil.
 	Inquire func(ctx context.Context, c *Call, s Step) (Outcome, error)
-	// Shows is what a step was given, as people are shown it, or nil: what the program gave it. May be nil.
+	// Shows returns what a step got, as people see it; a nil result: what the program gave it. May be nil.
 	Shows func(s Step) (any, error)
 	// Close makes the node's outputs.
 	Close func(ctx context.Context, c *Call, e Ending) (Done, error)
 }
 
-// Led is how a program begins.
+// Led says how a program begins.
 type Led struct {
 	// Done, when it is not nil, ends the node without a step; Wait puts the beginning off.
 	Done Done
@@ -50,7 +50,7 @@ type Step struct {
 	// Config is what the program says about it.
 	Config json.RawMessage
 	State  json.RawMessage
-	// Input is what the step was given, nil when the program gave nothing. A fork may have put something else in its place.
+	// Input is what the program gave the step, if anything. A fork may have replaced it.
 	Input json.RawMessage
 	// Values are the results of other steps that the program wants read.
 	Values []json.RawMessage
@@ -65,10 +65,10 @@ type Ending struct {
 	Values []json.RawMessage
 }
 
-// Replied is the end of a step: its result, and what the program has to know of it.
+// Replied is the end of a step: its result, and what the program has to know about it.
 type Replied struct {
 	Result json.RawMessage
-	// Reply is marshalled; nil: there is nothing to know.
+	// Reply is marshalled for the program; nil: there is nothing to say.
 	Reply any
 	// Settle is what the step has used of what it had reserved. It is recorded with the step's end.
 	Settle []Settlement
@@ -238,7 +238,7 @@ func (x *run) readStep() (Step, error) {
 	return step, err
 }
 
-// givenStep ends a step with what a person gave instead of its work; somebody who knows only that it was done gives nothing.
+// givenStep ends a step with what a person gave instead of its work, which may be nothing if they only know that it was done.
 func (x *run) givenStep() (factOf, error) {
 	output := json.RawMessage("null")
 	if ref := x.job.Run.Cause.Ref; ref != "" {
@@ -273,7 +273,7 @@ func (x *run) values(refs []engine.Ref) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// replied is the event of a step that has ended well.
+// replied is the event of a step that has succeeded.
 func (x *run) replied(r Replied) (factOf, error) {
 	x.settled = r.Settle // also when the result cannot be kept: it was paid for
 	var reply json.RawMessage
@@ -296,7 +296,7 @@ func (x *run) replied(r Replied) (factOf, error) {
 	}, nil
 }
 
-// effect is that of the run: a step has its own.
+// effect is the effect of the run: a step has its own.
 func (x *run) effect() workflow.Effect {
 	if s := x.job.Run.Step; s != nil {
 		return s.Effect
@@ -338,7 +338,7 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 
 type inquiryKey struct{}
 
-// Inquiry marks the use of an attached node that asks what became of an earlier use, see [Kind.Inquire].
+// Inquiry marks a use of an attached node that asks about an earlier use, see [Kind.Inquire].
 func Inquiry(ctx context.Context) context.Context { return context.WithValue(ctx, inquiryKey{}, true) }
 
 // offered lists the tools of a node that is attached to this one.
@@ -354,7 +354,7 @@ func (x *run) offered(ctx context.Context, id string) ([]Tool, error) {
 	return kind.Tools(ctx, &inner.call)
 }
 
-// ready is what has to be waited for before an attached node can say what it offers.
+// ready returns what has to be waited for before an attached node can say what it offers.
 func (x *run) ready(ctx context.Context, id string) (*Wait, error) {
 	inner, err := x.inner(ctx, id, json.RawMessage("{}"))
 	if err != nil || inner.node.kind.Ready == nil {

@@ -19,36 +19,38 @@ type Value struct {
 // Meaning is a field of an input or an output, and what it means.
 func Meaning(name, en, zh string) Value { return Value{Name: name, Meaning: Says(en, zh)} }
 
-// HandedOn are the fields of an output that are those of the input.
+// HandedOn stands for the fields of the input that are also fields of the output.
 func HandedOn() Value {
 	return Meaning("*", "Whatever else the input has.", "输入的其余内容。")
 }
 
-// HandsOn are the inputs of a kind that hands on whatever it is given.
+// HandsOn are the inputs of a kind that returns whatever it gets.
 func HandsOn() []Value {
 	return []Value{Meaning("*", "Anything; it is handed on.", "任意内容，将原样传递。")}
 }
 
-// Example is a node of a kind as it may stand in a workflow, and what comes of it. References print it, and a test runs it.
+// Example is a node of a kind as it may be part of a workflow, with its output. References print it, and a test runs it.
 type Example struct {
 	// Shows says what it is an example of, in a sentence.
 	Shows Text
-	// Config are the configurations, Input what the node is given, both as JSON objects. Also is what further connections bring, for kinds that
-	// join them. What a kind runs as its body is a node that hands on what it is given.
+	// Config are the configurations, Input is what the node gets, both as JSON objects. Also is what further connections bring, for kinds
+	// that join them. The body of a kind that runs one is a node that returns its input.
 	Config string
 	Input  string
 	Also   []string
-	// Replies are what whoever is asked replies, in turn: a model in words, a service or a tool with a text or JSON, a person with an answer.
+	// Replies are what those who are asked reply, in turn: a model in words, a service or a tool with a text or JSON, a person with an
+	// answer.
 	Replies []string
-	// Output is what comes out, as a JSON object of payloads by output key. The text "…" stands for a value that differs from run to run, and a
-	// payload that is the text "same as KEY" for one that is the same as that of another key.
+	// Output is what comes out, as a JSON object of payloads by output key. The text "…" stands for a value that differs from run to run,
+	// and a payload that is the text "same as KEY" for one that is the same as that of another key.
 	Output string
 }
 
-// SameAs is how the payload of an [Example] begins that is the same as that of another key.
+// SameAs is the beginning of a payload in an [Example] that is the same as that of another key.
 const SameAs = "same as "
 
-// ValuesOf are the fields of a type of input or output whose tags doc and zh say what they mean. Those of structs inside follow with a path.
+// ValuesOf are the fields of a type of input or output whose tags doc and zh say what they mean. Those of structs inside follow with a
+// path.
 func ValuesOf[T any]() []Value { return valuesOf("", reflect.TypeFor[T](), nil) }
 
 func valuesOf(prefix string, t reflect.Type, above []reflect.Type) []Value {
@@ -77,7 +79,7 @@ func valuesOf(prefix string, t reflect.Type, above []reflect.Type) []Value {
 	return list
 }
 
-// described adds to what a kind says of itself what the types of its input and of its result say.
+// described adds to the description of a kind what the types of its input and of its result say.
 func (a About) described(input, output reflect.Type) About {
 	if input != nil {
 		a.Inputs = append(valuesOf("", input, nil), a.Inputs...)

@@ -114,7 +114,7 @@ type Reader struct {
 	current *section
 }
 
-// Reader makes a reader. Whoever made it closes it.
+// Reader makes a reader. The caller closes it.
 func (c Content) Reader(ctx context.Context) *Reader { return &Reader{ctx: ctx, content: c} }
 
 // Section begins a part and ends the one before. It is read once; seeking in it is possible.

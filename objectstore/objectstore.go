@@ -28,7 +28,7 @@ import (
 type Store interface {
 	// CredentialType is the type of the credentials that it takes.
 	CredentialType() string
-	// Put stores an object, in place of any that has its key. It tries once: whoever calls it decides about a repeat,
+	// Put stores an object, in place of any that has its key. It tries once: the caller decides about a repeat,
 	// which does no harm. Errors are a *fault.Error, or an *outbound.Error if the service was called.
 	Put(ctx context.Context, c credential.Opened, o Object) (Receipt, error)
 }
@@ -45,6 +45,20 @@ type Object struct {
 	Timeout time.Duration
 	// Clock tells the time that requests are signed with.
 	Clock func() time.Time
+}
+
+// Told is what a service says of an object, as JSON: some fields, and besides what headers of its answer say, by the name of a field.
+func Told(fields map[string]string, answer http.Header, headers map[string]string) (json.RawMessage, error) {
+	for name, header := range headers {
+		if value := answer.Get(header); value != "" {
+			fields[name] = strings.ToValidUTF8(value, "")
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fault.New(fault.Internal, "the answer cannot be handed on").WithCause(err)
+	}
+	return raw, nil
 }
 
 // Receipt is what a service says of an object that it has.

@@ -22,11 +22,12 @@ type Said struct {
 // maxSaid is how much of a service's words an error shows.
 const maxSaid = 300
 
-// Refusal makes an error of an answer that is no good. A redirect is one: nothing that is signed is sent elsewhere.
+// Refusal makes an error of an answer that is not a success. A redirect is one: nothing that is signed is sent elsewhere.
 func Refusal(r *outbound.Response, s Said, now time.Time) *outbound.Error {
 	e := r.Problem(now)
 	if e == nil {
-		e = &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected, "host %q answered %d, which it should not", r.URL.Host, r.Status).With("status_code", r.Status)}
+		e = &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected, "host %q answered %d, which it should not",
+			r.URL.Host, r.Status).With("status_code", r.Status)}
 	}
 	if s.Code == "" && s.Remedy == "" && s.As == "" {
 		return e

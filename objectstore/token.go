@@ -31,7 +31,7 @@ type Tokens struct {
 	slots map[[sha256.Size]byte]*tokenSlot
 }
 
-// tokenSlot is one token. Whoever is in turn may read and write it; others wait, so that a token is fetched once.
+// tokenSlot is one token. The caller whose turn it is may read and write it; others wait, so that a token is fetched once.
 type tokenSlot struct {
 	turn    chan struct{}
 	token   string
@@ -40,7 +40,8 @@ type tokenSlot struct {
 
 // Get returns a token for a credential, fetching it if there is none that is still good, or if the last was refused. A
 // credential that has changed gets a token of its own. Fresh says that it was fetched just now.
-func (t *Tokens) Get(ctx context.Context, c credential.Opened, now func() time.Time, renew bool, fetch func(context.Context) (string, time.Duration, error)) (token string, fresh bool, err error) {
+func (t *Tokens) Get(ctx context.Context, c credential.Opened, now func() time.Time, renew bool,
+	fetch func(context.Context) (string, time.Duration, error)) (token string, fresh bool, err error) {
 	s := t.slot(sha256.Sum256(append([]byte(c.ID+"\x00"), c.Data...)))
 	select {
 	case s.turn <- struct{}{}:
@@ -75,7 +76,8 @@ func (t *Tokens) slot(key [sha256.Size]byte) *tokenSlot {
 }
 
 // FetchToken asks an OAuth service for a token: one for access or, where that is what is asked for, one that says who asks.
-func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, form url.Values, now time.Time) (token string, life time.Duration, err error) {
+func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, form url.Values, now time.Time) (token string,
+	life time.Duration, err error) {
 	response, err := client.Do(ctx, outbound.Request{
 		Method: http.MethodPost, URL: target, Body: []byte(form.Encode()), Repeatable: true, Redirects: outbound.NoFollow,
 		Header:  http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}},
@@ -105,7 +107,8 @@ func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, f
 	if answer.AccessToken == "" {
 		answer.AccessToken = answer.IDToken
 	}
-	if unreadable || answer.AccessToken == "" || strings.ContainsFunc(answer.AccessToken, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
+	if unreadable || answer.AccessToken == "" || strings.ContainsFunc(answer.AccessToken,
+		func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
 		return "", 0, fault.Newf(fault.CredentialInvalid, "host %q answers without a token that can be used; check the address for tokens in the credential", target.Host)
 	}
 	life = tokenLife

@@ -25,14 +25,14 @@ func ParseAllow(text string) (AllowList, error) {
 		if entry == "" {
 			continue
 		}
-		if err := list.add(entry); err != nil {
+		if err := list.addEntry(entry); err != nil {
 			return AllowList{}, err
 		}
 	}
 	return list, nil
 }
 
-func (l *AllowList) add(entry string) error {
+func (l *AllowList) addEntry(entry string) error {
 	wrong := func(format string, args ...any) error {
 		return fault.Newf(fault.InvalidConfig, "http-allow: %q %s", entry, fmt.Sprintf(format, args...)).With("entry", entry)
 	}

@@ -231,7 +231,8 @@ func onlyReads(method string) bool {
 func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error) {
 	host := l.target.Hostname()
 	ctx, stop := context.WithCancelCause(ctx)
-	request := &http.Request{Method: l.method, URL: l.target, Header: l.header.Clone(), Host: l.target.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	request := &http.Request{Method: l.method, URL: l.target, Header: l.header.Clone(), Host: l.target.Host, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1}
 	if r.Secret != nil && !l.foreign {
 		maps.Copy(request.Header, r.Secret.Header)
 		request.URL = withQuery(l.target, r.Secret.Query)
@@ -257,8 +258,10 @@ func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error)
 		}
 		return nil, &Error{Fault: f, Fate: l.fate(fate)}
 	}
-	limited := &body{from: decoded(l.method, response), limit: r.MaxResponse, length: announced(response), host: host, ctx: ctx, stop: func() { stop(nil) }}
-	return &Response{Status: response.StatusCode, Header: response.Header, URL: l.target, Hops: l.hops, Foreign: l.foreign, Body: limited}, nil
+	limited := &body{from: decoded(l.method, response), limit: r.MaxResponse, length: announced(response), host: host,
+		ctx: ctx, stop: func() { stop(nil) }}
+	return &Response{Status: response.StatusCode, Header: response.Header, URL: l.target, Hops: l.hops, Foreign: l.foreign, Body: limited},
+		nil
 }
 
 // hideKeys keeps the transport from believing that a call may be made again because one of these headers is there; it
@@ -431,7 +434,8 @@ func CheckHeader(header http.Header) error {
 			return fault.Newf(fault.InvalidInput, "%q is not the name of a header", name)
 		}
 		switch textproto.CanonicalMIMEHeaderKey(name) {
-		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection":
+		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Te", "Trailer",
+			"Proxy-Authorization", "Proxy-Connection":
 			return fault.Newf(fault.InvalidInput, "the header %q is set by the client itself; leave it out", name)
 		}
 		for _, value := range header[name] {

@@ -103,7 +103,7 @@ func (c *Client) race(ctx context.Context, addresses []netip.Addr, port uint16) 
 			results <- attempt{conn, err}
 		}()
 	}
-	// Whoever is still connecting when this returns is stopped, and closed if that was too late.
+	// An attempt that is still connecting when this returns is stopped, and closed if that was too late.
 	defer func() {
 		cancel()
 		if left := started - ended; left > 0 {

@@ -268,7 +268,8 @@ func (b *body) Close() error {
 // decoded undoes a compression that the transport has not asked for and so has left alone.
 func decoded(method string, r *http.Response) io.ReadCloser {
 	coding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
-	if r.Uncompressed || coding != "gzip" && coding != "x-gzip" || method == http.MethodHead || r.StatusCode == http.StatusPartialContent || r.Body == http.NoBody {
+	if r.Uncompressed || coding != "gzip" && coding != "x-gzip" || method == http.MethodHead ||
+		r.StatusCode == http.StatusPartialContent || r.Body == http.NoBody {
 		return r.Body
 	}
 	r.Header.Del("Content-Encoding")

@@ -141,7 +141,8 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		defer stop(nil)
 		return nil, &Error{Fault: explain(ctx, request.URL.Hostname(), err), Fate: fate}
 	}
-	b := &body{from: response.Body, limit: g.limit, length: announced(response), host: request.URL.Hostname(), ctx: ctx, stop: func() { stop(nil) }}
+	b := &body{from: response.Body, limit: g.limit, length: announced(response), host: request.URL.Hostname(),
+		ctx: ctx, stop: func() { stop(nil) }}
 	if w, ok := response.Body.(interface{ Write([]byte) (int, error) }); ok { // a connection that was upgraded
 		response.Body = struct {
 			*body
@@ -154,7 +155,8 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // roundTrip sends a request and waits for the headers of its answer, but not longer than first. Fate is that of a failure.
-func (c *Client) roundTrip(ctx context.Context, stop context.CancelCauseFunc, request *http.Request, first time.Duration) (*http.Response, Fate, error) {
+func (c *Client) roundTrip(ctx context.Context, stop context.CancelCauseFunc, request *http.Request,
+	first time.Duration) (*http.Response, Fate, error) {
 	var wrote atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
 	timer := time.AfterFunc(first, func() { stop(errFirstByte) })

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Calls between Tandem and other programs are signed with a secret that both have: the time at which they were made, and an HMAC of that and the body.
+// Calls between Tandem and other programs are signed with a secret that both have: the time at which they were made, and an HMAC of that
+// and the body.
 const (
 	HeaderTimestamp = "X-Tandem-Timestamp"
 	HeaderSignature = "X-Tandem-Signature"

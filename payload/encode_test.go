@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzAppendText: a text is written as encoding/json writes it, but for two line separators, which stay as they are.
+// FuzzAppendText: a text is written as encoding/json writes it, except for two line separators, which stay as they are.
 func FuzzAppendText(f *testing.F) {
 	for _, seed := range []string{"", "五 <b> & \"\\\b\f\n\r\t\x00\x1f\x7f", "\u2028\u2029\ufffd", "\xff\xc0a", "😀\ud7ff"} {
 		f.Add(seed)

@@ -41,8 +41,9 @@ func Shown(raw []byte) (text string, code bool) {
 	return Indented(raw), true
 }
 
-// Readable is the same value with characters in the place of their escapes. What would not be seen, or would be taken for JSON's own, stays escaped: control characters, quotes, backslashes, halves of surrogate pairs, and
-// characters that turn the direction of others. The result shares memory with raw when there is nothing to change.
+// Readable is the same value with characters in the place of their escapes. What would not be seen, or would be taken for JSON's own, stays
+// escaped: control characters, quotes, backslashes, halves of surrogate pairs, and characters that turn the direction of others. The result
+// shares memory with raw when there is nothing to change.
 func Readable(raw []byte) json.RawMessage {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw

@@ -49,7 +49,7 @@ func (s *Set) Factories() map[string]llm.Factory {
 	return factories
 }
 
-// Turns are the kinds that have turns with the models of providers, by the names of the providers.
+// Turns are the kinds of nodes that talk with the models of one provider, by the name of the provider.
 func (s *Set) Turns() map[string]turn.Kind {
 	kinds := map[string]turn.Kind{}
 	for name, p := range s.Providers { // order does not matter: one entry per name
@@ -60,7 +60,7 @@ func (s *Set) Turns() map[string]turn.Kind {
 	return kinds
 }
 
-// AboutProviders is what the providers say of themselves, by name.
+// AboutProviders is what the providers say about themselves, sorted by name.
 func (s *Set) AboutProviders() []llm.About {
 	var list []llm.About
 	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
@@ -69,9 +69,11 @@ func (s *Set) AboutProviders() []llm.About {
 	return list
 }
 
-// Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the extensions.
+// Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the
+// extensions.
 func Gather(list ...Extension) (*Set, error) {
-	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}, Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}, turns: map[string]bool{}}
+	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{},
+		Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}, turns: map[string]bool{}}
 	var types []credential.Type
 	for _, e := range list {
 		if e.Name == "" {
@@ -110,14 +112,14 @@ func Gather(list ...Extension) (*Set, error) {
 // gathering is a set that is being put together.
 type gathering struct {
 	set *Set
-	// brought is who has brought what, by the sort of the part and its name.
+	// brought names the extension that has brought a part, by the sort of the part and its name.
 	brought map[string]string
 	// turns are the kinds with turns that providers have named and no family has made yet.
 	turns map[string]bool
 }
 
-// take notes that an extension brings a part. What is what the part is called in an error.
-func (g *gathering) take(what, name, from string) error {
+// claimName notes that an extension brings a part, and refuses a name that is taken. The argument what names the sort of part in errors.
+func (g *gathering) claimName(what, name, from string) error {
 	if name == "" {
 		return fault.Newf(fault.Invalid, "a %s of the extension %q has no name", what, from)
 	}
@@ -146,13 +148,13 @@ func (g *gathering) parts(e Extension) error {
 		if name == human.InApp {
 			return fault.Newf(fault.Conflict, "the extension %q brings a channel %q, which is the inbox; call it differently", e.Name, name)
 		}
-		if err := g.take("channel", name, e.Name); err != nil {
+		if err := g.claimName("channel", name, e.Name); err != nil {
 			return err
 		}
 	}
 	g.set.Channels = append(g.set.Channels, e.Channels...)
 	for _, p := range e.Providers {
-		if err := g.take("provider", p.Name, e.Name); err != nil {
+		if err := g.claimName("provider", p.Name, e.Name); err != nil {
 			return err
 		}
 		if p.New == nil {
@@ -162,7 +164,7 @@ func (g *gathering) parts(e Extension) error {
 			if !kind.IsMade() {
 				return missing("kind", kind.Name, "configuration; make it with turn.Of")
 			}
-			if err := g.take("kind", kind.Name, e.Name); err != nil {
+			if err := g.claimName("kind", kind.Name, e.Name); err != nil {
 				return err
 			}
 			g.turns[kind.Name] = true
@@ -170,12 +172,12 @@ func (g *gathering) parts(e Extension) error {
 		g.set.Providers[p.Name] = p
 	}
 	for _, t := range e.Credentials {
-		if err := g.take("credential type", t.Name, e.Name); err != nil {
+		if err := g.claimName("credential type", t.Name, e.Name); err != nil {
 			return err
 		}
 	}
 	for _, s := range e.ObjectStores {
-		if err := g.take("object store", s.Target, e.Name); err != nil {
+		if err := g.claimName("object store", s.Target, e.Name); err != nil {
 			return err
 		}
 		if s.Store == nil {
@@ -184,7 +186,7 @@ func (g *gathering) parts(e Extension) error {
 		g.set.ObjectStores[s.Target] = s.Store
 	}
 	for _, m := range e.Mailboxes {
-		if err := g.take("mailbox", m.Name, e.Name); err != nil {
+		if err := g.claimName("mailbox", m.Name, e.Name); err != nil {
 			return err
 		}
 		if m.Open == nil {
@@ -201,7 +203,7 @@ func (g *gathering) sources(from string, sources []trigger.Source) error {
 		if s == nil {
 			return fault.Newf(fault.Invalid, "a source of the extension %q is nil", from)
 		}
-		if err := g.take("source of the trigger", s.Kind(), from); err != nil {
+		if err := g.claimName("source of the trigger", s.Kind(), from); err != nil {
 			return err
 		}
 	}
@@ -217,7 +219,7 @@ func (g *gathering) kinds(from string, kinds []node.Kind) error {
 				delete(g.turns, name)
 				continue
 			}
-			if err := g.take("kind", name, from); err != nil {
+			if err := g.claimName("kind", name, from); err != nil {
 				return err
 			}
 		}

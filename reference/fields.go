@@ -87,7 +87,8 @@ func (s *schema) fields(prefix string) []Field {
 	})
 	for _, name := range names {
 		p := s.Properties[name]
-		f := Field{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh},
+		f := Field{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default),
+			Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh},
 			OlderNames: p.OlderNames, OlderValues: p.OlderValues, With: p.With}
 		list = append(list, f)
 		inner, path := p, f.Name

@@ -77,7 +77,8 @@ func anchor(heading string) string {
 
 func writeKind(b *strings.Builder, k Kind) error {
 	about, told := k.About, k.Told
-	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"), about.Description.In("zh"))
+	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In("en"), about.Title.In("zh"),
+		about.Description.In("en"), about.Description.In("zh"))
 	effects := map[string]string{"pure": "nothing outside notices a repeated run", "idempotent": "a run may be repeated", "once": "a run is never repeated without knowing how it went"}
 	effect := string(about.Effect)
 	fmt.Fprintf(b, "Effect: `%s`, %s.\n", effect, effects[effect])
@@ -163,7 +164,8 @@ func writeRows(b *strings.Builder, prefix string, fields []node.Field) {
 		if f.Default != "" {
 			usual = "`" + f.Default + "`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"), f.Meaning.In("en"), f.Meaning.In("zh"))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"),
+			f.Meaning.In("en"), f.Meaning.In("zh"))
 		below := prefix + f.Name + "."
 		if slices.Contains(f.Takes, "list") {
 			below = prefix + f.Name + "[]."

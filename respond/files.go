@@ -86,7 +86,8 @@ func (h *Pages) keepInline(ctx context.Context, p identity.Principal, path strin
 	if err != nil {
 		return nil, err
 	}
-	return &AnswerFile{Blob: blob.Hash, Name: sheet.FileName(given.Name), ContentType: sheet.FileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
+	return &AnswerFile{Blob: blob.Hash, Name: sheet.FileName(given.Name), ContentType: sheet.FileType(given.ContentType),
+		Size: blob.Size, SHA256: blob.Hash}, nil
 }
 
 func (h *Pages) keepFile(ctx context.Context, p identity.Principal, name, contentType string, content io.Reader) (*AnswerFile, error) {

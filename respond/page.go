@@ -19,7 +19,7 @@ import (
 	"tandem/text"
 )
 
-// Notice shows a page without a form, in the language of whoever asks for it.
+// Notice shows a page without a form, in the language of the person who asks for it.
 func (h *Pages) Notice(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text) {
 	page := &sheet.Page{Lang: h.languageOf(r, "", "")}
 	page.Heading = page.Tell(heading)
@@ -68,7 +68,8 @@ func (h *Pages) form(w http.ResponseWriter, r *http.Request, status int, view hu
 // question tells what is asked.
 func (h *Pages) question(r *http.Request, view human.LinkView, lang string) (*sheet.Page, error) {
 	i, request := view.Interaction, view.Request
-	page := &sheet.Page{Lang: lang, Text: request.Description, Fork: slices.Concat(lineage.AgainLines(lang, request.Again), lineage.ForkLines(lang, request.Fork)), Cut: cuts(request.CutValues())}
+	page := &sheet.Page{Lang: lang, Text: request.Description,
+		Fork: slices.Concat(lineage.AgainLines(lang, request.Again), lineage.ForkLines(lang, request.Fork)), Cut: cuts(request.CutValues())}
 	page.Heading = cmp.Or(request.Title, page.Tell(text.Of("Your answer is needed")))
 	page.Content, page.Arguments = page.Show(request.Content, sheet.MaxShown), page.Show(request.Arguments, sheet.MaxApproved)
 	switch request.Risk {
@@ -103,9 +104,12 @@ func (h *Pages) question(r *http.Request, view human.LinkView, lang string) (*sh
 // reviewType is what is looked at in a review, in words.
 func reviewType(p *sheet.Page, name string) string {
 	known, ok := map[string]text.Text{
-		"quality_assurance": text.Of("quality assurance"), "security_review": text.Of("security review"), "compliance_check": text.Of("compliance check"),
-		"code_review": text.Of("code review"), "content_moderation": text.Of("content moderation"), "financial_audit": text.Of("financial audit"),
-		"legal_review": text.Of("legal review"), "medical_review": text.Of("medical review"), "safety_inspection": text.Of("safety inspection"),
+		"quality_assurance": text.Of("quality assurance"), "security_review": text.Of("security review"),
+		"compliance_check": text.Of("compliance check"),
+		"code_review":      text.Of("code review"), "content_moderation": text.Of("content moderation"),
+		"financial_audit": text.Of("financial audit"),
+		"legal_review":    text.Of("legal review"), "medical_review": text.Of("medical review"),
+		"safety_inspection": text.Of("safety inspection"),
 	}[name]
 	if !ok {
 		return strings.ReplaceAll(name, "_", " ")
@@ -123,7 +127,8 @@ func earliest(a, b int64) int64 {
 // recorded says what was answered.
 func (h *Pages) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *sheet.Sheet, pressed string) {
 	page := &sheet.Page{Lang: f.Language, Heading: f.Say(text.Of("Your answer was recorded"))}
-	page.Recorded = append(page.Recorded, sheet.Fact{Label: f.Say(text.Of("Question")), Value: cmp.Or(view.Request.Title, view.Request.Description)})
+	page.Recorded = append(page.Recorded, sheet.Fact{Label: f.Say(text.Of("Question")),
+		Value: cmp.Or(view.Request.Title, view.Request.Description)})
 	for _, b := range f.Buttons {
 		if b.Value != "" && (b.Value == pressed || string(b.Raw) == pressed) {
 			page.Recorded = append(page.Recorded, sheet.Fact{Label: f.Say(text.Of("Answer")), Value: b.Label})
@@ -157,7 +162,7 @@ func (h *Pages) closed(w http.ResponseWriter, r *http.Request, lang string, view
 		page.Heading = page.Tell(text.Of("This question is closed"))
 	default:
 		page.Heading = page.Tell(text.Of("This link has expired"))
-		page.Lines = []string{page.Tell(text.Of("Ask whoever sent it for a new one."))}
+		page.Lines = []string{page.Tell(text.Of("Ask the person who sent it for a new one."))}
 	}
 	if ended {
 		page.Lines = append(page.Lines, ending(page, view))

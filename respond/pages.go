@@ -66,9 +66,10 @@ type Pages struct {
 // New registers the pages by which people answer who have a link. The token in the address is all they need, and all
 // it opens is one question. Looking at a page changes nothing, however often a scanner of links does so.
 func New(o Options) *Pages {
-	h := &Pages{o: o, router: o.Router, pages: sheet.NewPages(), public: route.NewAddressLimiter(publicAddress, PublicInterval, PublicBurst)}
+	h := &Pages{o: o, router: o.Router, pages: sheet.NewPages(),
+		public: route.NewAddressLimiter(publicAddress, PublicInterval, PublicBurst)}
 	// The page answers for itself what is too large for it: a person reads that.
-	o.Router.ToStrangers(Path, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.take})
+	o.Router.ToStrangers(Path, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.takeAnswer})
 	return h
 }
 
@@ -110,13 +111,15 @@ func (h *Pages) whole(w http.ResponseWriter, r *http.Request, lang string, view 
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Content-Disposition": `attachment; filename="` + id + `.json"`, "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow, noarchive",
+		"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "no-store",
+		"X-Robots-Tag": "noindex, nofollow, noarchive",
 	} { // order does not matter: each is set
 		w.Header().Set(name, value)
 	}
 	_, err := io.Copy(w, content)
 	if err := errors.Join(err, content.Close()); err != nil {
-		h.router.Log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
+		h.router.Log.DebugContext(r.Context(), "a value was not sent to its end", "interaction",
+			view.Interaction.ID, "value", id, "error", err)
 	}
 }
 
@@ -136,8 +139,8 @@ func (h *Pages) view(r *http.Request) (human.LinkView, error) {
 	return view, err
 }
 
-// take takes an answer.
-func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
+// takeAnswer takes an answer.
+func (h *Pages) takeAnswer(w http.ResponseWriter, r *http.Request) {
 	view, err := h.view(r)
 	if err != nil {
 		h.fail(w, r, h.language(r, human.LinkView{}), err)
@@ -151,13 +154,15 @@ func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusConflict
 		}
 		if view.State != human.LinkExpired { // that the desk has said
-			h.router.Log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
+			h.router.Log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction",
+				view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
 		}
 		h.closed(w, r, lang, view, status)
 		return
 	}
 	if isPublic(view) && !h.public.Allow(h.router.AddressOf(r.Context()), h.o.Now()) {
-		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(PublicInterval/time.Second)))
+		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after",
+			int(PublicInterval/time.Second)))
 		return
 	}
 	if err := patient(w); err != nil {
@@ -165,7 +170,7 @@ func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := newForm(lang, view.Interaction, view.Request)
-	sent, err := h.read(r, f, view.Interaction)
+	sent, err := h.readSentForm(r, f, view.Interaction)
 	if sent.close != nil {
 		defer sent.close()
 	}
@@ -181,7 +186,8 @@ func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 		err = f.StoreFiles(r.Context(), h.o.Blobs, view.Interaction.Workspace)
 	}
 	if err == nil && !f.Wrong() {
-		view.Interaction, err = h.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
+		view.Interaction, err = h.o.Desk.RespondLink(r.Context(), r.PathValue("token"),
+			human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
 		if err == nil {
 			h.recorded(w, r, view, f, sent.pressed)
 			return
@@ -273,8 +279,8 @@ type sentForm struct {
 	close func()
 }
 
-// read reads a form into its controls. Its files are not stored yet.
-func (h *Pages) read(r *http.Request, f *sheet.Sheet, i store.Interaction) (sentForm, error) {
+// readSentForm reads a form into its controls. Its files are not stored yet.
+func (h *Pages) readSentForm(r *http.Request, f *sheet.Sheet, i store.Interaction) (sentForm, error) {
 	var sent sentForm
 	body := &io.LimitedReader{R: r.Body, N: MaxBody + 1}
 	values, files, err := sheet.ReadForm(r, body)

@@ -32,7 +32,8 @@ func (c *Cache) RefuseAround(ctx context.Context, p identity.Principal, workflow
 	refused := func(why string) error {
 		return fault.Newf(fault.ApprovalRequired, "%s: revision %d of workflow %q %s; start revision %d, or let an editor save the older one as the newest", doing, number, workflowID, why, newest.Revision)
 	}
-	question, node, err := older.Graph.Around(current.Graph, func(child workflow.ChildWorkflow) (bool, error) { return c.childAsks(ctx, p, child, 0) })
+	question, node, err := older.Graph.Around(current.Graph,
+		func(child workflow.ChildWorkflow) (bool, error) { return c.childAsks(ctx, p, child, 0) })
 	switch {
 	case err != nil:
 		return err

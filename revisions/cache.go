@@ -1,7 +1,7 @@
-// Package revisions finds the revision of a workflow that is to be run, or that an execution is pinned to, and keeps it ready: parsed, compiled, with
-// the templates that it names and with what was found out about it. Nobody else reads a definition to run it.
+// Package revisions finds the revision of a workflow that is to be run, or that an execution is pinned to, and keeps it ready: parsed,
+// compiled, with the templates that it names and with what was found out about it. Nobody else reads a definition to run it.
 //
-// It starts nothing and answers no request; the server, the host and whoever embeds Tandem ask it.
+// It starts nothing and answers no request; the server, the host and programs that embed Tandem ask it.
 package revisions
 
 import (
@@ -64,8 +64,9 @@ func (c *Cache) Pinned(ctx context.Context, p identity.Principal, workflowID, ha
 	return c.prepare(p, stored, templates, hash)
 }
 
-// Request returns the request that starts a workflow ("latest", "deployed" or the number of a revision) at its first trigger, and the revision that it
-// starts. The revision is read from the store once at most, and not at all when it is kept and names no templates, which may have changed.
+// Request returns the request that starts a workflow ("latest", "deployed" or the number of a revision) at its first trigger, and the
+// revision that it starts. The revision is read from the store once at most, and not at all when it is kept and names no templates, which
+// may have changed.
 func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, which string) (host.StartRequest, *Ready, error) {
 	w, err := c.o.Workflows.Heading(ctx, p, workflowID)
 	if err != nil {
@@ -80,7 +81,8 @@ func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, w
 		}
 	default:
 		if number, err = strconv.ParseInt(which, 10, 64); err != nil || number < 1 {
-			return host.StartRequest{}, nil, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", which)
+			return host.StartRequest{}, nil, fault.Newf(fault.InvalidConfig,
+				"revision: %q is not \"deployed\", \"latest\" or a number", which)
 		}
 		switch number {
 		case w.Revision:
@@ -95,7 +97,8 @@ func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, w
 		return host.StartRequest{}, nil, err
 	}
 	r := host.StartRequest{
-		WorkflowID: workflowID, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: ready.Graph.Hash, Ready: ready.Fold, TriggerType: "API", Priority: 3,
+		WorkflowID: workflowID, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: ready.Graph.Hash,
+		Ready: ready.Fold, TriggerType: "API", Priority: 3,
 		Language: ready.Definition.Metadata.Settings.Language,
 	}
 	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
@@ -106,9 +109,10 @@ func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, w
 	return r, ready, nil
 }
 
-// Draft returns the request that starts a definition which no revision has, and the definition as it is run then. The caller keeps it as a draft
-// before it starts it. The request says not where it begins.
-func (c *Cache) Draft(ctx context.Context, p identity.Principal, workflowID string, def *workflow.Definition) (host.StartRequest, *Ready, error) {
+// Draft returns the request that starts a definition which no revision has, and the definition as it is run then. The caller keeps it as a
+// draft before it starts it. The request says not where it begins.
+func (c *Cache) Draft(ctx context.Context, p identity.Principal, workflowID string,
+	def *workflow.Definition) (host.StartRequest, *Ready, error) {
 	stored := store.Revision{WorkflowID: workflowID, Hash: workflow.Hash(def), Definition: workflow.Encode(def)}
 	name, templates, err := c.pin(ctx, p, stored)
 	if err != nil {
@@ -121,12 +125,13 @@ func (c *Cache) Draft(ctx context.Context, p identity.Principal, workflowID stri
 		}
 	}
 	return host.StartRequest{
-		WorkflowID: workflowID, WorkflowName: def.Metadata.Name, Version: def.Metadata.Version, RevisionHash: ready.Graph.Hash, Ready: ready.Fold, Priority: 3, Language: def.Metadata.Settings.Language,
+		WorkflowID: workflowID, WorkflowName: def.Metadata.Name, Version: def.Metadata.Version, RevisionHash: ready.Graph.Hash,
+		Ready: ready.Fold, Priority: 3, Language: def.Metadata.Settings.Language,
 	}, ready, nil
 }
 
-// numbered returns a revision by its number, pinned with the templates as they are now. Hash, if it is known, spares reading a revision that is kept and
-// names no templates: what has a hash never changes.
+// numbered returns a revision by its number, pinned with the templates as they are now. Hash, if it is known, spares reading a revision
+// that is kept and names no templates: what has a hash never changes.
 func (c *Cache) numbered(ctx context.Context, p identity.Principal, workflowID string, number int64, hash string) (*Ready, error) {
 	if hash != "" {
 		if ready := c.known(key{p.Workspace, workflowID, hash}); ready != nil && ready.plain {
@@ -153,12 +158,14 @@ func (c *Cache) known(k key) *Ready {
 	return c.ready[k]
 }
 
-// Compile makes of a stored revision, with the templates that it was pinned with, what can be run, and returns its definition as its author wrote it as
-// well. Name is the hash by which executions are pinned to it. What cannot be run by these kinds is refused.
-func Compile(stored store.Revision, templates TemplateSet, name string, kinds workflow.Kinds, registry *node.Registry) (*node.Revision, *workflow.Definition, error) {
+// Compile makes of a stored revision, with the templates that it was pinned with, what can be run, and returns its definition as its author
+// wrote it as well. Name is the hash by which executions are pinned to it. What cannot be run by these kinds is refused.
+func Compile(stored store.Revision, templates TemplateSet, name string, kinds workflow.Kinds, registry *node.Registry) (*node.Revision,
+	*workflow.Definition, error) {
 	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: kinds, Pinned: true})
 	if source == nil {
-		return nil, nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, stored.WorkflowID, problems)
+		return nil, nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v",
+			stored.Number, stored.WorkflowID, problems)
 	}
 	base, _ := SplitHash(name)
 	if got := workflow.Hash(source.Definition); got != base {
@@ -170,7 +177,8 @@ func Compile(stored store.Revision, templates TemplateSet, name string, kinds wo
 	}
 	graph, problems := workflow.Compile(def, kinds)
 	if graph == nil {
-		return nil, nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, stored.WorkflowID, problems[0].Message)
+		return nil, nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number,
+			stored.WorkflowID, problems[0].Message)
 	}
 	graph.Hash = name // with its templates: an execution finds by it what it was started with
 	prepared, err := node.Prepare(def, graph, registry, templates.Overrides())

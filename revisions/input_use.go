@@ -25,16 +25,16 @@ type inputUse struct {
 	names map[string]bool
 	// declared are those of the triggers' schemas.
 	declared []string
-	// closed is set where the triggers declare what they take: what is not among its names is neither declared nor named anywhere. Whoever takes all of the
-	// input does not count as its reader then.
+	// closed is set where the triggers declare what they take: what is not among its names is neither declared nor named anywhere. A caller
+	// that takes all of the input does not count as its reader then.
 	closed *inputUse
 }
 
 // toolInputs are the inputs that every set of tools reads by itself.
 func toolInputs() []string { return []string{"tool_name", "function_args", "context", "call_id"} }
 
-// usesOf finds out which inputs a definition reads. Where the triggers declare what they take, it is that, and what anything names. Whole is the definition with what
-// templates add to it; fields are the fields of its input that a kind reads by name.
+// usesOf finds out which inputs a definition reads. Where the triggers declare what they take, it is that, and what anything names. Whole
+// is the definition with what templates add to it; fields are the fields of its input that a kind reads by name.
 func usesOf(def, whole *workflow.Definition, kinds workflow.Kinds, fields func(kind string) []string) inputUse {
 	use := certainUse(def, kinds)
 	if closed, ok := declaredUse(def, kinds); ok {
@@ -45,8 +45,8 @@ func usesOf(def, whole *workflow.Definition, kinds workflow.Kinds, fields func(k
 	return use
 }
 
-// certainUse is what is read for certain. Only chains of tools, with conditions between them, are: they read what their placeholders and expressions name. All other
-// kinds may read all of their input, and what comes last hands it on.
+// certainUse is what is read for certain. Only chains of tools, with conditions between them, are: they read what their placeholders and
+// expressions name. All other kinds may read all of their input, and what comes last hands it on.
 func certainUse(def *workflow.Definition, kinds workflow.Kinds) inputUse {
 	use := inputUse{names: map[string]bool{}}
 	for _, name := range toolInputs() {
@@ -138,7 +138,8 @@ func declaredUse(def *workflow.Definition, kinds workflow.Kinds) (use inputUse, 
 		if !properties.IsObject() && !byHand(n, kinds) {
 			continue // it starts by itself
 		}
-		if more := schema.Get("additionalProperties"); !properties.IsObject() || more.Exists() && more.Type != gjson.False || combined(schema) {
+		if more := schema.Get("additionalProperties"); !properties.IsObject() || more.Exists() &&
+			more.Type != gjson.False || combined(schema) {
 			return inputUse{}, false
 		}
 		ok = true
@@ -165,7 +166,8 @@ func combined(schema gjson.Result) bool {
 	return slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"}, func(k string) bool { return schema.Get(strings.ReplaceAll(k, "$", "\\$")).Exists() })
 }
 
-// mention notes every name that a definition mentions in what can read an input, whatever it means there, and those that its kinds read by themselves.
+// mention notes every name that a definition mentions in what can read an input, whatever it means there, and those that its kinds read by
+// themselves.
 func (u *inputUse) mention(def *workflow.Definition, fields func(kind string) []string) {
 	if def == nil {
 		return
@@ -208,7 +210,9 @@ func (u *inputUse) evaluates(source string, tools, handsOn map[string]bool) {
 
 // reads notes the names in a text. One that begins with a node, as in start_amount, is also noted without what comes before.
 func (u *inputUse) reads(text string) {
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	}) {
 		for name, more := word, true; more; _, name, more = strings.Cut(name, "_") {
 			u.names[name] = true
 		}
@@ -225,7 +229,8 @@ func readsWhole(path []string, tools, handsOn map[string]bool) bool {
 	}
 	last := path[len(path)-1]
 	return handsOn[last] || slices.Contains([]string{
-		"input", "inputs", "data", "output", "outputs", "result", "payload", "value", "initial", "runtime", "steps", "trigger", "execution", "workflow", "env", "metadata", "context",
+		"input", "inputs", "data", "output", "outputs", "result", "payload", "value", "initial", "runtime", "steps", "trigger", "execution",
+		"workflow", "env", "metadata", "context",
 	}, strings.ToLower(last))
 }
 

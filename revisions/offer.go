@@ -11,7 +11,7 @@ import (
 	"tandem/workflow"
 )
 
-// Offer is what a workflow offers to whoever calls it like a function.
+// Offer is what a workflow offers to those who call it like a function.
 type Offer struct {
 	Name        string
 	Description string
@@ -46,7 +46,8 @@ func (c *Cache) acts(ctx context.Context, p identity.Principal, ready *Ready, de
 		plan := &ready.Graph.Nodes[i].Plan
 		switch {
 		case plan.Disabled:
-		case plan.Effect == workflow.Once || plan.Traits.GivesTasks || plan.Child != nil && (plan.Child.Computed || depth >= engine.MaxDepth):
+		case plan.Effect == workflow.Once || plan.Traits.GivesTasks || plan.Child != nil &&
+			(plan.Child.Computed || depth >= engine.MaxDepth):
 			return true
 		case plan.Child != nil:
 			_, child, err := c.Request(ctx, p, plan.Child.Workflow, plan.Child.Revision)

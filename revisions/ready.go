@@ -36,7 +36,8 @@ type Ready struct {
 	schemas map[string]*payload.Schema
 }
 
-func newReady(prepared *node.Revision, source *workflow.Definition, kinds workflow.Kinds, registry *node.Registry, fold host.Revision) *Ready {
+func newReady(prepared *node.Revision, source *workflow.Definition, kinds workflow.Kinds,
+	registry *node.Registry, fold host.Revision) *Ready {
 	r := &Ready{Revision: prepared, Source: source, Fold: fold, kinds: kinds, plain: true}
 	r.fields = func(kind string) (names []string) {
 		if k, ok := registry.Get(kind); ok {
@@ -86,8 +87,8 @@ func (r *Ready) NodeConfig(id string) (config, params json.RawMessage) {
 	return config, params
 }
 
-// InputSchema is what a trigger wants the inputs of a start to be; nil for one that wants nothing, or that can only tell in the execution because it
-// has parameters of its own.
+// InputSchema is what a trigger wants the inputs of a start to be; nil for one that wants nothing, or that can only tell in the execution
+// because it has parameters of its own.
 func (r *Ready) InputSchema(trigger string) (*payload.Schema, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,8 @@ import (
 // templateMark stands between a revision's hash and the name of its templates.
 const templateMark = "+"
 
-// SplitHash takes the hash by which an execution is pinned apart: that of the revision, and the name of its templates, empty when there are none.
+// SplitHash takes the hash by which an execution is pinned apart: that of the revision, and the name of its templates, empty when there are
+// none.
 func SplitHash(pinned string) (revision, templates string) {
 	revision, templates, _ = strings.Cut(pinned, templateMark)
 	return revision, templates

@@ -15,7 +15,7 @@ import (
 )
 
 // clientAddress is where a request comes from: the other end of the connection. Only when that is one of the proxies that the operator
-// has named, it is the last address in X-Forwarded-For that is not itself one of them; whoever else writes such a header
+// has named, it is the last address in X-Forwarded-For that is not itself one of them; anybody else who writes such a header
 // is not believed. Of IPv6 it is the network, since everybody has a whole one.
 func clientAddress(r *http.Request, proxies []netip.Prefix) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -23,9 +23,7 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) string {
 		return r.RemoteAddr
 	}
 	address := from.Addr().Unmap()
-	proxied := func() bool {
-		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) })
-	}
+	proxied := func() bool { return Among(proxies, address) }
 	if proxied() {
 		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		for _, text := range slices.Backward(chain) {
@@ -44,6 +42,12 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) string {
 		}
 	}
 	return address.String()
+}
+
+// Among says whether an address is in one of some networks.
+func Among(networks []netip.Prefix, address netip.Addr) bool {
+	address = address.Unmap()
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // ParseProxies reads a list of addresses and networks, separated by commas.
@@ -66,7 +70,8 @@ func ParseProxies(text string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// AddressLimiter limits by address: so many at once, then one per interval. It remembers a bounded number of addresses, those that came last.
+// AddressLimiter limits by address: so many at once, then one per interval. It remembers a bounded number of addresses, those
+// that came last.
 type AddressLimiter struct {
 	interval time.Duration
 	burst    int

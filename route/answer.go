@@ -51,7 +51,7 @@ func jsonFormat() huma.Format {
 func EncodePlainly(v any) []byte {
 	body := bytes.NewBuffer(make([]byte, 0, usualAnswer))
 	if err := huma.DefaultJSONFormat.Marshal(body, v); err != nil {
-		panic(err) // a defect, which is told as one
+		panic(err) // a defect, which is answered as one
 	}
 	return body.Bytes()
 }

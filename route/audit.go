@@ -9,6 +9,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // changesNothing marks an operation that is not a GET and changes nothing all the same.
@@ -52,7 +53,7 @@ func (s *Router) drafted(ctx context.Context, p identity.Principal, op *huma.Ope
 	return store.WithAuditDraft(ctx, &store.AuditDraft{AuditEntry: s.EntryOf(ctx, p, actionOf(op.OperationID), objectID)})
 }
 
-// maxAgent is how much of what a program says it is called is kept.
+// maxAgent is how many bytes of what a program says it is called are kept.
 const maxAgent = 200
 
 // origin is an entry that knows when and from where.
@@ -62,8 +63,7 @@ func (s *Router) origin(ctx context.Context) store.AuditEntry {
 		if e.Address = clientAddress(v.request, s.o.Proxies); e.Address == v.request.RemoteAddr {
 			e.Address = "" // it is not an address: a caller in this process, or beside it
 		}
-		e.Agent = strings.ToValidUTF8(v.request.UserAgent(), "")
-		e.Agent = e.Agent[:min(len(e.Agent), maxAgent)]
+		e.Agent = text.Head(strings.ToValidUTF8(v.request.UserAgent(), ""), maxAgent)
 	}
 	return e
 }
@@ -82,7 +82,7 @@ func (s *Router) EntryOf(ctx context.Context, p identity.Principal, action, id s
 	return e
 }
 
-// Settle enters what was done under a context, if whoever did it has not: in a transaction of its own, before the caller is answered.
+// Settle enters what was done under a context, if the handler has not: in a transaction of its own, before the caller is answered.
 func (s *Router) Settle(ctx context.Context) error {
 	d := store.AuditDraftOf(ctx)
 	if d == nil || d.Settled() {

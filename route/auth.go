@@ -52,7 +52,8 @@ func (s *Router) admit(ctx context.Context, op *huma.Operation, authorization st
 		p = p.Narrowed()
 	}
 	if !p.Has(allow...) {
-		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"), p.User, RoleList(p.Roles, "and"))
+		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"),
+			p.User, RoleList(p.Roles, "and"))
 	}
 	return p, nil
 }
@@ -63,7 +64,7 @@ func (s *Router) Identify(ctx context.Context, authorization string) (identity.P
 }
 
 // identify finds out who calls, by a token or by the session of a browser. The store is asked about every one that is sent, by its hash. It
-// may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use from then on.
+// may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is refused from then on.
 func (s *Router) identify(ctx context.Context, authorization string) (identity.Principal, error) {
 	if authorization == "" {
 		if secret := s.SessionSecret(ctx); secret != "" {
@@ -110,7 +111,7 @@ func RoleList(roles []identity.Role, word string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
 }
 
-// unknown answers what no route is for. Below the prefix only those who have a role are told what there is not.
+// unknown answers what no route is for. Below the prefix only callers who have a role learn that there is nothing.
 func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorder) {
 	p := identity.Principal{}
 	if strings.HasPrefix(r.URL.Path, Prefix+"/") {
@@ -120,7 +121,8 @@ func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorde
 			return
 		}
 	}
-	if s.Stray != nil && answer.status == http.StatusNotFound && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if s.Stray != nil && answer.status == http.StatusNotFound && r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/api/") &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") {
 		s.Stray(w, r)
 		return
 	}

@@ -130,7 +130,7 @@ func isTimeout(err error) bool {
 	return ok && late.Timeout()
 }
 
-// BodyDone says that the body of a request is not needed while it goes on: who waits for an execution keeps nobody else out.
+// BodyDone says that the body of a request is not needed while it goes on: a request that waits for an execution keeps no other one out.
 func BodyDone(ctx context.Context) {
 	if v := visitOf(ctx); v != nil && v.meter != nil {
 		v.meter.done()
@@ -199,12 +199,12 @@ func bodyFault(err error) error {
 	if isTimeout(err) {
 		return Refused(http.StatusRequestTimeout, fault.Timeout, "the body of the request took too long to arrive")
 	}
-	// Chunks that are none, an end before the announced one, a connection that is gone.
+	// Malformed chunks, an end before the announced one, a connection that is gone.
 	return Refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
 }
 
-// checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is named. What is
-// not JSON at all is left to whoever expects JSON.
+// checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is
+// named. What is not JSON at all is left to the handler that expects JSON.
 func checkJSON(body []byte) error {
 	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Door())); looksLikeJSON(body) && ok && !wrong.Syntax {
 		return api.WrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
@@ -219,7 +219,7 @@ func looksLikeJSON(body []byte) bool {
 
 // checkKeys refuses JSON with more names, or more values, than a body may have. It counts what every document must have, a colon
 // for each name and a comma between values, and leaves it to others whether the document is well-formed. What does not look like
-// JSON is bounded by whoever reads it.
+// JSON is bounded by its reader.
 func checkKeys(body []byte, keys int) error {
 	if len(body) <= keys || !looksLikeJSON(body) {
 		return nil

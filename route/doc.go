@@ -1,5 +1,6 @@
-// Package route takes the requests of the HTTP API: it lets callers in, bounds bodies and guesses, finds the operation, tells every error as a problem
-// document, and documents what is registered. There is no way to register an operation without the roles that may call it ([Handle]).
+// Package route takes the requests of the HTTP API: it lets callers in, bounds bodies and guesses, finds the operation, tells every error
+// as a problem document, and documents what is registered. There is no way to register an operation without the roles that may call it
+// ([Handle]).
 //
-// It knows no resource; package server and its rooms register those.
+// It does not know any resource; package server and its rooms register those.
 package route

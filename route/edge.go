@@ -19,7 +19,7 @@ import (
 // Edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
 func (s *Router) Edge() http.Handler {
 	origins := http.NewCrossOriginProtection()
-	// Nothing of a browser's is the authority of these: who has the address, or signs the request, is who may. The response page
+	// Nothing of a browser's is the authority of these: everybody who has the address, or signs the request, may. The response page
 	// is among them because a browser sends no origin from a page without referrer.
 	for _, open := range s.strangers {
 		for _, method := range open.methods {
@@ -41,7 +41,8 @@ func (s *Router) Edge() http.Handler {
 		case !s.o.asked(r.Host):
 			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.Newf(fault.Forbidden, "this server is not %q; ask it under its address, such as 127.0.0.1", r.Host)))
 		case err != nil:
-			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
+			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{},
+				fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
 		case r.ContentLength > limit:
 			s.Refuse(w, r, TooLarge(limit))
 		default:
@@ -53,7 +54,7 @@ func (s *Router) Edge() http.Handler {
 				inner.Body = visit.meter
 				defer visit.meter.done()
 			}
-			defer func() { r.Pattern = inner.Pattern }() // for whoever counts
+			defer func() { r.Pattern = inner.Pattern }() // for the code that counts
 			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && !forms {
 				inner.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
 			}

@@ -47,7 +47,8 @@ func accepted(header http.Header) string {
 	return best
 }
 
-// Words are what an error says in a language. Where the error has words for it they take the place of its message, which may say more in English.
+// Words are what an error says in a language. Where the error has words for it they take the place of its message, which may say more in
+// English.
 func Words(language string, f *fault.Error) string {
 	if language == text.English || f.Words() == nil {
 		return f.Message

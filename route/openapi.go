@@ -56,7 +56,8 @@ func (s *Router) DeclareProblem(op *huma.Operation, status int) {
 		return
 	}
 	schema := s.Document().Components.Schemas.Schema(reflect.TypeFor[api.Fault](), true, "")
-	op.Responses[key] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{ProblemType: {Schema: schema}}}
+	op.Responses[key] = &huma.Response{Description: http.StatusText(status),
+		Content: map[string]*huma.MediaType{ProblemType: {Schema: schema}}}
 }
 
 // document is the OpenAPI document as it is served, with its pages. It is made once, when somebody wants to see it: that takes
@@ -87,7 +88,8 @@ func (s *Router) RegisterDocumentation(front bool) {
 		s.Send(w, r, "application/openapi+yaml", d.yaml)
 	}))
 	operations := show(func(w http.ResponseWriter, r *http.Request, d *document) {
-		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(SampleAddress)), []byte(template.HTMLEscapeString(addressOf(r)))))
+		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(SampleAddress)),
+			[]byte(template.HTMLEscapeString(addressOf(r)))))
 	})
 	s.Public("GET /openapi", operations)
 	if front { // the web UI has the documents of the product at /docs
@@ -185,9 +187,11 @@ func (s *Router) docsGroups() []docsGroup {
 }
 
 func docsOf(op *huma.Operation) docsOperation {
-	d := docsOperation{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: strings.Split(op.Description, "\n\n")}
+	d := docsOperation{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary,
+		Description: strings.Split(op.Description, "\n\n")}
 	for _, p := range op.Parameters {
-		d.Parameters = append(d.Parameters, docsField{Name: p.Name, In: p.In, Type: typeOf(p.Schema), Text: textOf(p.Schema, p.Description)})
+		d.Parameters = append(d.Parameters, docsField{Name: p.Name, In: p.In, Type: typeOf(p.Schema),
+			Text: textOf(p.Schema, p.Description)})
 	}
 	if op.RequestBody != nil {
 		d.Body = shapeOf(op.RequestBody.Content)

@@ -33,7 +33,7 @@ func Readers() []identity.Role { return identity.Roles() }
 // Editors write workflows and templates.
 func Editors() []identity.Role { return []identity.Role{identity.Admin, identity.Editor} }
 
-// Operators start executions and act on them. Who writes workflows may try them.
+// Operators start executions and act on them. People who write workflows may try them.
 func Operators() []identity.Role {
 	return []identity.Role{identity.Admin, identity.Editor, identity.Operator}
 }
@@ -41,10 +41,18 @@ func Operators() []identity.Role {
 // Admins keep users and credentials.
 func Admins() []identity.Role { return []identity.Role{identity.Admin} }
 
+// Tagged returns a function that describes the operations of one chapter of the API document.
+func Tagged(tag string) func(method, path, id, summary string) huma.Operation {
+	return func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{tag}}
+	}
+}
+
 // Handle registers an operation. Allow are the roles that may call it; an admin always may. Path is without the prefix. The
 // function gets the caller, whose roles were checked before the request was read; what it returns as an error, whatever
 // that is, is sent as a problem document. Operations are documented with their roles and refusals.
-func Handle[I, O any](s *Router, op huma.Operation, allow []identity.Role, fn func(ctx context.Context, p identity.Principal, in *I) (*O, error)) {
+func Handle[I, O any](s *Router, op huma.Operation, allow []identity.Role,
+	fn func(ctx context.Context, p identity.Principal, in *I) (*O, error)) {
 	op.Path = Prefix + op.Path
 	allow = s.declare(&op, allow)
 	op.MaxBodyBytes = MaxBody + 1 // a body of exactly this many bytes is refused
@@ -72,7 +80,8 @@ func Handle[I, O any](s *Router, op huma.Operation, allow []identity.Role, fn fu
 // page of text. Op documents it: method, path without the prefix, parameters, responses. An error that is returned before
 // anything was written is sent as a problem document; later it is logged. The deadlines of the
 // connection are lifted, so the stream sets its own.
-func (s *Router) Stream(op huma.Operation, allow []identity.Role, fn func(w http.ResponseWriter, r *http.Request, p identity.Principal) error) {
+func (s *Router) Stream(op huma.Operation, allow []identity.Role,
+	fn func(w http.ResponseWriter, r *http.Request, p identity.Principal) error) {
 	op.Path = Prefix + op.Path
 	s.Plain(op, allow, func(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
 		defer s.o.Counter.Reading(op.OperationID)()
@@ -84,7 +93,8 @@ func (s *Router) Stream(op huma.Operation, allow []identity.Role, fn func(w http
 }
 
 // Plain is stream for a path that stands outside of the prefix.
-func (s *Router) Plain(op huma.Operation, allow []identity.Role, fn func(w http.ResponseWriter, r *http.Request, p identity.Principal) error) {
+func (s *Router) Plain(op huma.Operation, allow []identity.Role,
+	fn func(w http.ResponseWriter, r *http.Request, p identity.Principal) error) {
 	allow = s.declare(&op, allow)
 	s.Document().AddOperation(&op)
 	s.mux.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +122,7 @@ func (s *Router) Public(pattern string, fn http.HandlerFunc) {
 	s.mux.HandleFunc(pattern, fn)
 }
 
-// stranger is an address that people and services call without a token: who has the address, or signs the request, is who may.
+// stranger is an address that people and services call without a token: everybody who has the address, or signs the request, may.
 type stranger struct {
 	// path is before what differs, which is rest, as patterns have it.
 	path, rest string
@@ -176,7 +186,8 @@ func (s *Router) declare(op *huma.Operation, allow []identity.Role) []identity.R
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity} {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+		http.StatusUnprocessableEntity} {
 		s.DeclareProblem(op, status)
 	}
 	return all
@@ -214,7 +225,7 @@ func (s *Router) bodyDoor(keys int) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// KeptBody is a body that was read, for whoever reads it again, or wants all of it.
+// KeptBody is a body that was read, for a handler that reads it again, or wants all of it.
 type KeptBody struct {
 	*bytes.Reader
 	Text []byte

@@ -97,7 +97,8 @@ func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *
 	case f.Code == fault.NotReady: // who has noticed, or stops it, has said so in the log
 		s.Log.DebugContext(ctx, "a request came while the instance is not ready", "message", f.Message)
 	case status >= http.StatusInternalServerError:
-		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
+		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err,
+			"workspace", p.Workspace, "user", p.User)
 	}
 	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: Words(language, f), Code: string(f.Code)}
 	if doc.Detail == "" {
@@ -158,7 +159,8 @@ func factsOf(language string, facts map[string]any) (fields []api.FaultField, re
 			}
 		case []workflow.Problem:
 			for _, p := range list {
-				fields = append(fields, api.FaultField{Path: p.Path, Message: p.In(language), Code: p.Code, Severity: string(p.Severity), Line: p.Line, Column: p.Column})
+				fields = append(fields, api.FaultField{Path: p.Path, Message: p.In(language), Code: p.Code, Severity: string(p.Severity),
+					Line: p.Line, Column: p.Column})
 			}
 		default:
 			if rest == nil {
@@ -196,7 +198,8 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
-	doc := api.Fault{Title: http.StatusText(e.Status), Status: e.Status, Detail: "the request is not as it should be", Code: string(fault.InvalidInput)}
+	doc := api.Fault{Title: http.StatusText(e.Status), Status: e.Status, Detail: "the request is not as it should be",
+		Code: string(fault.InvalidInput)}
 	switch e.Status {
 	case http.StatusBadRequest:
 		doc.Detail = "the body of the request cannot be read as JSON"
@@ -246,5 +249,6 @@ func TooLarge(limit int64) *Problem {
 
 // Refused is a refusal with a status of its own.
 func Refused(status int, code fault.Code, detail string) *Problem {
-	return &Problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail}, Headers: http.Header{}}
+	return &Problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail},
+		Headers: http.Header{}}
 }

@@ -35,14 +35,14 @@ type Options struct {
 
 // Counter counts what is served.
 type Counter interface {
-	// Served is told of a request that was answered; left says that its client has gone before.
+	// Served is called for a request that was answered; left says that its client has gone before.
 	Served(method, pattern string, status int, left bool, took time.Duration)
 	// Reading counts a reader of a stream until the function that it returns is called.
 	Reading(stream string) (done func())
 }
 
-// Router takes requests: it lets callers in, bounds bodies, finds the operation, tells refusals as problem documents and documents what there is. It is
-// not changed once everything is registered, and is safe for concurrent use.
+// Router takes requests: it lets callers in, bounds bodies, finds the operation, tells refusals as problem documents and documents what
+// there is. It is not changed once everything is registered, and is safe for concurrent use.
 type Router struct {
 	o         Options
 	Log       *slog.Logger
@@ -51,10 +51,12 @@ type Router struct {
 	spec      func() (*document, error)
 	strangers []stranger
 	Bodies    *Bodies
-	// Guesses throttles who shows wrong tokens, Pages who shows wrong passwords of pages, Links who shows wrong links of questions and invitations, and Calls who calls
-	// with wrong signatures and addresses. Each counts for itself: who guesses at a page that is open to everybody does not lock out those who have a token.
+	// Guesses throttles who shows wrong tokens, Pages who shows wrong passwords of pages, Links who shows wrong links of questions and
+	// invitations, and Calls who calls with wrong signatures and addresses. Each counts for itself: who guesses at a page that is open to
+	// everybody does not lock out those who have a token.
 	Guesses, Pages, Links, Calls *Throttle
-	// Stray shows people where they are who come to an address where nothing is. Programs are told so in JSON, and people, too, when it is nil.
+	// Stray shows people where they are who come to an address where nothing is. Programs are answered in JSON, and people, too, when it is
+	// nil.
 	Stray http.HandlerFunc
 	// uses are when the tokens and sessions that came lately were last noted as used.
 	uses uses
@@ -64,7 +66,8 @@ type Router struct {
 
 // New makes a router with nothing registered.
 func New(o Options) *Router {
-	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now), Pages: newThrottle(o.Now), Links: newThrottle(o.Now), Calls: newThrottle(o.Now),
+	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now), Pages: newThrottle(o.Now),
+		Links: newThrottle(o.Now), Calls: newThrottle(o.Now),
 		uses: uses{known: newRecent[string, int64](knownUses)}}
 	s.refusals = NewAddressLimiter(wrongAddresses, refusalInterval, refusalBurst)
 	s.api = newAPI(s.mux, o.Version)

@@ -56,7 +56,7 @@ func (u *uses) due(key string, now int64) bool {
 	return true
 }
 
-// noteUse notes now and then that a token is used. That it cannot be noted is no reason to refuse what was asked for.
+// noteUse notes now and then that a token is used. That it cannot be noted is not a reason to refuse what was asked for.
 func (s *Router) noteUse(ctx context.Context, p identity.Principal, token string) {
 	now := s.NowMS()
 	if !s.uses.due("token "+p.Workspace+" "+token, now) {
@@ -73,15 +73,7 @@ func (s *Router) Encrypted(r *http.Request) bool {
 		return true
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	for _, proxy := range s.o.Proxies {
-		if proxy.Contains(from.Addr().Unmap()) {
-			return strings.EqualFold(strings.TrimSpace(r.Header.Get("X-Forwarded-Proto")), "https")
-		}
-	}
-	return false
+	return err == nil && Among(s.o.Proxies, from.Addr()) && strings.EqualFold(strings.TrimSpace(r.Header.Get("X-Forwarded-Proto")), "https")
 }
 
 // SetSession gives a browser the cookie of its session; an empty secret takes it away.
@@ -90,7 +82,8 @@ func (s *Router) SetSession(w http.ResponseWriter, r *http.Request, secret strin
 }
 
 func (s *Router) sessionCookie(r *http.Request, secret string) *http.Cookie {
-	c := &http.Cookie{Name: plainCookie, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(SessionLife / time.Second)}
+	c := &http.Cookie{Name: plainCookie, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(SessionLife / time.Second)}
 	if s.Encrypted(r) {
 		c.Name, c.Secure = secureCookie, true
 	}
@@ -126,8 +119,8 @@ func (s *Router) SessionSecret(ctx context.Context) string {
 	return c.Value
 }
 
-// inSession finds out whose browser asks. A cookie comes with a request whoever has made it, so one that could change something, or that opens
-// a WebSocket, must come from a page of this server.
+// inSession finds out whose browser asks. A cookie comes with a request, no matter who has made it, so one that could change
+// something, or that opens a WebSocket, must come from a page of this server.
 func (s *Router) inSession(ctx context.Context, secret string) (identity.Principal, error) {
 	r := visitOf(ctx).request
 	asked := r
@@ -170,7 +163,7 @@ func (s *Router) refusedLogin(ctx context.Context, method, why string) {
 	s.RefusedLogin(ctx, e, method, why)
 }
 
-// RefusedLogin is the same for whoever knows more about who it was: user and workspace are in the entry.
+// RefusedLogin is the same for code that knows more about who it was: user and workspace are in the entry.
 func (s *Router) RefusedLogin(ctx context.Context, e store.AuditEntry, method, why string) {
 	from := s.origin(ctx)
 	e.Time, e.Address, e.Agent = from.Time, from.Address, from.Agent

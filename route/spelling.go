@@ -6,12 +6,14 @@ import (
 	"unicode"
 )
 
-// Some fields go by other names in files and programs that are older than this API: in camel case, and a few by other words. They
-// are taken by the operations that the server names, where a body describes an agent, a task or a template of nodes; the answers have the names of this API.
+// Some fields go by other names in files and programs that are older than this API: in camel case, and a few by other words. They are taken
+// by the operations that the server names, where a body describes an agent, a task or a template of nodes; the answers have the names of
+// this API.
 
 // olderNames are the names that are not only spelled in another way.
 func olderNames() map[string]string {
-	return map[string]string{"call_id": "kind", "user_input": "question", "filled_slot": "filled_slots", "document": "documents", "profile_id": "llm_profile"}
+	return map[string]string{"call_id": "kind", "user_input": "question", "filled_slot": "filled_slots",
+		"document": "documents", "profile_id": "llm_profile"}
 }
 
 // newerNames is a body with the names of this API. A field that is there under both names stays as it was sent, and is refused as
@@ -19,7 +21,7 @@ func olderNames() map[string]string {
 func newerNames(body []byte) []byte {
 	var fields map[string]json.RawMessage
 	if !looksLikeJSON(body) || json.Unmarshal(body, &fields) != nil {
-		return body // whoever expects an object says what is wrong
+		return body // the code that expects an object says what is wrong
 	}
 	changed := false
 	for name, value := range fields { // order does not matter: each name stands for itself

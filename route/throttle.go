@@ -49,7 +49,8 @@ type attempt struct {
 }
 
 func newThrottle(now func() time.Time) *Throttle {
-	return &Throttle{now: now, addresses: newRecent[string, *attempts](wrongAddresses), good: newRecent[identity.SecretHash, struct{}](goodSecrets)}
+	return &Throttle{now: now, addresses: newRecent[string, *attempts](wrongAddresses),
+		good: newRecent[identity.SecretHash, struct{}](goodSecrets)}
 }
 
 // Enter asks whether a secret, which each kind of door hashes in a way of its own, and which came

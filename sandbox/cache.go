@@ -16,7 +16,7 @@ import (
 )
 
 // Compiling the interpreter takes seconds, so what comes of it is kept: in a cache directory, which has one directory for each
-// version of the interpreter, with the compiled module and the image. A child marks the one it uses, by its time. Whoever adds a
+// version of the interpreter, with the compiled module and the image. A child marks the one it uses, by its time. A process that adds a
 // version removes those that nobody has used for cacheAge. What lies there is executed, so it must have been written by the user
 // that this process runs as, and nobody else may be able to write it.
 const (
@@ -94,7 +94,7 @@ func cacheHome(dir, name string) (string, error) {
 	return home, nil
 }
 
-// filled says that a version is there: its image is made last. Whether it is whole is looked at by who uses it.
+// filled says that a version is there: its image is made last. Whether it is whole is looked at when it is used.
 func filled(home string) bool {
 	file, err := os.Open(filepath.Join(home, imageName))
 	if err != nil {
@@ -134,7 +134,7 @@ func dropUnfinished(home string) error {
 	return errors.Join(failed...)
 }
 
-// emptyCache removes what is kept of a version, but for the lock.
+// emptyCache removes what is kept of a version, except for the lock.
 func emptyCache(home string) error {
 	entries, err := os.ReadDir(home)
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package sandbox
 
-// Where there are no owners and modes, a cache belongs to whoever its directory belongs to.
+// Where there are no owners and modes, a cache belongs to the owner of its directory.
 func onlyOurs(string) error { return nil }
 
 func notForAll(string) error { return nil }

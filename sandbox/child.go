@@ -17,6 +17,9 @@ import (
 // childArg is the first argument of a re-executed binary that is to be a child: childArg=language=cache directory.
 const childArg = "tandem-sandbox-child="
 
+// mustAsk is what a program has to do that runs code. It is told by a child that did not, and by the parent of such a child.
+const mustAsk = "main must begin by asking sandbox.IsChild"
+
 // leashFD is the first file after the three standard ones.
 const leashFD = 3
 

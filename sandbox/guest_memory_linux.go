@@ -86,7 +86,8 @@ func (m *guestMemory) adopt(file *os.File, length int) error {
 // attach puts the image under a fresh instance, whatever the instance had written.
 func (m *guestMemory) attach() error {
 	m.scanned = false
-	_, err := unix.MmapPtr(int(m.file.Fd()), 0, m.base, uintptr(len(m.image)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
+	_, err := unix.MmapPtr(int(m.file.Fd()), 0, m.base, uintptr(len(m.image)), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_FIXED)
 	if err != nil {
 		return fmt.Errorf("map the interpreter's image: %w", err)
 	}

@@ -259,10 +259,10 @@ func (js *javaScript) entry(q *request, value lib.TJSValue) (lib.TJSValue, bool)
 // The forms in which a source defines functions at the beginning of a line, and sources that are one function without a
 // name, which JavaScript only takes in parentheses.
 var (
-	definition = regexp.MustCompile(`(?m)^(?:async[ \t]+)?function\b[ \t]*\*?[ \t]*([\p{L}_$][\p{L}\p{N}_$]*)|^(?:const|let|var)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)[ \t]*=`) // read-only
-	nameless   = regexp.MustCompile(`^\s*(?:async\s+)?function\s*\*?\s*\(`)                                                                                               // read-only
-	identifier = regexp.MustCompile(`^[\p{L}_$][\p{L}\p{N}_$]*$`)                                                                                                         // read-only
-	codeLine   = regexp.MustCompile(`<code>:(\d+)`)                                                                                                                       // read-only
+	definition = regexp.MustCompile(`(?m)^(?:async[ \t]+)?function\b[ \t]*\*?[ \t]*([\p{L}_$][\p{L}\p{N}_$]*)|^(?:const|let|var)[ \t]+([\p{L}_$][\p{L}\p{N}_$]*)[ \t]*=`)
+	nameless   = regexp.MustCompile(`^\s*(?:async\s+)?function\s*\*?\s*\(`)
+	identifier = regexp.MustCompile(`^[\p{L}_$][\p{L}\p{N}_$]*$`)
+	codeLine   = regexp.MustCompile(`<code>:(\d+)`)
 )
 
 func expression(source string) string {

@@ -23,8 +23,8 @@ import (
 	"tandem/payload"
 )
 
-// jinja answers calls with templates in the language of Jinja2. It lives in a child, whose walls bound what a template can take: the engine itself
-// bounds neither loops nor recursion.
+// jinja answers calls with templates in the language of Jinja2. It lives in a child, whose walls bound what a template can take: the engine
+// itself bounds neither loops nor recursion.
 type jinja struct{}
 
 // jinjaStack is how deep a template may recurse before its process is given up, in bytes.
@@ -129,7 +129,8 @@ func jinjaEnvironment() *exec.Environment {
 			return exec.AsValue(errors.New("random is not available: a template gives the same text every time"))
 		},
 	}))
-	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests, ControlStructures: builtins.ControlStructures, Methods: builtins.Methods}
+	return &exec.Environment{Context: globals, Filters: filters, Tests: builtins.Tests,
+		ControlStructures: builtins.ControlStructures, Methods: builtins.Methods}
 }
 
 var jinjaVerb = regexp.MustCompile(`%[-+ 0#]*\d*(?:\.\d+)?[a-zA-Z%]`) // read-only

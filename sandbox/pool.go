@@ -93,6 +93,9 @@ type grant struct {
 
 // New makes a pool. It starts nothing.
 func New(options Options) *Pool {
+	if IsChild() {
+		panic("sandbox: this process was started to run code, not to be the program once more; " + mustAsk)
+	}
 	if options.PerTenant <= 0 {
 		options.PerTenant = runtime.NumCPU()
 	}
@@ -295,7 +298,7 @@ func (p *Pool) release(ch *child, healthy bool) {
 	p.offer(ch, l)
 }
 
-// offer gives a child to who waits for one of its lane, else it is idle. The caller holds mu.
+// offer gives a child to a caller that waits for one of its lane, else it is idle. The caller holds mu.
 func (p *Pool) offer(ch *child, l *lane) {
 	for i, w := range p.queue {
 		if w.key == ch.key {
@@ -364,7 +367,7 @@ func (p *Pool) start(key laneKey, l *lane) {
 			p.total--
 		default:
 			p.total--
-			// Whoever waits for this lane would only meet the same error.
+			// A caller that waits for this lane would only meet the same error.
 			p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool {
 				if w.key != key {
 					return false

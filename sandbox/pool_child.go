@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +63,9 @@ func startChild(ctx context.Context, key laneKey, dir string) (*child, error) {
 	}
 	ch.kill()
 	<-ch.gone
+	if err != nil && strings.Contains(ch.stderr.String(), mustAsk) {
+		return nil, fault.New(fault.Internal, "this program cannot run code: its "+mustAsk)
+	}
 	if err != nil {
 		return nil, fault.New(fault.Internal, "a process for the code did not get ready").WithCause(ch.explain(err))
 	}
@@ -142,7 +146,7 @@ func (c *child) lost() bool {
 	}
 }
 
-// exchange sends one call and waits for the reply. After an error the child is of no use; the reply has what the code had
+// exchange sends one call and waits for the reply. After an error the child cannot be used any more; the reply has what the code had
 // printed by then.
 func (c *child) exchange(ctx context.Context, q *request, limit time.Duration, printed func(stream Stream, text string)) (*reply, error) {
 	var late atomic.Bool

@@ -197,7 +197,8 @@ func (p *python) instantiate(ctx context.Context) (api.Module, error) {
 		}
 	}
 	p.memory.limit = reservedMemory
-	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return p.memory }))
+	allocate := func(_, _ uint64) experimental.LinearMemory { return p.memory }
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate))
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithArgs("python", "-S", "-B", "-s", "-P", "-X", "utf8", "-c", pythonBootstrap).
 		// Sets and dictionaries come in the same order in every call.
@@ -281,7 +282,7 @@ func (p *python) run(ctx context.Context, q *request, printed printing) *reply {
 // program returns what is needed to call a source, with its layer laid. Where there is none r says why.
 //
 // A source is compiled by an interpreter that has run nothing, and loaded by one that has seen no input, no time and no
-// randomness; so what is kept of both is the same whoever calls.
+// randomness; so what is kept of both is the same, no matter who calls.
 func (p *python) program(ctx context.Context, r *reply, q *request) (*program[pythonCode], error) {
 	key := programKey(q)
 	prog := p.programs.getProgram(key)

@@ -1,18 +1,21 @@
-// Package sandbox runs untrusted Python and JavaScript functions (conversions, code nodes, code tools, custom filters) and templates of Jinja2.
+// Package sandbox runs untrusted Python and JavaScript functions (conversions, code nodes, code tools, custom filters) and templates of
+// Jinja2.
 //
-// Code runs behind two walls. The inner one is an interpreter that has nothing to reach with: CPython compiled to
-// WebAssembly, QuickJS without its system modules, or a template engine without a loader. The outer one is a child process of our own binary with an empty
-// environment, no files, no network and bounded memory; [Walls] tells which of these this machine provides. A [Pool]
-// keeps children warm, gives each to one tenant only, and kills a child at its deadline. A call starts from the same
-// first state every time: nothing of one call is visible to the next.
+// Code runs behind two walls. The inner one is an interpreter that has nothing to reach with: CPython compiled to WebAssembly, QuickJS
+// without its system modules, or a template engine without a loader. The outer one is a child process of our own binary with an empty
+// environment, no files, no network and bounded memory; [Walls] tells which of these this machine provides. A [Pool] keeps children warm,
+// gives each to one tenant only, and kills a child at its deadline. A call starts from the same first state every time: nothing of one call
+// is visible to the next.
 //
 // It is not a place for host processes, for code that needs files or the network, or for the expression language.
-// Kinds of nodes and the wiring above them may import it. The command's main, and the TestMain of tests that use it,
-// must begin with
+// Kinds of nodes and the wiring above them may import it. The main function of every program that has Tandem inside, and the TestMain of
+// tests that use this package, must begin with
 //
 //	if sandbox.IsChild() {
 //		sandbox.Child()
 //	}
+//
+// In a program that does not, a child is the program once more: it panics when it makes a [Pool], instead of starting children of its own.
 package sandbox
 
 import (
@@ -64,8 +67,8 @@ type Call struct {
 	Entry string
 	// Input is the argument, as JSON; nothing is null.
 	Input json.RawMessage
-	// Aliases are other names of the whole input: the function finds it under them, too, wherever the input has no such field. They are never
-	// part of what it returns. What is not an object is found under these names only.
+	// Aliases are other names of the whole input: the function finds it under them, too, wherever the input has no such field. They are
+	// never part of what it returns. What is not an object is found under these names only.
 	Aliases []string
 	// TimeLimit is counted from when a child has the call; the child is killed then. Zero is DefaultTimeLimit.
 	TimeLimit time.Duration

@@ -343,7 +343,7 @@ func TestCache_IsSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Who uses a version still has its files when they are gone from the directory.
+	// A child that uses a version still has its files when they are gone from the directory.
 	open, err := os.Open(filepath.Join(older, imageName))
 	if err != nil {
 		t.Fatal(err)

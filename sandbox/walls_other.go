@@ -26,5 +26,6 @@ func probeWalls() []Wall {
 	if len(os.Environ()) == 0 {
 		environment = Wall{Name: "environment", Up: true, How: "a child has no environment"}
 	}
-	return []Wall{{Name: "files", How: only}, {Name: "network", How: only}, {Name: "processes", How: only}, {Name: "memory", How: only}, environment}
+	return []Wall{{Name: "files", How: only}, {Name: "network", How: only}, {Name: "processes", How: only},
+		{Name: "memory", How: only}, environment}
 }

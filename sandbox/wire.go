@@ -63,7 +63,8 @@ func (q *request) append(b []byte) []byte {
 
 func parseRequest(b []byte) (*request, error) {
 	f := fields{b: b}
-	q := &request{source: f.bytes(), entry: f.bytes(), input: f.bytes(), seed: f.bytes(), aliases: f.bytes(), now: f.int(), memoryMB: int(f.int()), outputLimit: int(f.int())}
+	q := &request{source: f.bytes(), entry: f.bytes(), input: f.bytes(), seed: f.bytes(), aliases: f.bytes(), now: f.int(),
+		memoryMB: int(f.int()), outputLimit: int(f.int())}
 	return q, f.end()
 }
 

@@ -142,7 +142,7 @@ func (a *asked) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Who announces a large frame and sends none of it gets no memory for it.
+// A sender that announces a large frame and sends none of it gets no memory for it.
 func TestReadFrame_Announced(t *testing.T) {
 	t.Parallel()
 	a := &asked{}

@@ -27,12 +27,10 @@ import (
 	"tandem/workflow"
 )
 
-// agents registers agents and their tasks. An agent is kept as a workflow of its own making, so that its past is kept and a
-// task stays with the revision that it was started with.
+// agents registers agents and their tasks. An agent is stored as a workflow, so that its revisions are kept and a task
+// stays with the revision that it was started with.
 func (s *Server) agents() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"agents"}}
-	}
+	op := route.Tagged("agents")
 	created := op(http.MethodPost, "/agents", "create-agent", "Keep a new agent")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "Without an id one is made from the name."
@@ -84,7 +82,8 @@ func (s *Server) listAgents(ctx context.Context, p identity.Principal, in *listA
 	if err != nil {
 		return nil, err
 	}
-	out := &agentsOutput{api.Agents{Agents: make([]api.Agent, 0, len(page.Workflows)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &agentsOutput{api.Agents{Agents: make([]api.Agent, 0, len(page.Workflows)), TotalCount: page.Total, Page: in.Page,
+		PageSize: in.PageSize}}
 	for i := range page.Workflows {
 		spec, err := s.specOf(ctx, p, &page.Workflows[i])
 		if err != nil {
@@ -107,7 +106,7 @@ func (s *Server) getAgent(ctx context.Context, p identity.Principal, in *AgentPa
 	return &agentOutput{ETag: etag(w.Revision), Body: tellAgent(&w, spec)}, nil
 }
 
-// agentOf finds the workflow that an agent is.
+// agentOf finds the workflow that an agent is stored as.
 func (s *Server) agentOf(ctx context.Context, p identity.Principal, id string) (store.Workflow, error) {
 	w, err := s.o.Stores.Workflows.Get(ctx, p, agent.WorkflowID(id))
 	if _, unnamed := strings.CutPrefix(agent.WorkflowID(id), agent.UnnamedID("")); errors.Is(err, store.ErrNotFound) || unnamed {
@@ -123,7 +122,7 @@ func (s *Server) specOf(ctx context.Context, p identity.Principal, w *store.Work
 		return agent.Spec{}, err
 	}
 	var def workflow.Definition
-	// Only the nodes are needed, and what is stored is what package workflow wrote.
+	// Only the nodes are needed, and package workflow has written the stored definition.
 	nodes := gjson.GetBytes(r.Definition, "nodes")
 	if err := json.Unmarshal([]byte(nodes.Raw), &def.Nodes); err != nil {
 		return agent.Spec{}, fault.Newf(fault.Internal, "the agent %q cannot be read: %w", w.ID, err)
@@ -135,8 +134,10 @@ func (s *Server) specOf(ctx context.Context, p identity.Principal, w *store.Work
 func tellAgent(w *store.Workflow, spec agent.Spec) api.Agent {
 	id, _ := agent.IDOf(w.ID)
 	out := api.Agent{
-		ID: id, Name: spec.Name, Description: spec.Description, LLMProfile: spec.LLMProfile, MCPServers: spec.MCPServers, AutoExecute: spec.AutoExecute,
-		Language: spec.Language, Limits: api.AgentLimits(spec.Limits), Revision: w.Revision, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, CreatedTime: w.Created, UpdatedTime: w.Updated,
+		ID: id, Name: spec.Name, Description: spec.Description, LLMProfile: spec.LLMProfile, MCPServers: spec.MCPServers,
+		AutoExecute: spec.AutoExecute,
+		Language:    spec.Language, Limits: api.AgentLimits(spec.Limits), Revision: w.Revision, CreatedBy: w.CreatedBy,
+		UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, CreatedTime: w.Created, UpdatedTime: w.Updated,
 	}
 	for _, level := range spec.Policy.AutoApprove {
 		out.Policy.AutoApprove = append(out.Policy.AutoApprove, string(level))
@@ -175,7 +176,7 @@ func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPu
 	return s.saveAgent(ctx, p, in.ID, in.Body, expect)
 }
 
-// saveAgent keeps an agent that can work; expect is as in [store.SaveWorkflow].
+// saveAgent stores an agent whose description is complete and valid; expect is as in [store.SaveWorkflow].
 func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string, in api.Agent, expect int64) (*agentOutput, error) {
 	spec, err := s.readAgent(ctx, p, id, in)
 	if err != nil {
@@ -185,7 +186,8 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	if err != nil {
 		return nil, err
 	}
-	audited := route.Audited(ctx, "agent.put", id, nil, map[string]any{"name": spec.Name, "llm_profile": spec.LLMProfile, "mcp_servers": spec.MCPServers, "auto_execute": spec.AutoExecute, "policy": spec.Policy})
+	audited := route.Audited(ctx, "agent.put", id, nil, map[string]any{"name": spec.Name, "llm_profile": spec.LLMProfile,
+		"mcp_servers": spec.MCPServers, "auto_execute": spec.AutoExecute, "policy": spec.Policy})
 	w, _, err := s.o.Stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, Version: def.Metadata.Version,
 		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
@@ -201,7 +203,7 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	return &agentOutput{ETag: etag(w.Revision), Body: tellAgent(&w, spec)}, nil
 }
 
-// wrongPath tells an error that names a path as one about that field of the request.
+// wrongPath turns an error that names a path into one about that field of the request.
 func wrongPath(err error) error {
 	f := fault.From(err)
 	path, _ := f.Details["path"].(string)
@@ -211,7 +213,8 @@ func wrongPath(err error) error {
 // readAgent checks what describes an agent: each field, and that what it names is there.
 func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string, in api.Agent) (agent.Spec, error) {
 	spec := agent.Spec{
-		Name: cmp.Or(strings.TrimSpace(in.Name), id), Description: in.Description, LLMProfile: in.LLMProfile, MCPServers: in.MCPServers, AutoExecute: in.AutoExecute,
+		Name: cmp.Or(strings.TrimSpace(in.Name), id), Description: in.Description, LLMProfile: in.LLMProfile,
+		MCPServers: in.MCPServers, AutoExecute: in.AutoExecute,
 		Language: in.Language, Limits: agent.Limits(in.Limits),
 	}
 	for _, level := range in.Policy.AutoApprove {
@@ -268,7 +271,7 @@ type (
 	}
 )
 
-// taskBody is a request as clients write it, some of whom have older spellings.
+// taskBody is a request as clients write it; some use older names of fields.
 type taskBody struct {
 	api.TaskRequest
 	OldConversationID string `json:"conversationId,omitempty" maxLength:"200" hidden:"true"`
@@ -276,7 +279,7 @@ type taskBody struct {
 	OldAutoExecute    *bool  `json:"autoExecute,omitempty" hidden:"true"`
 }
 
-// request is what is meant. The present spelling wins.
+// request returns the request under the present names, which win over older ones.
 func (b *taskBody) request() api.TaskRequest {
 	r := b.TaskRequest
 	r.ConversationID, r.SessionID = cmp.Or(r.ConversationID, b.OldConversationID), cmp.Or(r.SessionID, b.OldSessionID)
@@ -347,7 +350,7 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 		want.ConversationID = route.NewID("conv")
 	}
 	priority := want.Priority
-	want.WaitSeconds, want.Priority = 0, 0 // they are of the start, not of the task
+	want.WaitSeconds, want.Priority = 0, 0 // they belong to the start, not to the task
 	if r.TriggerData, err = json.Marshal(want); err != nil {
 		return r, fault.Newf(fault.InvalidInput, "the request cannot be kept: %w", err)
 	}
@@ -361,8 +364,9 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	return r, nil
 }
 
-// taskAnswer tells what was started, after it has ended, waits for a person, or the caller's patience has ended.
-func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string, started host.Started, patience time.Duration) (*taskOutput, error) {
+// taskAnswer answers a start when the task has ended, waits for a person, or has run as long as the caller wants to wait.
+func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string, started host.Started,
+	patience time.Duration) (*taskOutput, error) {
 	rests := func(status engine.Status) bool { return status.Final() || status == engine.StatusWaitingForHuman }
 	status := started.Status
 	if patience > 0 && !rests(status) {
@@ -378,7 +382,8 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 	out := &taskOutput{
 		Status: http.StatusAccepted, Location: route.Prefix + "/executions/" + started.Execution,
 		Body: api.TaskStarted{
-			TaskID: e.ID, ExecutionID: e.ID, AgentID: id, ConversationID: e.Conversation, Status: string(status), Repeated: started.Repeated,
+			TaskID: e.ID, ExecutionID: e.ID, AgentID: id, ConversationID: e.Conversation, Status: string(status),
+			Repeated: started.Repeated,
 		},
 	}
 	if patience == 0 || !status.Final() {
@@ -429,7 +434,7 @@ func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTa
 	return out, nil
 }
 
-// noAgent keeps agents out of what is for workflows.
+// noAgent refuses the ids of agents in operations that are for workflows.
 func noAgent[I any, P interface {
 	*I
 	named() string

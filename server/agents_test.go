@@ -18,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/limits"
+	"tandem/metrics"
 	"tandem/store"
 )
 
@@ -334,7 +335,7 @@ func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	}
 	w.pass(time.Millisecond) // those of this very moment are not older than the process
 	o := w.server.o
-	o.Metrics, o.Limits = NewMetrics(), nil
+	o.Metrics, o.Limits = metrics.New(), nil
 	next, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,8 @@ type auditCase struct {
 	prepare func(w *world, n int) (path, body string)
 	// token is whose call it is; nil: the admin's.
 	token func(w *world) string
-	// action is what the entry says; apart says that it cannot commit with the change, since there is none in the store or it is made elsewhere.
+	// action is what the entry says; apart says that it cannot commit with the change, since there is none in the store or it is made
+	// elsewhere.
 	action string
 	apart  bool
 }
@@ -318,8 +319,9 @@ func TestAudit_EveryChangeLeavesAnEntry(t *testing.T) {
 	t.Parallel()
 	w, broken := auditWorld(t)
 	cases := auditCases()
-	// These take an execution that waits, a task that an agent has done, a delivery and an authorization server: see TestAudit_Executions, TestFreeze,
-	// TestTriggers_DeliveryIDs, TestAccount and TestCredentialTest in package app. A token of another workspace is made on the machine alone: TestWorkspaces_Token.
+	// These take an execution that waits, a task that an agent has done, a delivery and an authorization server: see TestAudit_Executions,
+	// TestFreeze, TestTriggers_DeliveryIDs, TestAccount and TestCredentialTest in package app. A token of another workspace is made on the
+	// machine alone: TestWorkspaces_Token.
 	elsewhere := []string{"POST /executions/{id}/input", "POST /executions/{id}/freeze", "POST /deliveries/{id}/replay", "POST /credentials/{id}/authorize", "POST /credentials/{id}/test", "POST /examples/{name}", "POST /workspaces/{id}/tokens"}
 	n := 0
 	for _, op := range operations(w.server) {
@@ -431,14 +433,24 @@ func TestAudit_Strangers(t *testing.T) {
 		t.Errorf("a wrong token left %+v", e)
 	}
 	for _, pattern := range open {
-		// A node has to wait for a callback: see TestCallback in package app. What comes to a trigger is a delivery, which has a history of its own; answers
-		// in a chat and what people start on a page are shown by TestVisitors_Chat and TestVisitors_Run there.
+		// A node has to wait for a callback: see TestCallback in package app. What comes to a trigger is a delivery, which has a history of
+		// its own; answers in a chat and what people start on a page are shown by TestVisitors_Chat and TestVisitors_Run there.
 		if slices.ContainsFunc([]string{" /callbacks/", " /hooks/", " /forms/", " /chat/", " /run/"}, func(path string) bool { return strings.Contains(pattern, path) }) {
 			continue
 		}
 		if !strings.HasPrefix(pattern, "GET ") && !seen[pattern] {
 			t.Errorf("%s takes what could change something, and is not shown to leave an entry", pattern)
 		}
+	}
+}
+
+// TestAudit_LongAgent: of a long name of a program whole characters are kept.
+func TestAudit_LongAgent(t *testing.T) {
+	t.Parallel()
+	w, _ := auditWorld(t)
+	w.ask("tdm_wrong", "GET", route.Prefix+"/users/me", nil, func(r *http.Request) { r.Header.Set("User-Agent", "a"+strings.Repeat("é", 150)) }).want(t, 401)
+	if e := w.log()[0]; e.Agent != "a"+strings.Repeat("é", 99) {
+		t.Errorf("%d bytes are kept: %q", len(e.Agent), e.Agent)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 // callbackPath is before the token of a call back. It stands outside of the prefix: the address is given to strangers.
 const callbackPath = "/callbacks/"
 
-// maxCallbackToken is longer than any that is made.
+// maxCallbackToken is longer than any token that is made.
 const maxCallbackToken = 4 << 10
 
 // Callback is what a call back is for: one activation that waits for a signal. All of it is in the token, sealed with the
@@ -46,7 +46,7 @@ type Callback struct {
 	Expires int64 `json:"x"`
 }
 
-// callbackContext keeps a sealed call back from being taken for anything else that is sealed.
+// callbackContext makes sure that a sealed call back cannot be taken for anything else that is sealed.
 func callbackContext() []byte { return []byte("tandem callback") }
 
 // CallbackURL is the address of a call back on a server that is reached under base.
@@ -90,11 +90,11 @@ func callbackTwice() error {
 	return route.Refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
 }
 
-// receive hands a call back to the activation that waits for it, or will wait once its call is answered. When it returns
-// without an error the call back is on disk.
+// receive hands a call back to the activation that waits for it, or that will wait as soon as its own call is answered.
+// When it returns without an error the call back is on disk.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
-		return wrongMethod(http.MethodGet, http.MethodPost) // whoever looks whether a link is good does not use it up
+		return wrongMethod(http.MethodGet, http.MethodPost) // a HEAD request, which only checks the link, does not use it up
 	}
 	token := r.PathValue("token")
 	leave, err := s.Calls.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
@@ -136,7 +136,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		Detail: store.AuditDetail(map[string]string{"activation_id": string(c.Activation)}),
 	})
 	_, err = s.o.Host.Act(audited, p, host.Request{
-		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
+		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation,
+		Signal: c.Signal, Value: value,
 		Dedup: "callback:" + c.Signal + ":" + string(c.Activation), Single: true, By: "callback",
 	})
 	if fault.CodeOf(err) == fault.Conflict {
@@ -168,8 +169,8 @@ func (s *Server) openCallback(token string) (Callback, error) {
 	return c, nil
 }
 
-// awaits says why nobody waits for a call back, nil when somebody does. Whether it is the first is not asked here: only
-// the one who stores it knows.
+// awaits says why no activation waits for a call back; nil when one does. It does not ask whether the call is the first
+// one: only storing it shows that.
 func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) error {
 	open := r.View.Open[c.Activation]
 	if open != nil && !r.View.Status.Final() && c.Generation == open.Generation && (c.Expires == 0 || now.UnixMilli() < c.Expires) {
@@ -182,8 +183,10 @@ func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) er
 	if err != nil {
 		return err
 	}
-	// What ended along its main key has had its call back.
-	if found && slices.ContainsFunc(record.Outputs, func(o engine.Output) bool { return o.Key == "result" || o.Key == "completed" }) && c.Generation == record.Generation {
+	// An activation that has ended along its main key has had its call back.
+	if found &&
+		slices.ContainsFunc(record.Outputs, func(o engine.Output) bool { return o.Key == "result" || o.Key == "completed" }) &&
+		c.Generation == record.Generation {
 		return callbackTwice()
 	}
 	return callbackGone()

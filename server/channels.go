@@ -12,14 +12,14 @@ import (
 	"tandem/store"
 )
 
-// channelPath is before the account that a medium calls: its channel, workspace and credential.
+// channelPath is the beginning of the addresses that media call; channel, workspace and credential follow.
 const channelPath = "/channels/"
 
-// maxChannelBody is how large what a medium brings may be.
+// maxChannelBody is how large a request of a medium may be.
 const maxChannelBody = 1 << 20
 
-// channels registers where mediums bring replies: clicks on buttons, messages to a bot. They have no token of a user: each
-// channel checks by the account's credential that a request is genuine, before anything in it is believed.
+// channels registers the addresses to which media send replies: clicks on buttons, messages to a bot. They have no token
+// of a user: each channel checks by the account's credential that a request is genuine, before anything in it is believed.
 func (s *Server) channels() {
 	receive := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -35,7 +35,8 @@ func (s *Server) channels() {
 			err = route.TooLarge(maxChannelBody)
 		}
 		err = cmp.Or(route.BodyRefused(r.Context()), err)
-		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, route.StatusOf(err, fault.CodeOf(err))) {
+		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+			route.StatusOf(err, fault.CodeOf(err))) {
 			if many := s.Calls.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
 				s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, many)) // and the log is spared
 				return
@@ -48,7 +49,7 @@ func (s *Server) channels() {
 	s.ToStrangers(channelPath, "{channel}/{workspace}/{credential}", maxChannelBody, map[string]http.HandlerFunc{http.MethodPost: receive})
 }
 
-// channelUnknown is the same whatever of an address is wrong: strangers learn of no workspace and no credential.
+// channelUnknown is the same error whichever part of an address is wrong, so that strangers cannot find out workspaces and credentials.
 func channelUnknown() error {
 	return fault.New(fault.NotFound, "no channel is called back here; use the address as Tandem shows it")
 }
@@ -61,7 +62,7 @@ func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
 	return s.channelOf(w, r, account)
 }
 
-// channelOf lets the channel of an account take a request.
+// channelOf hands a request to the channel of an account.
 func (s *Server) channelOf(w http.ResponseWriter, r *http.Request, account store.Account) error {
 	receiver, ok := s.o.Desk.Receiver(account.Channel)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"tandem/store"
 )
 
-// knocker is a channel that believes whoever knows the word. What it is sent is the id of a question; who sends it has approved.
+// knocker is a channel that believes everybody who knows the word. What it is sent is the id of a question; who sends it has approved.
 type knocker struct {
 	// codes are those that were sent to addresses, by address. May be nil.
 	codes *sync.Map

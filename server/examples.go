@@ -77,7 +77,8 @@ type (
 func (s *Server) listExamples(ctx context.Context, p identity.Principal, list []example) (*examplesOutput, error) {
 	out := &examplesOutput{api.Examples{Examples: make([]api.Example, len(list))}}
 	for i, e := range list {
-		out.Body.Examples[i] = api.Example{Name: e.Name, Title: e.Title, Description: e.Description, First: e.First, Needs: e.Needs, Inputs: e.Inputs, InputsZH: e.InputsZH}
+		out.Body.Examples[i] = api.Example{Name: e.Name, Title: e.Title, Description: e.Description, First: e.First, Needs: e.Needs,
+			Inputs: e.Inputs, InputsZH: e.InputsZH}
 		switch _, err := s.o.Stores.Workflows.Heading(ctx, p, e.Name); {
 		case err == nil:
 			out.Body.Examples[i].WorkflowID = e.Name
@@ -89,7 +90,8 @@ func (s *Server) listExamples(ctx context.Context, p identity.Principal, list []
 }
 
 func (s *Server) addExample(ctx context.Context, p identity.Principal, e example) (*exampleOutput, error) {
-	out := &exampleOutput{Status: http.StatusOK, Location: route.Prefix + "/workflows/" + e.Name, Body: api.ExampleAdded{Inputs: e.Inputs, InputsZH: e.InputsZH}}
+	out := &exampleOutput{Status: http.StatusOK, Location: route.Prefix + "/workflows/" + e.Name,
+		Body: api.ExampleAdded{Inputs: e.Inputs, InputsZH: e.InputsZH}}
 	if w, err := s.o.Stores.Workflows.Get(ctx, p, e.Name); err == nil || !errors.Is(err, store.ErrNotFound) {
 		store.NothingToAudit(ctx)
 		out.Body.Workflow = tellWorkflow(&w)

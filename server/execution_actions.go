@@ -53,10 +53,11 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 	return &actionOutput{api.ActionResponse{Success: true, Message: actionMessage(b), ExecutionStatus: string(status)}}, nil
 }
 
-// auditedAction is what the audit log says of an action: where and why, and not the values that came with it.
+// auditedAction is the entry of an action in the audit log: where and why, without the values that came with it.
 func auditedAction(b *api.ActionRequest, fork string) any {
 	out := map[string]any{}
-	for name, value := range map[string]string{"node_id": b.NodeID, "activation_id": b.ActivationID, "reason": b.Reason, "execution_id": fork} { // order does not matter: it becomes a map
+	// The order does not matter: it becomes a map.
+	for name, value := range map[string]string{"node_id": b.NodeID, "activation_id": b.ActivationID, "reason": b.Reason, "execution_id": fork} {
 		if value != "" {
 			out[name] = clipped(value)
 		}
@@ -76,7 +77,7 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// given is a value that a request may leave out; null leaves it out, too.
+// given returns a value that a request may leave out; null counts as left out.
 func given(raw json.RawMessage) json.RawMessage {
 	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
 		return nil
@@ -84,7 +85,7 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// checkAction refuses an action that says too little or too much: what would be ignored is a mistake.
+// checkAction refuses an action that lacks a field, or has one that would be ignored.
 func checkAction(b *api.ActionRequest) error {
 	about := b.Action == "retry_node" || b.Action == "skip_node" || b.Action == "fork"
 	switch {

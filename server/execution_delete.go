@@ -19,7 +19,7 @@ type deletedOutput struct{ Body api.ExecutionDeleted }
 
 // deleteExecution removes an execution with everything that is kept of it.
 func (s *Server) deleteExecution(ctx context.Context, p identity.Principal, in *deleteExecutionInput) (*deletedOutput, error) {
-	// Nobody may be shown what is kept in memory of it, before and after.
+	// What is kept of it in memory is dropped before and after, so that it is not shown any more.
 	done := s.o.Hub.Changing(host.Ref{Workspace: p.Workspace, Execution: in.ID})
 	defer done()
 	detail := map[string]any{}

@@ -10,9 +10,9 @@ import (
 	"tandem/route"
 )
 
-// getPlainly answers who reads an execution and asks for nothing special. What has ended changes only with another row, so the answer
-// is kept with it, ready to be sent, for readers who may see the same: it is found out for each request who asks, which workspace is
-// theirs and what they may see. All other requests are the framework's. The answers are the same.
+// getPlainly answers requests for an execution without special parameters. An execution that has ended changes only with another row,
+// so its answer is kept, ready to be sent, for readers who may see the same. Each request is still checked: who asks, in which
+// workspace, and what they may see. All other requests go to the framework, with the same answers.
 func (s *Server) getPlainly(c huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(c)
 	id, plain := plainGet(r)

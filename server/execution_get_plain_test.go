@@ -159,7 +159,7 @@ func TestGetPlainly_SeesEveryChange(t *testing.T) {
 	}
 }
 
-// What only operators may know is told to nobody else, whoever has asked before; and nobody is told of another workspace.
+// What only operators may know is shown to nobody else, no matter who has asked before; and nobody sees another workspace.
 func TestGetPlainly_ShowsWhatTheReaderMaySee(t *testing.T) {
 	t.Parallel()
 	g := newGetter(t)

@@ -42,7 +42,7 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if question != "" {
 		return s.answer(ctx, p, in.ID, question, b.InputData)
 	}
-	if allow := append(route.Operators(), identity.Approver); !p.Has(allow...) { // who is asked may answer, whatever their role
+	if allow := append(route.Operators(), identity.Approver); !p.Has(allow...) { // a person who is asked may answer, whatever their role
 		return nil, fault.Newf(fault.Forbidden, "a signal needs the role %s", route.RoleList(allow, "or"))
 	}
 	request := host.Request{Execution: in.ID, By: p.User, Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID)}
@@ -60,14 +60,15 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	return &actionOutput{api.ActionResponse{Success: true, Message: "the signal was taken", ExecutionStatus: string(status)}}, nil
 }
 
-// answer puts an answer to a question of the execution, or of one that it has started. It returns when the execution has
-// heard of it.
-func (s *Server) answer(ctx context.Context, p identity.Principal, execution, interaction string, data json.RawMessage) (*actionOutput, error) {
+// answer answers a question of the execution, or of one that it has started. It returns when the execution has recorded
+// the answer.
+func (s *Server) answer(ctx context.Context, p identity.Principal, execution, interaction string,
+	data json.RawMessage) (*actionOutput, error) {
 	i, err := s.o.Stores.Interactions.Get(ctx, p, interaction)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
+	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // files are stored only for those who may answer; the desk refuses others
 		if data, err = s.pages.KeepFiles(ctx, p, i, data); err != nil {
 			return nil, renamed(err, "response_data", "input_data")
 		}
@@ -92,7 +93,7 @@ func (s *Server) answer(ctx context.Context, p identity.Principal, execution, in
 	return &actionOutput{api.ActionResponse{Success: true, Message: message, ExecutionStatus: string(status)}}, nil
 }
 
-// renamed is an error about fields that go by another name here.
+// renamed is an error about fields that have another name here.
 func renamed(err error, from, to string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

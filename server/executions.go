@@ -24,9 +24,7 @@ import (
 
 // executions registers what can be read of executions and done with them.
 func (s *Server) executions() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"executions"}}
-	}
+	op := route.Tagged("executions")
 	get := op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node")
 	get.Middlewares = huma.Middlewares{s.getPlainly}
 	one := op(http.MethodGet, "/executions/{id}/activations/{activation...}", "get-activation", "Read one activation, with its input and where that came from")
@@ -57,7 +55,7 @@ func (s *Server) executions() {
 	route.Handle(s.Router, remove, route.Admins(), s.deleteExecution)
 	route.Handle(s.Router, input, route.Readers(), s.sendInput)
 
-	// The document knows no wildcards.
+	// The document has no wildcards.
 	paths := s.Document().Paths
 	paths[route.Prefix+"/executions/{id}/activations/{activation}"] = paths[route.Prefix+one.Path]
 	delete(paths, route.Prefix+one.Path)
@@ -99,21 +97,27 @@ func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *l
 	if in.Older != "" && in.Newer != "" {
 		return nil, api.WrongField("query.newer_than", "give it or older_than, not both")
 	}
-	q := store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, User: in.User, Since: in.After, Until: in.Before, Older: in.Older, Newer: in.Newer, Page: in.StorePage()}
+	q := store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, User: in.User, Since: in.After, Until: in.Before,
+		Older: in.Older, Newer: in.Newer, Page: in.StorePage()}
 	return s.pageOfExecutions(ctx, p, q, in.Paging)
 }
 
-func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at route.Paging) (*executionsOutput, error) {
+func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery,
+	at route.Paging) (*executionsOutput, error) {
 	page, err := s.o.Stores.Executions.List(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
-	out := &executionsOutput{api.Executions{Executions: make([]api.ExecutionSummary, len(page.Executions)), TotalCount: page.Total, Page: at.Page, PageSize: at.PageSize}}
+	out := &executionsOutput{api.Executions{Executions: make([]api.ExecutionSummary, len(page.Executions)), TotalCount: page.Total,
+		Page: at.Page, PageSize: at.PageSize}}
 	for i := range page.Executions {
 		e := &page.Executions[i]
 		out.Body.Executions[i] = api.ExecutionSummary{
-			ExecutionID: e.ID, WorkflowID: e.WorkflowID, WorkflowName: e.WorkflowName, Status: string(e.Status), StartTime: e.Started, EndTime: e.Ended, DurationMS: e.DurationMS,
-			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, UserID: e.User, TokenMadeBy: e.TokenMadeBy, ConversationID: e.Conversation, CreatedAt: e.Created,
+			ExecutionID: e.ID, WorkflowID: e.WorkflowID, WorkflowName: e.WorkflowName, Status: string(e.Status), StartTime: e.Started,
+			EndTime: e.Ended, DurationMS: e.DurationMS,
+			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision,
+			ParentExecutionID: e.Parent, UserID: e.User, TokenMadeBy: e.TokenMadeBy, ConversationID: e.Conversation,
+			CreatedAt: e.Created,
 		}
 	}
 	return out, nil
@@ -282,7 +286,8 @@ func (s *Server) listLogs(ctx context.Context, p identity.Principal, in *listLog
 	out := &logsOutput{api.Logs{Lines: make([]api.LogEntry, len(page.Lines)), Dropped: page.Dropped}}
 	for i, line := range page.Lines {
 		out.Body.Lines[i] = api.LogEntry{
-			ID: line.ID, Timestamp: line.Time, Level: levelName(line.Level), Message: line.Message, NodeID: line.NodeID, InnerStep: gjson.GetBytes(line.Context, store.LogInnerStep).Str,
+			ID: line.ID, Timestamp: line.Time, Level: levelName(line.Level), Message: line.Message, NodeID: line.NodeID,
+			InnerStep:    gjson.GetBytes(line.Context, store.LogInnerStep).Str,
 			ActivationID: line.Activation, Context: line.Context,
 		}
 	}
@@ -317,7 +322,7 @@ type getValueInput struct {
 type valueOutput struct {
 	Status int
 	Type   string `header:"Content-Type"`
-	// The value is what its name says for ever. Whatever it is, a browser must not take it for a page of ours.
+	// A value never changes under its name. Whatever it is, a browser must not show it as a page of this server.
 	ETag        string `header:"ETag"`
 	Cache       string `header:"Cache-Control"`
 	Disposition string `header:"Content-Disposition"`
@@ -354,7 +359,7 @@ func (s *Server) getValue(ctx context.Context, p identity.Principal, in *getValu
 	reader := bufio.NewReader(content)
 	out.Type, out.Length = "application/octet-stream", strconv.FormatInt(blob.Size, 10)
 	if first, err := reader.Peek(1); err == nil && strings.ContainsRune(`{["`, rune(first[0])) {
-		out.Type = "application/json" // values of journals are; what nodes keep as files is whatever it is
+		out.Type = "application/json" // values of journals are JSON; files of nodes may be anything
 	}
 	out.Body = func(c huma.Context) {
 		c.SetStatus(http.StatusOK)

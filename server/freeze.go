@@ -15,7 +15,7 @@ import (
 	"tandem/workflow"
 )
 
-// freezes registers what makes a workflow of a task.
+// freezes registers the operation that makes a workflow of a task.
 func (s *Server) freezes() {
 	op := huma.Operation{
 		Method: http.MethodPost, Path: "/executions/{id}/freeze", OperationID: "freeze-task", Summary: "Make a workflow of a finished task", Tags: []string{"executions"},

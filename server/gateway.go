@@ -18,15 +18,15 @@ import (
 // gatewayPath is where clients of the Model Context Protocol connect to.
 const gatewayPath = "/mcp"
 
-// Gateway serves the Model Context Protocol. It is handed requests of callers who were let in, and makes requests to the API with their
-// tokens.
+// Gateway serves the Model Context Protocol. It gets requests of callers whose tokens are valid, and makes requests to the API with
+// these tokens.
 type Gateway interface {
 	http.Handler
 	// Close ends all sessions and waits for their requests.
 	Close()
 }
 
-// gateways registers the address. Whoever has a role may connect: each request that comes of it is judged by its own.
+// gateways registers the address. Every user with a role may connect: the roles are checked for each request that the gateway makes.
 func (s *Server) gateways() {
 	op := func(method, id, summary, about string) huma.Operation {
 		return huma.Operation{
@@ -36,7 +36,8 @@ func (s *Server) gateways() {
 	}
 	post := op(http.MethodPost, "send-mcp", "Send a message of the Model Context Protocol",
 		"Deployed workflows and agents are tools of an MCP server at this address (streamable HTTP). The answer is JSON or a stream of server-sent events, as the protocol says.")
-	post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "A JSON-RPC message."}}}}
+	post.RequestBody = &huma.RequestBody{Required: true,
+		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "A JSON-RPC message."}}}}
 	s.Plain(route.ChangesNothing(post), route.Readers(), s.serveGateway)
 	s.Plain(op(http.MethodGet, "follow-mcp", "Listen to notifications of a session of the Model Context Protocol", ""), route.Readers(), s.serveGateway)
 	s.Plain(route.ChangesNothing(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on.")), route.Readers(), s.serveGateway)
@@ -64,7 +65,8 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 	return nil
 }
 
-// patientWriter gives up a reader that does not take what it is sent within a time, as streams do; between two writes any time may pass.
+// patientWriter gives up a reader that does not take what it is sent within a limit, as streams do. The time between two writes is not
+// limited.
 type patientWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -74,7 +76,7 @@ type patientWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter. Each piece of what is long has its full time: a reader may be slow as long as it goes on.
+// Write implements http.ResponseWriter. The time starts again for each piece of a long write: a reader may be slow as long as it goes on.
 func (w *patientWriter) Write(b []byte) (written int, err error) {
 	for {
 		if err := w.begin(); err != nil {
@@ -88,7 +90,7 @@ func (w *patientWriter) Write(b []byte) (written int, err error) {
 	}
 }
 
-// FlushError is what http.ResponseController calls. What was written long ago has its full time as well.
+// FlushError is what http.ResponseController calls. The time starts again for what was written before.
 func (w *patientWriter) FlushError() error {
 	if err := w.begin(); err != nil {
 		return err
@@ -96,7 +98,7 @@ func (w *patientWriter) FlushError() error {
 	return w.control.Flush()
 }
 
-// begin says that something is sent now.
+// begin starts the time that the reader has.
 func (w *patientWriter) begin() error {
 	if err := w.control.SetWriteDeadline(time.Now().Add(w.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -104,8 +106,8 @@ func (w *patientWriter) begin() error {
 	return nil
 }
 
-// end is called before the end of the answer is sent, which may be long after the last write: without it the reader would be sent
-// no end. The next request on the connection gets a deadline of its own.
+// end is called before the end of the answer is sent, which may be long after the last write: without it that would fail. The
+// next request on the connection gets a deadline of its own.
 func (w *patientWriter) end() {
 	if err := w.begin(); err != nil {
 		return // there is no connection any more

@@ -27,17 +27,18 @@ import (
 	"tandem/trigger"
 )
 
-// hookPolicy lets a page that a workflow answers with be a page, and keeps it away from everything of this origin.
+// hookPolicy lets a workflow answer with a page, and keeps that page away from everything of this origin.
 const hookPolicy = "sandbox allow-forms allow-popups allow-scripts"
 
 // hookSlack is how much longer a connection is kept than its request waits.
 const hookSlack = 30 * time.Second
 
-// hooks registers where requests start workflows. They have no token of a user: the trigger says who may.
+// hooks registers the addresses at which requests start workflows. They need no token of a user: the trigger says who may.
 func (s *Server) hooks() {
 	handlers := map[string]http.HandlerFunc{}
-	// HEAD and OPTIONS start nothing: they are told which methods the trigger takes.
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions} {
+	// HEAD and OPTIONS start nothing: the answer says which methods the trigger takes.
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodHead, http.MethodOptions} {
 		handlers[method] = s.hook
 	}
 	s.ToStrangers(trigger.HooksPath, "{workflow}/{path...}", route.MaxBody, handlers)
@@ -67,7 +68,7 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 	s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
 }
 
-// hookRefusal gives what is wrong with a request the status that senders of webhooks know.
+// hookRefusal gives a refusal the status that senders of webhooks expect.
 func hookRefusal(err error) error {
 	if wrong, ok := errors.AsType[*trigger.MethodError](err); ok {
 		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, wrong.Error())
@@ -112,7 +113,8 @@ func (s *Server) takeHook(w http.ResponseWriter, r *http.Request) error {
 	p := identity.System(workspace)
 	wait := &hookWait{s: s, p: p}
 	defer wait.close()
-	out, err := door.Receive(ctx, &trigger.Request{Method: r.Method, Query: query, Header: r.Header.Clone(), Body: body, RemoteAddr: s.AddressOf(ctx)}, wait.follow)
+	out, err := door.Receive(ctx, &trigger.Request{Method: r.Method, Query: query, Header: r.Header.Clone(), Body: body,
+		RemoteAddr: s.AddressOf(ctx)}, wait.follow)
 	if err != nil {
 		return err
 	}
@@ -123,20 +125,21 @@ func (s *Server) takeHook(w http.ResponseWriter, r *http.Request) error {
 		return s.sendReceived(w, r, out.Delivery, "")
 	}
 	route.BodyDone(ctx)
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(out.Verdict.Wait + hookSlack)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(out.Verdict.Wait + hookSlack)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return wait.reply(ctx, w, r, out)
 }
 
-// sendReceived tells that a delivery is kept.
+// sendReceived answers that a delivery is stored.
 func (s *Server) sendReceived(w http.ResponseWriter, r *http.Request, d store.TriggerDelivery, status engine.Status) error {
 	code := http.StatusAccepted
 	body := api.Received{DeliveryID: d.ID, ExecutionID: d.Execution, Status: string(status)}
 	switch d.Decision {
 	case store.DeliveryIgnored:
 		code, body.Ignored = http.StatusOK, d.Reason
-	case store.DeliveryRefused: // it was, with the same id, before
+	case store.DeliveryRefused: // it was stored before, with the same id
 		return route.Refused(http.StatusBadRequest, fault.InvalidInput, d.Reason)
 	}
 	raw, err := json.Marshal(body)
@@ -157,7 +160,7 @@ type hookWait struct {
 	stop     func()
 }
 
-// follow is called when the execution is on disk, before anybody is told of it.
+// follow is called when the execution is on disk, before readers are notified.
 func (h *hookWait) follow(execution string) {
 	h.sub = h.s.o.Hub.Subscribe(host.Ref{Workspace: h.p.Workspace, Execution: execution})
 	h.answered, h.stop = h.s.o.Triggers.AwaitAnswer(store.Ref{Workspace: h.p.Workspace, Execution: execution})
@@ -170,7 +173,7 @@ func (h *hookWait) close() {
 	}
 }
 
-// hookRests says that nothing more comes of an execution for now.
+// hookRests says whether an execution with this status does nothing more for now.
 func hookRests(status engine.Status) bool {
 	return status.Final() || status == engine.StatusPaused || status == engine.StatusWaitingForHuman
 }
@@ -178,7 +181,7 @@ func hookRests(status engine.Status) bool {
 // errAnswered ends the wait for an execution that has answered.
 var errAnswered = errors.New("a node has answered") // read-only
 
-// reply answers with what the execution comes to, or a node of it says.
+// reply answers with the result of the execution, or with the answer of one of its nodes.
 func (h *hookWait) reply(ctx context.Context, w http.ResponseWriter, r *http.Request, out trigger.Outcome) error {
 	status, reading, err := h.outcome(ctx, out)
 	if err != nil {
@@ -199,11 +202,11 @@ func (h *hookWait) reply(ctx context.Context, w http.ResponseWriter, r *http.Req
 		return s.sendReceived(w, r, d, status)
 	case status != engine.StatusSuccess:
 		return route.Refused(http.StatusInternalServerError, fault.Internal, "execution "+d.Execution+" has ended as "+string(status)+"; who operates it can see why")
-	case out.Verdict.Reply == trigger.ReplyNode: // no node has said anything
+	case out.Verdict.Reply == trigger.ReplyNode: // no node has answered
 		return s.sendReceived(w, r, d, status)
 	}
 	outputs, err := reading.WholeOutputs(ctx)
-	if fault.CodeOf(err) == fault.TooLarge { // what the sender has sent was not
+	if fault.CodeOf(err) == fault.TooLarge { // the request itself was not wrong
 		return route.Refused(http.StatusInternalServerError, fault.TooLarge, "execution "+d.Execution+" has ended as "+string(status)+", and cannot be answered with: "+fault.From(err).Message)
 	}
 	if err != nil {
@@ -219,7 +222,7 @@ func (h *hookWait) reply(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return nil
 }
 
-// outcome waits until an execution rests, a node has answered or the time is up. The reading is that of an execution that has ended.
+// outcome waits until an execution rests, a node has answered or the time is up. It returns a reading if the execution has ended.
 func (h *hookWait) outcome(ctx context.Context, out trigger.Outcome) (engine.Status, *story.Reading, error) {
 	s, d := h.s, out.Delivery
 	if out.Repeated {
@@ -247,7 +250,8 @@ func (h *hookWait) outcome(ctx context.Context, out trigger.Outcome) (engine.Sta
 			return status, nil, err
 		}
 	}
-	reading := s.stories.Begun(h.p, d.Execution, ready, host.Start{WorkflowID: d.WorkflowID, Language: request.Language, Outputs: request.Outputs})
+	reading := s.stories.Begun(h.p, d.Execution, ready, host.Start{WorkflowID: d.WorkflowID, Language: request.Language,
+		Outputs: request.Outputs})
 	reading, err = s.readEnded(ctx, h.p, d.Execution, &waiting{r: reading, seen: seen})
 	if err != nil {
 		return "", nil, err
@@ -255,7 +259,7 @@ func (h *hookWait) outcome(ctx context.Context, out trigger.Outcome) (engine.Sta
 	return reading.View.Status, reading, nil
 }
 
-// awaitEnd waits for an execution. Seen is that of one which was followed from its beginning.
+// awaitEnd waits for an execution. Seen is given if it was followed from its beginning.
 func (h *hookWait) awaitEnd(ctx context.Context, out trigger.Outcome, seen *host.Seen) (engine.Status, error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -275,8 +279,8 @@ func (h *hookWait) awaitEnd(ctx context.Context, out trigger.Outcome, seen *host
 	return status, err
 }
 
-// resultBody is the result of an execution in a format: the output of its last node, or, of several, an object of them by node. A text is sent as it is
-// where a text is wanted; so is the field text, html or body of an object.
+// resultBody is the result of an execution in a format: the output of its last node, or, of several, an object of them by node.
+// Where the format is a text, a text is sent as it is, and so is the field text, html or body of an object.
 func resultBody(outputs map[string]json.RawMessage, format string) (contentType string, body []byte, err error) {
 	if len(outputs) == 1 {
 		for _, one := range outputs { // order does not matter: there is one
@@ -302,7 +306,8 @@ func resultBody(outputs map[string]json.RawMessage, format string) (contentType 
 }
 
 // sendAnswer sends an answer that is recorded, or one that is given at once.
-func (s *Server) sendAnswer(ctx context.Context, w http.ResponseWriter, r *http.Request, p identity.Principal, a trigger.Answer) (err error) {
+func (s *Server) sendAnswer(ctx context.Context, w http.ResponseWriter, r *http.Request, p identity.Principal,
+	a trigger.Answer) (err error) {
 	header := w.Header()
 	for name, value := range a.Headers { // order does not matter: one entry per name
 		header.Set(name, value)

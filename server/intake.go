@@ -11,7 +11,7 @@ import (
 	"tandem/workflow"
 )
 
-// intake registers the route by which files of other systems come in.
+// intake registers the route that imports files of other systems.
 func (s *Server) intake(keepCredential settings.KeepCredential) {
 	intake.Register(intake.Options{
 		Router: s.Router, Import: s.o.Import, KeepCredential: keepCredential,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,7 +25,7 @@ const (
 	frameInteraction = "interaction"
 )
 
-// interactionStream registers the stream of one's questions.
+// interactionStream registers the stream of the caller's questions.
 func (s *Server) interactionStream() {
 	s.Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/interactions/stream", OperationID: "follow-interactions", Summary: "Follow the questions that wait for oneself, by server-sent events", Tags: []string{"interactions"},
@@ -39,7 +38,7 @@ func (s *Server) interactionStream() {
 }
 
 func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
-	ctx, done, err := s.open.add(r.Context())
+	ctx, done, err := s.open.addStream(r.Context())
 	if err != nil {
 		return err
 	}
@@ -52,25 +51,20 @@ func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p ide
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
-	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
+	out := s.beginEvents(w)
 	defer out.end()
-	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
 	if err := out.send([]story.Frame{first}); err != nil {
 		return err
 	}
 	return f.follow(ctx, out, events, missed)
 }
 
-// inboxFeed is what one reader knows of the questions of a user. It has one user.
+// inboxFeed is what one reader knows about the questions of one user. It is not safe for concurrent use.
 type inboxFeed struct {
 	s     *Server
 	p     identity.Principal
 	seats []string
-	// mine are the pending ones that the reader was told of: it is told of their end too, when it is not asked any more.
+	// mine are the pending questions that the reader has seen. It is sent their end too, even if the user is not asked any more.
 	mine map[string]bool
 }
 
@@ -81,7 +75,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 		var frames []story.Frame
 		behind := false
 		select {
-		case <-ctx.Done(): // the reader or the server is leaving
+		case <-ctx.Done(): // the reader has gone, or the server stops
 			return f.s.leave(out)
 		case <-alive.C:
 			if gone, err := f.look(ctx); gone || err != nil {
@@ -138,7 +132,8 @@ func (f *inboxFeed) snapshot(ctx context.Context) (story.Frame, error) {
 		return story.Frame{}, err
 	}
 	page, err := f.s.o.Stores.Interactions.List(ctx, f.p, store.InteractionQuery{
-		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, NotAnsweredBy: f.p.User, Page: store.Page{Size: store.MaxPageSize},
+		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, NotAnsweredBy: f.p.User,
+		Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {
 		return story.Frame{}, err
@@ -148,10 +143,11 @@ func (f *inboxFeed) snapshot(ctx context.Context) (story.Frame, error) {
 	for _, i := range page.Interactions {
 		f.mine[i.ID] = true
 	}
-	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total})
+	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: story.TellInteractions(page.Interactions),
+		TotalCount: page.Total})
 }
 
-// event is the frame of a change, if it is any of the reader's business.
+// event returns the frame of a change, if the change is for this reader.
 func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ story.Frame, ok bool, err error) {
 	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && !i.Excludes(f.p.User)
 	if !asked && !f.mine[i.ID] {

@@ -68,12 +68,10 @@ type InteractionPath struct {
 	ID string `path:"id" maxLength:"200"`
 }
 
-// interactions registers questions to people. Everybody with a role may read them; who may answer one, withdraw it or have a
-// link made is for the desk to say: being asked is what counts, or having started the execution, and not only a role.
+// interactions registers questions to people. Everybody with a role may read them; the desk decides who may answer one,
+// withdraw it or get a link: those who are asked, or who have started the execution, and not only by their role.
 func (s *Server) interactions() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"interactions"}}
-	}
+	op := route.Tagged("interactions")
 	listed := op(http.MethodGet, "/interactions", "list-interactions", "List questions to people")
 	listed.Description = "Pending ones first: by priority (5 first), then age, the oldest first. Then those that have ended, the newest first."
 	respond := op(http.MethodPost, "/interactions/{id}/respond", "respond-to-interaction", "Answer a question")
@@ -134,7 +132,8 @@ func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in 
 }
 
 func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) {
-	known := []store.InteractionStatus{store.InteractionPending, store.InteractionCompleted, store.InteractionTimeout, store.InteractionCancelled, store.InteractionError}
+	known := []store.InteractionStatus{store.InteractionPending, store.InteractionCompleted, store.InteractionTimeout,
+		store.InteractionCancelled, store.InteractionError}
 	var statuses []store.InteractionStatus
 	for _, name := range names {
 		status := store.InteractionStatus(strings.ToLower(name))
@@ -149,8 +148,8 @@ func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) 
 	return statuses, nil
 }
 
-// seats are the approver strings that mean the caller. A caller that is not a user of the workspace, as the command line on its own
-// data may be, has those of its id and roles.
+// seats are the approver strings that include the caller. A caller that is not a user of the workspace, as the command line on its
+// own data may be, has those of its id and roles.
 func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, error) {
 	user, err := s.o.Stores.Users.Get(ctx, p, p.User)
 	if errors.Is(err, store.ErrNotFound) {
@@ -181,7 +180,7 @@ func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal,
 		return nil, err
 	}
 	data := in.Body.ResponseData
-	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
+	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // files are stored only for those who may answer; the desk refuses others
 		if data, err = s.pages.KeepFiles(ctx, p, i, data); err != nil {
 			return nil, err
 		}
@@ -203,7 +202,8 @@ func (s *Server) overrideInteraction(ctx context.Context, p identity.Principal, 
 	if err != nil {
 		return nil, err
 	}
-	return toldChange(s.o.Desk.Override(ctx, p, in.ID, human.Submission{Data: data, ArgumentsHash: in.Body.ArgumentsHash, Channel: human.InApp}, in.Body.Reason))
+	return toldChange(s.o.Desk.Override(ctx, p, in.ID, human.Submission{Data: data, ArgumentsHash: in.Body.ArgumentsHash,
+		Channel: human.InApp}, in.Body.Reason))
 }
 
 func (s *Server) cancelInteraction(ctx context.Context, p identity.Principal, in *cancelInteractionInput) (*interactionOutput, error) {
@@ -227,7 +227,8 @@ func (s *Server) linkInteraction(ctx context.Context, p identity.Principal, in *
 }
 
 func (s *Server) overruleResponse(ctx context.Context, p identity.Principal, in *overruleInput) (*interactionOutput, error) {
-	return toldChange(s.o.Desk.Overrule(ctx, p, in.ID, in.Response, human.Submission{Data: in.Body.ResponseData, Channel: human.InApp}, in.Body.Reason))
+	return toldChange(s.o.Desk.Overrule(ctx, p, in.ID, in.Response,
+		human.Submission{Data: in.Body.ResponseData, Channel: human.InApp}, in.Body.Reason))
 }
 
 func toldChange(i store.Interaction, err error) (*interactionOutput, error) {

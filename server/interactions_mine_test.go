@@ -13,8 +13,8 @@ import (
 	"tandem/route"
 )
 
-// A question that somebody has answered, while others still have to, does not wait for them any more: not in their listing, not in the snapshot that
-// their stream begins with. It stays findable, and their stream says that they have answered.
+// A question that somebody has answered, while others still have to, does not wait for them any more: not in their listing, not in the
+// snapshot that their stream begins with. It stays findable, and their stream says that they have answered.
 func TestInteractions_AnsweredIsNotMine(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -20,7 +20,8 @@ import (
 	"tandem/route"
 )
 
-// TestOIDC_Provider logs in at an OpenID provider that others wrote, which keeps its id_token small as many do: the mail address and the name have to be asked for.
+// TestOIDC_Provider logs in at an OpenID provider that others wrote, which keeps its id_token small as many do: the mail address and the
+// name have to be asked for.
 func TestOIDC_Provider(t *testing.T) {
 	t.Parallel()
 	outer := httptest.NewUnstartedServer(nil)

@@ -633,7 +633,8 @@ func TestOIDC_Settings(t *testing.T) {
 	}
 }
 
-// TestOIDC_UserInfo: what the provider tells besides the id_token counts only where that says nothing, and only of the one who has logged in.
+// TestOIDC_UserInfo: what the provider tells besides the id_token counts only where that says nothing, and only of the one who has logged
+// in.
 func TestOIDC_UserInfo(t *testing.T) {
 	t.Parallel()
 	w, i := loginWorld(t)

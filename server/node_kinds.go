@@ -38,7 +38,7 @@ func (s *Server) nodeKinds() {
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
 	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}, CommonFields: node.CommonSchema()}}
 	for _, k := range s.o.Registry.List() {
-		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
+		if k.About.Name != agent.TaskKind { // it is used inside agents only
 			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
 		}
 	}
@@ -59,13 +59,14 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 
 func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds, k) }
 
-// TellKind adds what the plan of a node without configurations says. What is wrong with such a node does not matter:
-// its plan holds the defaults all the same.
+// TellKind describes a kind, with what the plan of a node without configurations says. What is wrong with such a node
+// does not matter: its plan holds the defaults all the same.
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
 		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.TextOf(k.About.Title), Description: api.TextOf(k.About.Description),
-		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
+		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()),
+		OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
 		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.TextOf(key.Meaning), Fields: tellValues(key.Fields)})
@@ -78,7 +79,8 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 		}
 	}
 	for _, e := range k.About.Examples {
-		told := api.NodeExample{Shows: api.TextOf(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		told := api.NodeExample{Shows: api.TextOf(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies,
+			Output: json.RawMessage(e.Output)}
 		if e.Input != "" {
 			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
 		}
@@ -89,7 +91,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	}
 	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
-		return out // a kind that validation does not know
+		return out // validation does not know the kind
 	}
 	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
 	out.OutputKeys = append(out.OutputKeys, plan.Keys...)

@@ -13,7 +13,7 @@ import (
 
 type pausesOutput struct{ Body api.Pauses }
 
-// pauses registers when an execution has waited for people or was stopped.
+// pauses registers the list of times in which an execution waited for people or was stopped.
 func (s *Server) pauses() {
 	route.Handle(s.Router, huma.Operation{
 		Method: http.MethodGet, Path: "/executions/{id}/pauses", OperationID: "list-pauses", Summary: "List the times in which it waited for people or was stopped, in the order they began", Tags: []string{"executions"},
@@ -31,7 +31,8 @@ func (s *Server) listPauses(ctx context.Context, p identity.Principal, in *Execu
 	out := &pausesOutput{api.Pauses{Pauses: make([]api.Pause, len(found))}}
 	for i, f := range found {
 		out.Body.Pauses[i] = api.Pause{
-			ID: f.ID, ExecutionID: f.Execution, NodeID: f.Node, PauseReason: f.Reason, ResumeConditions: f.Conditions, PauseContext: f.Context, Status: string(f.Status),
+			ID: f.ID, ExecutionID: f.Execution, NodeID: f.Node, PauseReason: f.Reason, ResumeConditions: f.Conditions,
+			PauseContext: f.Context, Status: string(f.Status),
 			PausedAt: f.Paused, ResumedAt: f.Resumed, ResumeReason: f.ResumeReason, ResumeData: f.ResumeData,
 		}
 	}

@@ -25,7 +25,8 @@ func (w *world) code(token, address string) string {
 	return code.(string)
 }
 
-// An address is somebody's when they have read the code that was sent there, within some tries and some time; then questions reach them there.
+// An address is somebody's when they have read the code that was sent there, within some tries and some time; then questions reach them
+// there.
 func TestReach_AddressesAreProved(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -17,6 +17,7 @@ import (
 	"tandem/importer"
 	"tandem/limits"
 	"tandem/login"
+	"tandem/metrics"
 	"tandem/needs"
 	"tandem/node"
 	"tandem/respond"
@@ -30,14 +31,18 @@ import (
 	"tandem/workflow"
 )
 
-// Options is what a server needs. Everything but PublicURL, Web, Credentials, Gateway, Hosts, Proxies, Metrics, Limits, TaskStarts, Now and Log must be there.
+// Options is what a server needs. Everything but Followed, PublicURL, Web, Credentials, Gateway, Hosts, Proxies, Metrics, Limits,
+// TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
-	// Workspace is the one whose admins look after the installation, and where that is entered in the audit log which belongs to no other: logins that were refused.
+	// Workspace is the one whose admins look after the installation. Its audit log also has the entries that belong to no
+	// workspace: logins that were refused.
 	Workspace string
 	Host      host.Host
 	Source    host.Source
 	Hub       *host.Hub
+	// Followed is called for each reader that follows an execution, see [story.Library]. May be nil.
+	Followed func(host.Ref) (left func())
 	// Kinds answers validation; Registry has the kinds that can be run.
 	Kinds    workflow.Kinds
 	Registry *node.Registry
@@ -45,16 +50,16 @@ type Options struct {
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
 	// Import makes workflows of the content of a file of another system.
 	Import func(name string, content []byte, language string) (*importer.Imported, error)
-	// Language is that of the installation, zh or en; empty: en.
+	// Language is the language of the installation, zh or en; empty: en.
 	Language string
-	// Revisions are those that are started, and that executions are pinned to.
+	// Revisions are the revisions that are started, and that executions are pinned to.
 	Revisions *revisions.Cache
 	Keyring   *credential.Keyring
 	// CredentialTypes are the types that credentials can have.
 	CredentialTypes credential.Types
-	// Accounts lets people authorize credentials with a browser. May be nil: then nobody can.
+	// Accounts lets people authorize credentials with a browser. Nil: that is not possible.
 	Accounts settings.Accounts
-	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
+	// Raise adds to a budget and wakes the nodes that wait for it; a second call with the same id changes nothing.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
 	Desk *human.Desk
@@ -69,24 +74,26 @@ type Options struct {
 	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
 	Ready func() error
+	// Lacking says what the instance cannot reach for now, although it takes requests; a nil error: nothing. May be nil.
+	Lacking func(context.Context) error
 	// Draining says that the instance was told to stop and begins nothing new. May be nil.
 	Draining func() bool
 	Version  string
-	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
-	// must have them: otherwise a page of another site could reach it under a name of its own.
+	// Hosts are the host names that requests may name, without ports; none: any. A server on a loopback address must
+	// have them: otherwise a page of another site could reach it under a name of its own.
 	Hosts []string
-	// Proxies are the networks of proxies in front of the server, whose word is taken for where a request comes from; none: the
+	// Proxies are the networks of trusted proxies in front of the server, which say where a request comes from; none: the
 	// address of the connection counts.
 	Proxies []netip.Prefix
-	// PublicURL is where people reach the server, without a slash at the end; empty: nobody knows.
+	// PublicURL is where people reach the server, without a slash at the end; empty: it is not known.
 	PublicURL string
-	// Login is where people log in besides; its zero value: there is none.
+	// Login is a provider of identities at which people can log in; its zero value: there is none.
 	Login login.Provider
 	// Web has the files of the web UI; nil: the server has none.
 	Web fs.FS
-	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
-	Metrics *Metrics
-	// Limits are those of workspaces; nil: the server has its own, which nobody else knows of.
+	// Metrics counts what happens. The caller hands it the rows, see [metrics.Metrics.Recorded]. Nil: the server makes its own.
+	Metrics *metrics.Metrics
+	// Limits are the limits of workspaces; nil: the server makes its own.
 	Limits *limits.Service
 	// TaskStarts is how many tasks of agents a user may start within 15 seconds, 5 when zero; less than zero: any number.
 	TaskStarts int
@@ -101,9 +108,9 @@ type Server struct {
 	o Options
 	// root is what [Server.Handler] returns.
 	root http.Handler
-	// pages are those on which people answer who have a link.
+	// pages are the pages on which people with a link answer.
 	pages *respond.Pages
-	// stories tells executions.
+	// stories describes executions.
 	stories *story.Library
 	// needs finds what definitions need and the workspace does not have.
 	needs *needs.Checker
@@ -130,20 +137,23 @@ func New(o Options) (*Server, error) {
 		o.Limits = limits.New(limits.Options{Stores: o.Stores, Now: o.Now, Log: o.Log})
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
+		o.Metrics = metrics.New()
 	}
 	s := &Server{o: o, open: newOpenStreams(), Router: route.New(route.Options{
-		Tokens: o.Stores.Tokens, Sessions: o.Stores.Sessions, Audit: o.Stores.Audit, Workspace: o.Workspace, Counter: o.Metrics, Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
+		Tokens: o.Stores.Tokens, Sessions: o.Stores.Sessions, Audit: o.Stores.Audit, Workspace: o.Workspace, Counter: o.Metrics,
+		Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
 	})}
 	s.stories = &story.Library{
-		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
+		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source,
+		Hub: o.Hub, Followed: o.Followed, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
 	}
 	if o.PublicURL != "" {
 		s.stories.WaitAddress = s.waitAddress
 	}
 
 	s.needs = &needs.Checker{
-		Stores: o.Stores, Registry: o.Registry, Profiles: o.Models.Profiles, Revisions: o.Revisions, StartsByItself: o.Triggers.StartsByItself, Check: o.Check,
+		Stores: o.Stores, Registry: o.Registry, Profiles: o.Models.Profiles, Revisions: o.Revisions,
+		StartsByItself: o.Triggers.StartsByItself, Check: o.Check,
 	}
 
 	s.workflows()
@@ -169,10 +179,13 @@ func New(o Options) (*Server, error) {
 	}
 	s.templates()
 	keepCredential := settings.Register(settings.Options{
-		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Registry: o.Registry, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits, Workspace: o.Workspace, Notice: s.pages.Notice,
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds,
+		Registry: o.Registry, Models: o.Models, Tools: o.Tools, Accounts: o.Accounts, Raise: o.Raise, Limits: o.Limits,
+		Workspace: o.Workspace, Notice: s.pages.Notice,
 	})
 	s.intake(keepCredential)
-	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Language: o.Language, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
+	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL,
+		Language: o.Language, Provider: o.Login, Places: web.Places(), Notice: s.pages.Notice}); err != nil {
 		return nil, err
 	}
 	s.metrics()
@@ -195,13 +208,15 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// check names what is missing, so that a server without a part never answers with a crash.
+// check returns an error that names what is missing, so that a server never fails later for lack of it.
 func (o *Options) check() error {
 	for _, part := range []struct {
 		name string
 		here bool
 	}{
-		{"Stores", o.Stores.Tokens != nil && o.Stores.Audit != nil && o.Stores.Sessions != nil && o.Stores.Invitations != nil && o.Stores.Logins != nil && o.Stores.Users != nil && o.Stores.Credentials != nil && o.Stores.Templates != nil && o.Stores.Workflows != nil && o.Stores.Executions != nil},
+		{"Stores", o.Stores.Tokens != nil && o.Stores.Audit != nil && o.Stores.Sessions != nil && o.Stores.Invitations != nil &&
+			o.Stores.Logins != nil && o.Stores.Users != nil && o.Stores.Credentials != nil && o.Stores.Templates != nil &&
+			o.Stores.Workflows != nil && o.Stores.Executions != nil},
 		{"Host", o.Host != nil},
 		{"Source", o.Source != nil},
 		{"Hub", o.Hub != nil},
@@ -229,7 +244,8 @@ func (o *Options) check() error {
 // Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /openapi, /openapi.json.
 func (s *Server) Handler() http.Handler { return s.root }
 
-// olderNamesTaken are the operations whose bodies may have fields under their older names: those that describe agents, tasks and templates of nodes.
+// olderNamesTaken lists the operations whose bodies may have fields under their older names: those that describe agents, tasks
+// and templates of nodes.
 func olderNamesTaken() []string {
 	return []string{"create-agent", "put-agent", "start-task", "create-node-template", "put-node-template"}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -21,11 +22,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
@@ -350,10 +348,32 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	log := &logLines{}
 	var draining atomic.Bool
+	var lacking atomic.Pointer[error]
 	w := setup(t, func(o *Options) {
 		o.Log, o.Draining = slog.New(slog.NewTextHandler(log, nil)), draining.Load
+		o.Lacking = func(context.Context) error {
+			if err := lacking.Load(); err != nil {
+				return *err
+			}
+			return nil
+		}
 	})
-	w.call("", "GET", "/readyz", "").want(t, 200)
+	if got := w.call("", "GET", "/readyz", "").want(t, 200); strings.Contains(got.body, "lacks") {
+		t.Errorf("a server that has everything says %s", got.body)
+	}
+	for _, c := range []struct {
+		err  error
+		said string
+	}{
+		{errors.New("/secret/place"), "the operator's log"},
+		{fault.New(fault.NotReady, "Temporal is away").WithCause(fmt.Errorf("%w: /secret/place", store.ErrUnavailable)), "Temporal is away"},
+	} {
+		lacking.Store(&c.err)
+		if got := w.call("", "GET", "/readyz", "").want(t, 200); !strings.Contains(got.body, `"lacks":["`+c.said) || strings.Contains(got.body, "secret") {
+			t.Errorf("a server that does without something says %s", got.body)
+		}
+	}
+	lacking.Store(nil)
 	w.mu.Lock()
 	w.ready = errors.New("disk gone")
 	w.mu.Unlock()
@@ -366,6 +386,13 @@ func TestHealth(t *testing.T) {
 	w.mu.Unlock()
 	got = w.call("", "GET", "/readyz", "").want(t, 503)
 	if !strings.Contains(got.body, "the file was removed") || strings.Contains(got.body, "secret") {
+		t.Errorf("anybody is told %s", got.body)
+	}
+	w.mu.Lock()
+	w.ready = fault.New(fault.Internal, "no room at /secret/place").WithCause(store.ErrFull)
+	w.mu.Unlock()
+	got = w.call("", "GET", "/readyz", "").want(t, 503)
+	if !strings.Contains(got.body, "the disk of the database is full") || strings.Contains(got.body, "secret") {
 		t.Errorf("anybody is told %s", got.body)
 	}
 	w.call("", "GET", "/healthz", "").want(t, 200)
@@ -437,19 +464,6 @@ func TestMetrics(t *testing.T) {
 	}
 	if strings.Contains(text, "nobody") {
 		t.Error("an id of a request is a label")
-	}
-}
-
-// A fork begins with another fact than other executions do.
-func TestMetrics_CountsForks(t *testing.T) {
-	t.Parallel()
-	m := NewMetrics()
-	m.Recorded(host.Row{Facts: []engine.Fact{engine.ExecutionForked{}}}, nil)
-	m.Recorded(host.Row{Facts: []engine.Fact{engine.ExecutionStarted{}}}, nil)
-	page := httptest.NewRecorder()
-	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if line := "tandem_executions_started_total 2\n"; !strings.Contains(page.Body.String(), line) {
-		t.Errorf("no line %q in\n%s", line, grep(page.Body.String(), "tandem_"))
 	}
 }
 

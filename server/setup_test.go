@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ import (
 	"tandem/identity"
 	"tandem/importer"
 	"tandem/mcp"
+	"tandem/metrics"
 	"tandem/node"
 	"tandem/revisions"
 	"tandem/route"
@@ -39,6 +41,13 @@ import (
 	"tandem/trigger"
 	"tandem/workflow"
 )
+
+func TestMain(m *testing.M) {
+	// A world is some megabytes of schemas, and there are hundreds: with room for some of them less is spent on collecting them.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(1 << 30)
+	os.Exit(m.Run())
+}
 
 // byHand is the source of the trigger that people start.
 type byHand struct{}
@@ -188,7 +197,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 	hub, registry := host.NewHub(), &node.Registry{}
 	registry.Register(testKinds()...)
 	ready := revisions.New(revisions.Options{Workflows: w.stores.Workflows, Templates: w.stores.Templates, Blobs: w.stores.Blobs, Kinds: fewKinds{}, Registry: registry, ForFolds: local.Revision})
-	metrics := NewMetrics()
+	numbers := metrics.New()
 	driver, err := local.New(t.Context(), local.Options{
 		Journal: toldJournal{w.stores.Journal, w}, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
 		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
@@ -206,7 +215,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 		Reopening: func(ref store.Ref) func() { return hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, _ []engine.Command) {
 			hub.Publish(host.Ref(ref), row)
-			metrics.Recorded(row, graph)
+			numbers.Recorded(row, graph)
 		},
 	})
 	if err != nil {
@@ -241,7 +250,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 			return source.Definition, source.Validate(workflow.Rules{Kinds: fewKinds{}})
 		},
 		Import:  importAsItIs,
-		Keyring: w.ring, CredentialTypes: testCredentials(), Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Keyring: w.ring, CredentialTypes: testCredentials(), Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: numbers, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -266,6 +275,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 		if err := root.Close(); err != nil {
 			t.Error(err)
 		}
+		w.server, w.http.Config.Handler = nil, nil // what stands in here is kept until all tests have ended
 	})
 	for _, role := range identity.Roles() {
 		w.tokens[role] = w.join("a", string(role)+"-user", role)

@@ -13,7 +13,7 @@ import (
 	"tandem/store"
 )
 
-// statistics registers what tells how executions went.
+// statistics registers the figures about executions.
 func (s *Server) statistics() {
 	route.Handle(s.Router, huma.Operation{
 		Method: http.MethodGet, Path: "/statistics", OperationID: "get-statistics", Summary: "Tell how executions went", Tags: []string{"executions"},
@@ -31,7 +31,7 @@ type statisticsInput struct {
 
 type statisticsOutput struct{ Body api.Overview }
 
-// maxRunsOf bounds of how many workflows the last runs are told at once.
+// maxRunsOf bounds for how many workflows the last runs are listed at once.
 const maxRunsOf = 100
 
 func (s *Server) getStatistics(ctx context.Context, p identity.Principal, in *statisticsInput) (*statisticsOutput, error) {
@@ -48,22 +48,26 @@ func (s *Server) getStatistics(ctx context.Context, p identity.Principal, in *st
 	}
 	bucket := part.Milliseconds()
 	until := (s.NowMS()/bucket + 1) * bucket
-	q := store.OverviewQuery{Since: until - whole.Milliseconds(), Until: until, Bucket: bucket, WorkflowID: in.Workflow, MaxFailures: in.Failures}
+	q := store.OverviewQuery{Since: until - whole.Milliseconds(), Until: until, Bucket: bucket, WorkflowID: in.Workflow,
+		MaxFailures: in.Failures}
 	found, err := s.o.Stores.Overviews.Overview(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
 	out := &statisticsOutput{api.Overview{
-		Since: q.Since, Until: q.Until, BucketMS: bucket, Counts: make(map[string]int64, len(found.Counts)), Buckets: make([]api.OverviewBucket, len(found.Buckets)), Failures: make([]api.FailureGroup, len(found.Failures)),
+		Since: q.Since, Until: q.Until, BucketMS: bucket, Counts: make(map[string]int64, len(found.Counts)),
+		Buckets: make([]api.OverviewBucket, len(found.Buckets)), Failures: make([]api.FailureGroup, len(found.Failures)),
 	}}
 	for status, n := range found.Counts { // order does not matter: it becomes a map
 		out.Body.Counts[string(status)] = n
 	}
 	for i, b := range found.Buckets {
-		out.Body.Buckets[i] = api.OverviewBucket{Start: b.Start, Started: b.Started, Succeeded: b.Succeeded, Failed: b.Failed, P50MS: b.P50, P95MS: b.P95}
+		out.Body.Buckets[i] = api.OverviewBucket{Start: b.Start, Started: b.Started, Succeeded: b.Succeeded, Failed: b.Failed,
+			P50MS: b.P50, P95MS: b.P95}
 	}
 	for i, f := range found.Failures {
-		out.Body.Failures[i] = api.FailureGroup{WorkflowID: f.WorkflowID, WorkflowName: f.WorkflowName, NodeID: f.Node, Code: f.Code, Message: f.Message, Count: f.Count, ExecutionID: f.Execution, Time: f.Time}
+		out.Body.Failures[i] = api.FailureGroup{WorkflowID: f.WorkflowID, WorkflowName: f.WorkflowName, NodeID: f.Node, Code: f.Code,
+			Message: f.Message, Count: f.Count, ExecutionID: f.Execution, Time: f.Time}
 	}
 	if len(ids) == 0 {
 		return out, nil

@@ -11,20 +11,20 @@ import (
 	"tandem/story"
 )
 
-// How long a reader may take for what it is sent, and how often it hears that the stream is alive.
+// How long a reader may take for what it is sent, and how often it is sent a sign of life.
 const (
 	streamWriteTimeout = 10 * time.Second
 	streamKeepAlive    = 15 * time.Second
 )
 
-// openStreams are the streams that are being read. They end when the server does.
+// openStreams are the streams that are being read. They end with the server.
 type openStreams struct {
 	// ctx ends with the server; what several readers share is read under it.
 	ctx context.Context
 	end context.CancelFunc
 	// patience is how long a reader may take for what it is sent.
 	patience time.Duration
-	// stopping is closed when the server is about to stop: whoever waits for an execution is answered with how far it is.
+	// stopping is closed when the server is about to stop: requests that wait for an execution are answered with its present state.
 	stopping chan struct{}
 
 	mu     sync.Mutex
@@ -37,8 +37,8 @@ func newOpenStreams() *openStreams {
 	return &openStreams{ctx: ctx, end: end, patience: streamWriteTimeout, stopping: make(chan struct{})}
 }
 
-// add counts a stream and returns its context, which ends with the request or the server.
-func (o *openStreams) add(ctx context.Context) (_ context.Context, done func(), err error) {
+// addStream counts a stream and returns its context, which ends with the request or the server.
+func (o *openStreams) addStream(ctx context.Context) (_ context.Context, done func(), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -54,9 +54,9 @@ func (o *openStreams) add(ctx context.Context) (_ context.Context, done func(), 
 	}, nil
 }
 
-// Close answers everybody who waits for an execution, ends all streams and returns when they have ended; new ones are refused. Readers come back
-// later, to this or to another process, and go on where they were. To be called when a listener is shut down, which does not end what is being
-// streamed.
+// Close answers all requests that wait for an execution, ends all streams and returns when they have ended; new ones are
+// refused. Readers come back later, to this or to another process, and go on where they were. Call it when a listener is shut
+// down, which does not end streams by itself.
 func (s *Server) Close() {
 	s.open.mu.Lock()
 	if !s.open.closed {
@@ -65,7 +65,7 @@ func (s *Server) Close() {
 	}
 	s.open.mu.Unlock()
 	if s.gateway != nil {
-		s.gateway.Close() // first: what it serves are requests of its own
+		s.gateway.Close() // first: it makes requests of its own
 	}
 	s.open.end()
 	s.open.wg.Wait()
@@ -77,7 +77,7 @@ func (s *Server) streams() {
 	s.Stream(webSocketOperation(), route.Readers(), s.serveWebSocket)
 }
 
-// following reads what a request asks to follow.
+// following reads the parameters of a stream from a request.
 func following(r *http.Request) (words story.Vocabulary, from story.Position, err error) {
 	if words, err = story.ParseVocabulary(r.URL.Query().Get("vocabulary")); err != nil {
 		return "", story.Position{}, err

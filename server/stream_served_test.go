@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/metrics"
 	"tandem/route"
 	"tandem/store"
 	"tandem/story"
@@ -32,7 +33,7 @@ func newServed(t testing.TB) *served {
 func (st *served) serve() *Server {
 	s := &Server{
 		o: Options{
-			Stores: store.Stores{Executions: storytest.Executions{St: st.Stage}, Interactions: storytest.Interactions{}}, Source: st.Stage, Hub: st.Hub, Metrics: NewMetrics(), Now: time.Now,
+			Stores: store.Stores{Executions: storytest.Executions{St: st.Stage}, Interactions: storytest.Interactions{}}, Source: st.Stage, Hub: st.Hub, Metrics: metrics.New(), Now: time.Now,
 		},
 		open: newOpenStreams(),
 	}

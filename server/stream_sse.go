@@ -26,14 +26,15 @@ func followParameters() []*huma.Param {
 	text := &huma.Schema{Type: huma.TypeString}
 	return []*huma.Param{
 		{Name: "id", In: "path", Required: true, Schema: text, Description: "The execution."},
-		{Name: "vocabulary", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(story.VocabularyExecution), string(story.VocabularyFlow)}, Default: string(story.VocabularyExecution)},
+		{Name: "vocabulary", In: "query", Schema: &huma.Schema{Type: huma.TypeString,
+			Enum: []any{string(story.VocabularyExecution), string(story.VocabularyFlow)}, Default: string(story.VocabularyExecution)},
 			Description: "The words in which it is told. execution: " + strings.Join(story.ExecutionEvents(), ", ") + ". flow: " + strings.Join(story.FlowEvents(), ", ") + "."},
 		{Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Pattern: `^[0-9]+(\.[0-9]+)?$`},
 			Description: "Begin after this event: 17 is behind everything of row 17, 17.2 behind the second event of it. Without it the stream begins with the beginning; a number that is not reached yet is waited for."},
 	}
 }
 
-// followDescription is what holds for both.
+// followDescription describes both in the API document.
 const followDescription = "First everything that was recorded after the position, then what happens, in order, nothing twice and nothing left out. " +
 	"A reader that breaks off goes on after the id of the last event it has seen: seq.part. The same events have the same ids at any time.\n\n" +
 	"Output of nodes while it is made (node_output_update; text.add and step.update for nodes with to_user) is not recorded and has no id: it carries activation, attempt and the offset of the text. " +
@@ -61,7 +62,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 	if err != nil {
 		return err
 	}
-	ctx, done, err := s.open.add(r.Context())
+	ctx, done, err := s.open.addStream(r.Context())
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 	defer reader.Close()
 
 	now := make(chan time.Time)
-	close(now) // the answer begins at once, whether there is something to tell or not
+	close(now) // the answer begins at once, even if there is nothing to send yet
 	frames, err := reader.Next(ctx, now)
 	if errors.Is(err, story.ErrFinished) {
 		w.WriteHeader(http.StatusNoContent)
@@ -82,14 +83,20 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 	if err != nil {
 		return err
 	}
+	out := s.beginEvents(w)
+	defer out.end()
+	return s.sendEvents(ctx, reader, out, frames)
+}
+
+// beginEvents begins an answer that is a stream of events. The caller ends it.
+func (s *Server) beginEvents(w http.ResponseWriter) *sseWriter {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
+	h.Set("X-Accel-Buffering", "no") // a proxy that buffers would hold events back
 	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
-	defer out.end()
 	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
-	return s.sendEvents(ctx, reader, out, frames)
+	return out
 }
 
 func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseWriter, frames []story.Frame) error {
@@ -105,7 +112,7 @@ func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseW
 		case errors.Is(err, story.ErrFinished):
 			out.comment("the execution has ended")
 			return out.flush()
-		case ctx.Err() != nil: // the reader or the server is leaving
+		case ctx.Err() != nil: // the reader has gone, or the server stops
 			return s.leave(out)
 		case err != nil:
 			s.Log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
@@ -116,7 +123,7 @@ func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseW
 	}
 }
 
-// leave tells a reader that the server is stopping, if it is: it connects again and goes on where it was.
+// leave tells a reader that the server is stopping, if it is: the reader connects again and goes on where it was.
 func (s *Server) leave(out *sseWriter) error {
 	if s.open.ctx.Err() == nil {
 		return nil
@@ -125,7 +132,7 @@ func (s *Server) leave(out *sseWriter) error {
 	return out.flush()
 }
 
-// sseWriter writes events. A reader that does not take what it is sent within a time is given up.
+// sseWriter writes events. It gives up a reader that does not take what it is sent within a limit.
 type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -134,7 +141,7 @@ type sseWriter struct {
 	buffer   bytes.Buffer
 }
 
-// send writes frames, and whatever was put into the buffer before.
+// send writes frames, after what was put into the buffer before.
 func (o *sseWriter) send(frames []story.Frame) error {
 	for i := range frames {
 		f := &frames[i]
@@ -172,7 +179,7 @@ func (o *sseWriter) flush() error {
 		return err
 	}
 	if o.buffer.Reset(); o.buffer.Cap() > 4*maxFlush {
-		o.buffer = bytes.Buffer{} // an idle reader holds no more than it needs
+		o.buffer = bytes.Buffer{} // an idle stream keeps no large buffer
 	}
 	return o.control.Flush()
 }

@@ -22,7 +22,7 @@ import (
 // webSocketProtocol is the protocol that a WebSocket is asked for in the handshake.
 const webSocketProtocol = "tandem"
 
-// webSocketReadLimit is how long a message from a reader may be. Nothing is expected from readers.
+// webSocketReadLimit is how long a message from a reader may be. Readers need not send anything.
 const webSocketReadLimit = 4 << 10
 
 func webSocketOperation() huma.Operation {
@@ -47,8 +47,8 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 	if !route.Upgrades(r) {
 		return fault.New(fault.Unsupported, "this address speaks WebSocket; for an HTTP answer use .../events")
 	}
-	// The request's own context says nothing any more once the connection has been taken over.
-	ctx, done, err := s.open.add(context.WithoutCancel(r.Context()))
+	// The request's own context does not end with the connection once that has been taken over.
+	ctx, done, err := s.open.addStream(context.WithoutCancel(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 	return nil
 }
 
-// listen reads what the reader sends, which is nothing of interest but the end, and answers its pings.
+// listen reads what the reader sends, to answer pings and to see the end. Other messages are ignored.
 func listen(conn *websocket.Conn, leave func()) (gone <-chan struct{}) {
 	conn.SetReadLimit(webSocketReadLimit)
 	ended := make(chan struct{})
@@ -92,7 +92,7 @@ func listen(conn *websocket.Conn, leave func()) (gone <-chan struct{}) {
 	return ended
 }
 
-// sendMessages tells until the execution ends, the reader leaves or the server does.
+// sendMessages sends frames until the execution ends, the reader leaves or the server stops.
 func (s *Server) sendMessages(ctx context.Context, reader *story.Reader, conn *websocket.Conn) {
 	row, ended := reader.Place()
 	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.Execution(), Status: "subscribed", Seq: row}
@@ -135,14 +135,14 @@ func (s *Server) sendMessages(ctx context.Context, reader *story.Reader, conn *w
 	}
 }
 
-// bid closes with a reason.
+// bid closes a connection with a reason.
 func (s *Server) bid(ctx context.Context, conn *websocket.Conn, status websocket.StatusCode, reason string) {
 	if err := conn.Close(status, reason); err != nil {
 		s.Log.DebugContext(ctx, "a reader did not take its leave", "error", err)
 	}
 }
 
-// writeMessage sends one message. A reader that does not take it within a time is given up.
+// writeMessage sends one message. It gives up a reader that does not take it within a limit.
 func (s *Server) writeMessage(ctx context.Context, conn *websocket.Conn, body []byte) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.open.patience)
 	defer stop()

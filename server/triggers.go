@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/tidwall/gjson"
 
 	"tandem/api"
@@ -14,11 +13,9 @@ import (
 	"tandem/store"
 )
 
-// triggers registers what starts deployed workflows, and what has come to it.
+// triggers registers the triggers of deployed workflows, and the deliveries that have come to them.
 func (s *Server) triggers() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"triggers"}}
-	}
+	op := route.Tagged("triggers")
 	replay := op(http.MethodPost, "/deliveries/{id}/replay", "replay-delivery", "Start an execution once more for a stored delivery")
 	replay.Description = "It is started at the trigger as it is deployed now, and is a delivery of its own. Asking again with the same Idempotency-Key starts nothing and answers with the first one."
 	replay.DefaultStatus = http.StatusAccepted
@@ -46,11 +43,13 @@ type listWorkflowTriggersInput struct {
 type triggersOutput struct{ Body api.Triggers }
 
 func (s *Server) listTriggers(ctx context.Context, p identity.Principal, in *listTriggersInput) (*triggersOutput, error) {
-	page, err := s.o.Stores.Triggers.List(ctx, p, store.TriggerQuery{WorkflowID: in.WorkflowID, Kind: in.Kind, State: store.TriggerState(in.State), Page: in.StorePage()})
+	page, err := s.o.Stores.Triggers.List(ctx, p, store.TriggerQuery{WorkflowID: in.WorkflowID, Kind: in.Kind,
+		State: store.TriggerState(in.State), Page: in.StorePage()})
 	if err != nil {
 		return nil, err
 	}
-	out := &triggersOutput{api.Triggers{Triggers: make([]api.Trigger, len(page.Triggers)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &triggersOutput{api.Triggers{Triggers: make([]api.Trigger, len(page.Triggers)), TotalCount: page.Total, Page: in.Page,
+		PageSize: in.PageSize}}
 	for i := range page.Triggers {
 		if out.Body.Triggers[i], err = s.tellTrigger(ctx, &page.Triggers[i], in.NextRuns); err != nil {
 			return nil, err
@@ -66,10 +65,11 @@ func (s *Server) listWorkflowTriggers(ctx context.Context, p identity.Principal,
 	return s.listTriggers(ctx, p, &listTriggersInput{Paging: in.Paging, WorkflowID: in.ID, NextRuns: in.NextRuns})
 }
 
-// tellTrigger tells a trigger. What its source cannot say of one that failed is left out.
+// tellTrigger describes a trigger. For one that failed, what its source cannot say is left out.
 func (s *Server) tellTrigger(ctx context.Context, t *store.Trigger, count int) (api.Trigger, error) {
 	out := api.Trigger{
-		WorkflowID: t.WorkflowID, NodeID: t.Node, Kind: t.Kind, Revision: t.Revision, InForce: t.InForce, State: string(t.State), Reason: t.Reason, Config: t.Config, UpdatedAt: t.Updated,
+		WorkflowID: t.WorkflowID, NodeID: t.Node, Kind: t.Kind, Revision: t.Revision, InForce: t.InForce, State: string(t.State),
+		Reason: t.Reason, Config: t.Config, UpdatedAt: t.Updated,
 		Timezone: gjson.GetBytes(t.Config, "timezone").String(),
 	}
 	if len(out.Config) == 0 {
@@ -113,7 +113,8 @@ type listDeliveriesInput struct {
 type deliveriesOutput struct{ Body api.Deliveries }
 
 func (s *Server) listDeliveries(ctx context.Context, p identity.Principal, in *listDeliveriesInput) (*deliveriesOutput, error) {
-	q := store.DeliveryQuery{WorkflowID: in.WorkflowID, Node: in.NodeID, Kind: in.Kind, Execution: in.ExecutionID, Key: in.Key, Since: in.Since, Until: in.Until, Page: in.StorePage()}
+	q := store.DeliveryQuery{WorkflowID: in.WorkflowID, Node: in.NodeID, Kind: in.Kind, Execution: in.ExecutionID, Key: in.Key,
+		Since: in.Since, Until: in.Until, Page: in.StorePage()}
 	for _, text := range route.Listed(in.Decision) {
 		switch d := store.Decision(text); d {
 		case store.DeliveryAccepted, store.DeliveryStarted, store.DeliveryIgnored, store.DeliveryRefused, store.DeliveryGivenUp:
@@ -126,7 +127,8 @@ func (s *Server) listDeliveries(ctx context.Context, p identity.Principal, in *l
 	if err != nil {
 		return nil, err
 	}
-	out := &deliveriesOutput{api.Deliveries{Deliveries: make([]api.Delivery, len(page.Deliveries)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &deliveriesOutput{api.Deliveries{Deliveries: make([]api.Delivery, len(page.Deliveries)), TotalCount: page.Total,
+		Page: in.Page, PageSize: in.PageSize}}
 	for i := range page.Deliveries {
 		out.Body.Deliveries[i] = tellDelivery(&page.Deliveries[i])
 	}
@@ -135,7 +137,8 @@ func (s *Server) listDeliveries(ctx context.Context, p identity.Principal, in *l
 
 func tellDelivery(d *store.TriggerDelivery) api.Delivery {
 	return api.Delivery{
-		ID: d.ID, WorkflowID: d.WorkflowID, NodeID: d.Node, Kind: d.Kind, Revision: d.Revision, Key: d.Key, ReceivedAt: d.Received, Decision: string(d.Decision), Reason: d.Reason,
+		ID: d.ID, WorkflowID: d.WorkflowID, NodeID: d.Node, Kind: d.Kind, Revision: d.Revision, Key: d.Key, ReceivedAt: d.Received,
+		Decision: string(d.Decision), Reason: d.Reason,
 		ExecutionID: d.Execution, Attempts: d.Attempts, ReplayOf: d.ReplayOf, Size: d.PayloadSize,
 	}
 }

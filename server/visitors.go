@@ -28,16 +28,18 @@ import (
 // visitors registers the pages on which visitors start workflows.
 func (s *Server) visitors() {
 	visitors.Register(visitors.Options{
-		Router: s.Router, Triggers: s.o.Triggers, Deliveries: s.o.Stores.Triggers, Interactions: s.o.Stores.Interactions, Users: s.o.Stores.Users, Blobs: s.o.Stores.Blobs, Desk: s.o.Desk, Keyring: s.o.Keyring,
+		Router: s.Router, Triggers: s.o.Triggers, Deliveries: s.o.Stores.Triggers, Interactions: s.o.Stores.Interactions,
+		Users: s.o.Stores.Users, Blobs: s.o.Stores.Blobs, Desk: s.o.Desk, Keyring: s.o.Keyring,
 		Executions: visited{s}, ByHand: handStarts{s}, LoginPath: login.Path, Language: s.o.Language, Now: s.o.Now,
 	})
 }
 
-// visited is what visitors learn of executions.
+// visited is what visitors may see of executions.
 type visited struct{ s *Server }
 
 // Deliver implements [visitors.Executions].
-func (v visited) Deliver(ctx context.Context, e *trigger.Entrance, event trigger.Event, reply trigger.Reply, wait time.Duration) (visitors.Ending, error) {
+func (v visited) Deliver(ctx context.Context, e *trigger.Entrance, event trigger.Event, reply trigger.Reply,
+	wait time.Duration) (visitors.Ending, error) {
 	h := &hookWait{s: v.s, p: identity.System(e.Trigger.Workspace)}
 	defer h.close()
 	follow := h.follow
@@ -74,7 +76,7 @@ func (v visited) Deliver(ctx context.Context, e *trigger.Entrance, event trigger
 	return ending, err
 }
 
-// tellResult adds what an execution has come to, as far as a page can show it.
+// tellResult adds the result of an execution, as far as a page can show it.
 func tellResult(ctx context.Context, r *story.Reading, ending *visitors.Ending) (err error) {
 	if ending.Outputs, err = r.WholeOutputs(ctx); fault.CodeOf(err) == fault.TooLarge {
 		ending.TooLarge, err = true, nil
@@ -98,13 +100,13 @@ func (v visited) Tell(ctx context.Context, workspace, execution string) (visitor
 	return told, err
 }
 
-// Follow implements [visitors.Executions]. Of what is told of an execution only the output for the user is handed on, and that something has changed.
+// Follow implements [visitors.Executions]. It hands on only the output for the user, and that something has changed.
 func (v visited) Follow(ctx context.Context, workspace, execution, after string, send func([]visitors.Piece) error) error {
 	from, err := story.ParsePosition("Last-Event-ID", after)
 	if err != nil {
 		return err
 	}
-	ctx, done, err := v.s.open.add(ctx)
+	ctx, done, err := v.s.open.addStream(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,7 @@ func (v visited) Follow(ctx context.Context, workspace, execution, after string,
 		frames, err := reader.Next(ctx, alive.C)
 		switch {
 		case errors.Is(err, story.ErrFinished):
-			return send([]visitors.Piece{{}}) // it has ended, whatever was missed
+			return send([]visitors.Piece{{}}) // it has ended, even if frames were missed
 		case err != nil:
 			return err
 		}
@@ -140,7 +142,7 @@ func (v visited) Follow(ctx context.Context, workspace, execution, after string,
 	}
 }
 
-// piecesOf are the frames that are a visitor's business.
+// piecesOf are the frames that a visitor may see.
 func piecesOf(frames []story.Frame) (pieces []visitors.Piece, err error) {
 	for i := range frames {
 		f := &frames[i]
@@ -158,7 +160,7 @@ func piecesOf(frames []story.Frame) (pieces []visitors.Piece, err error) {
 	return pieces, nil
 }
 
-// spokenPiece is output for a visitor, without what the node is called that makes it.
+// spokenPiece is output for a visitor, without the name of the node that writes it.
 func spokenPiece(body []byte) (visitors.Piece, error) {
 	data := gjson.GetBytes(body, "data")
 	part := sha256.Sum256([]byte(data.Get("activation_id").Str))
@@ -191,7 +193,8 @@ func (b handStarts) Manual(ctx context.Context, p identity.Principal, workflow s
 		if !ready.Graph.Nodes[t].Plan.Traits.ByHand {
 			continue
 		}
-		m := visitors.Manual{Name: cmp.Or(heading.Name, workflow), Node: ready.Graph.Nodes[t].ID, Language: ready.Definition.Metadata.Settings.Language}
+		m := visitors.Manual{Name: cmp.Or(heading.Name, workflow), Node: ready.Graph.Nodes[t].ID,
+			Language: ready.Definition.Metadata.Settings.Language}
 		config := gjson.ParseBytes(ready.Definition.Nodes[t].Configurations)
 		m.Description = cmp.Or(config.Get("description").String(), ready.Definition.Metadata.Description)
 		schema, err := ready.InputSchema(m.Node)
@@ -207,7 +210,8 @@ func (b handStarts) Manual(ctx context.Context, p identity.Principal, workflow s
 }
 
 // Start implements [visitors.ByHand].
-func (b handStarts) Start(ctx context.Context, p identity.Principal, workflow string, m visitors.Manual, key string, inputs json.RawMessage, wait time.Duration) (string, visitors.Ending, error) {
+func (b handStarts) Start(ctx context.Context, p identity.Principal, workflow string, m visitors.Manual, key string,
+	inputs json.RawMessage, wait time.Duration) (string, visitors.Ending, error) {
 	in := &executeInput{Key: key, Body: &api.ExecuteRequest{Inputs: inputs, TriggerNode: m.Node, WaitSeconds: wait.Seconds()}}
 	in.ID = workflow
 	out, err := b.s.executeWorkflow(ctx, p, in)

@@ -19,7 +19,8 @@ import (
 	"tandem/story"
 )
 
-// A wait that a call ends has an address like that of a call back. It is given to people who may send signals, and they give it to whom they like.
+// A wait that a call ends has an address like that of a call back. It is shown to people who may send signals, who can pass it
+// on.
 
 const (
 	// waitSignal marks the token of such an address.
@@ -32,11 +33,12 @@ const (
 
 // waitAddress is the address of a call that ends the wait of an activation.
 func (s *Server) waitAddress(ref host.Ref, id engine.ActivationID, generation uint32) (string, error) {
-	return CallbackURL(s.o.PublicURL, s.o.Keyring, Callback{Workspace: ref.Workspace, Execution: ref.Execution, Activation: id, Generation: generation, Signal: waitSignal})
+	return CallbackURL(s.o.PublicURL, s.o.Keyring, Callback{Workspace: ref.Workspace, Execution: ref.Execution, Activation: id,
+		Generation: generation, Signal: waitSignal})
 }
 
-// endWait hands a call to the wait whose address it came to. When it returns without an error the call is on disk. A call that is not the one that is
-// waited for uses nothing up.
+// endWait hands a call to the wait whose address it came to. When it returns without an error the call is on disk. A call that
+// does not fit does not end the wait.
 func (s *Server) endWait(w http.ResponseWriter, r *http.Request, c Callback) error {
 	ctx := r.Context()
 	caller, err := s.callerOf(r, c)
@@ -96,7 +98,8 @@ func (s *Server) endWait(w http.ResponseWriter, r *http.Request, c Callback) err
 		Detail: store.AuditDetail(map[string]string{"activation_id": string(c.Activation)}),
 	})
 	_, err = s.o.Host.Act(audited, caller, host.Request{
-		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: cancelSignal, Value: signal,
+		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation,
+		Signal: cancelSignal, Value: signal,
 		Dedup: fmt.Sprintf("wait:%d:%s", c.Generation, c.Activation), Single: true, By: by,
 	})
 	if fault.CodeOf(err) == fault.Conflict {
@@ -105,8 +108,8 @@ func (s *Server) endWait(w http.ResponseWriter, r *http.Request, c Callback) err
 	return err
 }
 
-// callerOf is on whose behalf a call is made: the user whose token it carries, if that user may send signals, else nobody in particular. To a user of
-// another workspace the address does not exist, whatever has become of the wait.
+// callerOf returns on whose behalf a call is made: the user whose token it carries, if that user may send signals, else an
+// anonymous caller. For a user of another workspace the address does not exist, even if the wait has ended.
 func (s *Server) callerOf(r *http.Request, c Callback) (identity.Principal, error) {
 	nobody := identity.System(c.Workspace)
 	nobody.User = ""
@@ -123,7 +126,7 @@ func (s *Server) callerOf(r *http.Request, c Callback) (identity.Principal, erro
 	return p, nil
 }
 
-// signed says why a call does not prove that its sender has the secret; nil when it does.
+// signed returns an error when a call does not prove that its sender has the secret.
 func (s *Server) signed(r *http.Request, workspace, id string, body []byte) error {
 	ctx := r.Context()
 	secret, err := s.secretOf(r, workspace, id)
@@ -139,7 +142,7 @@ func (s *Server) signed(r *http.Request, workspace, id string, body []byte) erro
 	return fault.New(fault.Unauthorized, "the call is not signed with the secret that the wait names, or its X-Tandem-Timestamp is more than 5 minutes off")
 }
 
-// secretOf opens the secret that calls are signed with; empty: there is none any more.
+// secretOf opens the secret that calls are signed with; empty: it is gone.
 func (s *Server) secretOf(r *http.Request, workspace, id string) (string, error) {
 	if s.o.Credentials == nil {
 		return "", nil
@@ -161,7 +164,7 @@ func (s *Server) secretOf(r *http.Request, workspace, id string) (string, error)
 	return data.Secret, nil
 }
 
-// brings says whether a call has what is expected of it.
+// brings says whether a call has the expected fields.
 func brings(value, expected json.RawMessage) bool {
 	text := string(value)
 	if read, ok := values.Scalar(value); ok {

@@ -28,9 +28,10 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 	}
 	if err := s.deployable(ctx, p, &w); err != nil {
 		if fault.CodeOf(err).Class() == fault.ClassInternal {
-			return nil, err // it says nothing about the workflow
+			return nil, err // the error is not about the workflow
 		}
-		return nil, errors.Join(err, s.o.Stores.Triggers.Fail(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision, "failed"), p, in.ID, fault.From(err).Message))
+		return nil, errors.Join(err, s.o.Stores.Triggers.Fail(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision,
+			"failed"), p, in.ID, fault.From(err).Message))
 	}
 	if err := s.o.Triggers.Deploy(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision, w.Revision), p, in.ID, w.Revision); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 	return out, err
 }
 
-// absentFrom is what the newest revision of a workflow names and the workspace does not have.
+// absentFrom lists what the newest revision of a workflow names and the workspace does not have.
 func (s *Server) absentFrom(ctx context.Context, p identity.Principal, w *store.Workflow) ([]api.Problem, error) {
 	revision, err := s.o.Stores.Workflows.Revision(ctx, p, w.ID, w.Revision)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Server) metadata(ctx context.Context, p identity.Principal, id string) 
 	return &metadataOutput{tellWorkflow(&w)}, nil
 }
 
-// deployable says why a workflow's newest revision cannot be deployed here.
+// deployable returns an error when a workflow's newest revision cannot be deployed.
 func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.Workflow) error {
 	revision, err := s.o.Stores.Workflows.Revision(ctx, p, w.ID, w.Revision)
 	if err != nil {

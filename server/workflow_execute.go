@@ -61,7 +61,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		return nil, err
 	}
 	want.Inputs = inputs
-	hash := "" // of a start that may be repeated
+	hash := "" // the start may be repeated
 	if in.Key != "" {
 		if hash, err = requestHash(in.ID, want); err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	case started.Ended != nil && w != nil:
 		w.seen = started.Ended
 	case w != nil && w.sub == nil:
-		w = nil // nobody has followed it
+		w = nil // it was not followed
 	}
 	out, err := s.startAnswer(ctx, p, started, patience, w)
 	if err != nil {
@@ -113,21 +113,22 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	return out, nil
 }
 
-// startedOf is what the audit log says of a start.
+// startedOf is the entry of a start in the audit log.
 type startedOf struct {
 	Revision   int64  `json:"revision"`
 	WorkflowID string `json:"workflow_id"`
 }
 
 // repeatedAnswer answers a start that was made before, as it was answered then: by the revision that was started.
-func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, started host.Started, inputs json.RawMessage, patience time.Duration) (*executeOutput, error) {
+func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, started host.Started, inputs json.RawMessage,
+	patience time.Duration) (*executeOutput, error) {
 	store.NothingToAudit(ctx)
 	e, err := s.o.Stores.Executions.Get(ctx, p, started.Execution)
 	if err != nil {
 		return nil, err
 	}
 	ready, err := s.o.Revisions.Pinned(ctx, p, e.WorkflowID, e.RevisionHash)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // nobody knows any more what it would have been warned of
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // its warnings were not stored
 		return nil, err
 	}
 	out, err := s.startAnswer(ctx, p, started, patience, nil)
@@ -140,11 +141,11 @@ func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, start
 	return out, nil
 }
 
-// waiting is somebody who has followed an execution from its first row on, or was handed all of it.
+// waiting is a request that has followed an execution from its first row on, or has got all of its rows.
 type waiting struct {
 	// r reads the execution if it has to be read.
 	r *story.Reading
-	// sub is nil for one who was handed it.
+	// sub is nil for a request that has got all rows.
 	sub  *host.Subscription
 	seen *host.Seen
 }
@@ -171,8 +172,8 @@ func inputsOf(raw json.RawMessage) (json.RawMessage, error) {
 	return inputs, nil
 }
 
-// requestHash tells a start that is repeated from another one under the same key. How long the caller wants to wait does
-// not make it another one.
+// requestHash distinguishes a start that is repeated from a different one with the same key. How long the caller wants
+// to wait makes no difference.
 func requestHash(id string, want api.ExecuteRequest) (string, error) {
 	want.WaitSeconds = 0
 	return hashOf(struct {
@@ -191,8 +192,8 @@ func hashOf(request any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// startedBefore looks for the execution that a key has started. It is asked before the request is looked into, since the
-// workflow may have changed in the meantime; two that come at the same moment are told apart by the host.
+// startedBefore looks for the execution that a key has started. It is called before the request is checked, since the
+// workflow may have changed in the meantime. The host decides between two requests that come at the same moment.
 func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, hash string) (host.Started, error) {
 	if key == "" {
 		return host.Started{}, nil
@@ -214,7 +215,8 @@ func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, h
 }
 
 // startRequest says what to start and how it is read then, or why it cannot be started.
-func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *story.Reading, error) {
+func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string,
+	want api.ExecuteRequest) (host.StartRequest, *story.Reading, error) {
 	revision := "latest"
 	if want.Revision > 0 {
 		revision = strconv.FormatInt(want.Revision, 10)
@@ -249,7 +251,8 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	return r, s.stories.Begun(p, r.ID, ready, host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}), nil
 }
 
-// isDeployed says whether a revision is the one in force: that an editor has not deployed a newer one yet is no way around what that one asks.
+// isDeployed says whether a revision is the deployed one. That one may be started even if a newer revision, which is not
+// deployed yet, asks for more.
 func (s *Server) isDeployed(ctx context.Context, p identity.Principal, id string, revision int64) (bool, error) {
 	if revision == 0 {
 		return false, nil
@@ -258,7 +261,7 @@ func (s *Server) isDeployed(ctx context.Context, p identity.Principal, id string
 	return w.DeployedRevision == revision, err
 }
 
-// place says where the execution begins, if the request does.
+// place says where the execution begins, if the request names a place.
 func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest) error {
 	switch {
 	case want.TriggerNode != "" && want.StartFromNode != "":
@@ -298,8 +301,8 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkInputs holds the inputs against the trigger's schema, before there is an execution that would fail with them. A
-// trigger with parameters of its own can only tell in the execution.
+// checkInputs checks the inputs against the trigger's schema, before there is an execution that would fail with them. A
+// trigger with parameters of its own can check them only in the execution.
 func checkInputs(ready *revisions.Ready, trigger string, inputs json.RawMessage) error {
 	i, ok := ready.Graph.Node(trigger)
 	if !ok || !ready.Graph.Nodes[i].Plan.Traits.ByHand {
@@ -324,9 +327,10 @@ func checkInputs(ready *revisions.Ready, trigger string, inputs json.RawMessage)
 	return fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("fields", fields)
 }
 
-// startAnswer tells what was started, after it has ended or the caller's patience has. Without somebody who has followed it from
-// the beginning it is read from the journal.
-func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration, w *waiting) (*executeOutput, error) {
+// startAnswer answers a start when the execution has ended, or has run as long as the caller wants to wait. If it was not
+// followed from the beginning, it is read from the journal.
+func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration,
+	w *waiting) (*executeOutput, error) {
 	status := started.Status
 	switch {
 	case patience > 0 && w != nil && w.sub == nil:
@@ -360,7 +364,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	return out, nil
 }
 
-// readEnded reads an execution from what was seen of it, if that is all there is.
+// readEnded reads an execution from the rows that were seen, if these are all.
 func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*story.Reading, error) {
 	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
 		return s.stories.ReadExecution(ctx, p, execution)
@@ -369,20 +373,22 @@ func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution 
 	return w.r, nil
 }
 
-// await returns when an execution has come to rest or patience has ended, with the status it has then.
-func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
+// await returns the status of an execution when it has come to rest, or when the time to wait is over.
+func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration,
+	rests func(engine.Status) bool) (engine.Status, error) {
 	route.BodyDone(ctx)
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
 	return s.awaitRow(ctx, p, execution, sub, nil, patience, rests)
 }
 
-// awaitRow is await for a subscriber. Seen, if it is given, is told of the rows, and the subscription is older than the execution.
-func (s *Server) awaitRow(ctx context.Context, p identity.Principal, execution string, sub *host.Subscription, seen *host.Seen, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
+// awaitRow is await for a subscriber. Seen, if it is given, gets the rows, and the subscription is older than the execution.
+func (s *Server) awaitRow(ctx context.Context, p identity.Principal, execution string, sub *host.Subscription, seen *host.Seen,
+	patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for read := seen == nil; ; {
-		if read { // what came before the subscription, and whatever the hub no longer has
+		if read { // rows from before the subscription, and rows that the hub no longer has
 			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
 			if err != nil || rests(e.Status) {
 				return e.Status, err

@@ -17,10 +17,12 @@ import (
 	"tandem/route"
 )
 
-// executePlainly answers the starts that most are: inputs, maybe a time to wait, and nothing else. The framework reads a body twice, once
-// to hold it against its schema and once for the operation; of these it is plain that they fit. All others are the framework's, and
-// so is everything that there is to say against a request. The answers are the same.
-func (s *Server) executePlainly(execute func(context.Context, identity.Principal, *executeInput) (*executeOutput, error)) func(huma.Context, func(huma.Context)) {
+// executePlainly answers the most common starts: inputs, maybe a time to wait, and nothing else. The framework reads a body twice, once
+// to check it against its schema and once for the operation; these need no check. All others go to the framework, and so do requests with
+// errors. The answers are the same.
+func (s *Server) executePlainly(
+	execute func(context.Context, identity.Principal, *executeInput) (*executeOutput, error),
+) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(c)
 		in, ok := plainExecute(r)
@@ -71,7 +73,7 @@ func plainExecute(r *http.Request) (*executeInput, bool) {
 			want.Inputs = value
 		case string(key) == "wait_seconds":
 			var err error
-			want.WaitSeconds, err = strconv.ParseFloat(string(value), 64) // of JSON only a number is one
+			want.WaitSeconds, err = strconv.ParseFloat(string(value), 64) // among values of JSON only a number is one
 			plain = err == nil && want.WaitSeconds >= 0 && want.WaitSeconds <= 60
 		default:
 			plain = false
@@ -82,5 +84,5 @@ func plainExecute(r *http.Request) (*executeInput, bool) {
 	return in, plain
 }
 
-// maxPlainID is how long the id of a workflow may be that is started plainly.
+// maxPlainID is how long the id of a workflow may be in a plain start.
 const maxPlainID = 128

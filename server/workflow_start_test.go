@@ -12,8 +12,8 @@ import (
 	"tandem/workflow"
 )
 
-// A start reads its revision from the store once, whatever it is needed for: to pin its templates, to check the inputs, to run it, to tell what came of
-// it. The next start of the same revision does not read it at all.
+// A start reads its revision from the store once, whatever it is needed for: to pin its templates, to check the inputs, to run it, to tell
+// what came of it. The next start of the same revision does not read it at all.
 func TestStart_ReadsItsRevisionOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

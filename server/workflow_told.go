@@ -15,23 +15,27 @@ import (
 	"tandem/store"
 )
 
-// tellWorkflow tells what is known about a workflow beside its definition.
+// tellWorkflow describes a workflow without its definition.
 func tellWorkflow(w *store.Workflow) api.WorkflowMetadata {
 	tags := w.Tags
 	if tags == nil {
 		tags = []string{}
 	}
 	return api.WorkflowMetadata{
-		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus), DeploymentError: w.DeploymentError, DeployedRevision: w.DeployedRevision,
-		LastExecutionStatus: string(w.LastStatus), LastExecutionTime: w.LastExecution, Tags: tags, CreatedTime: w.Created, UpdatedTime: w.Updated,
-		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, Revision: w.Revision, RevisionHash: w.RevisionHash,
+		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus),
+		DeploymentError: w.DeploymentError, DeployedRevision: w.DeployedRevision,
+		LastExecutionStatus: string(w.LastStatus), LastExecutionTime: w.LastExecution, Tags: tags, CreatedTime: w.Created,
+		UpdatedTime:    w.Updated,
+		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy,
+		Revision: w.Revision, RevisionHash: w.RevisionHash,
 		Statistics: api.Statistics{
-			TotalRuns: w.Statistics.TotalRuns, AverageDurationMS: w.Statistics.AverageDurationMS, TotalCredits: w.Statistics.TotalCredits, LastSuccessTime: w.Statistics.LastSuccess,
+			TotalRuns: w.Statistics.TotalRuns, AverageDurationMS: w.Statistics.AverageDurationMS,
+			TotalCredits: w.Statistics.TotalCredits, LastSuccessTime: w.Statistics.LastSuccess,
 		},
 	}
 }
 
-// storedDefinition is the canonical form of a definition, as far as it is told.
+// storedDefinition has the fields of the canonical form of a definition that the API shows.
 type storedDefinition struct {
 	Metadata struct {
 		Name        string          `json:"name"`
@@ -49,14 +53,15 @@ type storedDefinition struct {
 	Tests       []json.RawMessage `json:"tests"`
 }
 
-// tellDefinition tells a workflow with one of its revisions: what the author wrote is the revision's.
+// tellDefinition describes a workflow with one of its revisions. What the author wrote comes from the revision.
 func tellDefinition(w *store.Workflow, r *store.Revision) (*api.Workflow, error) {
 	var d storedDefinition
 	if err := json.Unmarshal(r.Definition, &d); err != nil {
 		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %w", r.Number, r.WorkflowID, err)
 	}
 	m := tellWorkflow(w)
-	m.Name, m.IconURL, m.Description, m.Version, m.ParentWorkflow, m.Settings = d.Metadata.Name, d.Metadata.IconURL, d.Metadata.Description, d.Metadata.Version, d.Metadata.Parent, d.Metadata.Settings
+	m.Name, m.IconURL, m.Description = d.Metadata.Name, d.Metadata.IconURL, d.Metadata.Description
+	m.Version, m.ParentWorkflow, m.Settings = d.Metadata.Version, d.Metadata.Parent, d.Metadata.Settings
 	if m.Tags = d.Metadata.Tags; m.Tags == nil {
 		m.Tags = []string{}
 	}
@@ -64,7 +69,7 @@ func tellDefinition(w *store.Workflow, r *store.Revision) (*api.Workflow, error)
 	return &api.Workflow{Metadata: m, Nodes: d.Nodes, Connections: d.Connections, Triggers: d.Triggers, Notes: d.Notes, Tests: d.Tests}, nil
 }
 
-// checkWorkflowID refuses what no workflow can be called: ids are part of addresses.
+// checkWorkflowID refuses ids that no workflow can have: ids are part of addresses.
 func checkWorkflowID(id string) error {
 	wrong := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.~-", r)

@@ -81,7 +81,9 @@ func (s *Server) testWorkflow(ctx context.Context, p identity.Principal, in *tes
 		return nil, err
 	}
 	hash, _ := revisions.SplitHash(request.RevisionHash)
-	if err := s.o.Stores.Workflows.KeepDraft(store.WithoutEntries(ctx), p, store.Draft{WorkflowID: want.WorkflowID, Execution: request.ID, Hash: hash, Definition: workflow.Encode(part.Definition), Time: s.NowMS()}); err != nil {
+	if err := s.o.Stores.Workflows.KeepDraft(store.WithoutEntries(ctx), p,
+		store.Draft{WorkflowID: want.WorkflowID, Execution: request.ID, Hash: hash, Definition: workflow.Encode(part.Definition),
+			Time: s.NowMS()}); err != nil {
 		return nil, err
 	}
 	started, err := s.startTest(ctx, p, request)
@@ -106,7 +108,8 @@ func (s *Server) testWorkflow(ctx context.Context, p identity.Principal, in *tes
 		}
 		return r.OutputsOf(ctx, nodes)
 	}, func() error {
-		_, err := s.o.Host.Act(store.WithoutEntries(context.WithoutCancel(ctx)), p, host.Request{Execution: request.ID, Action: host.ActionCancel, By: p.User, Reason: "the test has not ended in time"})
+		_, err := s.o.Host.Act(store.WithoutEntries(context.WithoutCancel(ctx)), p,
+			host.Request{Execution: request.ID, Action: host.ActionCancel, By: p.User, Reason: "the test has not ended in time"})
 		return err
 	})
 }
@@ -116,14 +119,15 @@ func (s *Server) startTest(ctx context.Context, p identity.Principal, request ho
 	if err != nil {
 		return host.Started{}, err
 	}
-	audited := route.Audited(ctx, "execution.test", request.ID, nil, map[string]any{"workflow_id": request.WorkflowID, "test": request.Test.Name, "node": request.Test.Node, "from": request.Test.From, "pinned": request.Test.Pinned})
+	audited := route.Audited(ctx, "execution.test", request.ID, nil,
+		map[string]any{"workflow_id": request.WorkflowID, "test": request.Test.Name, "node": request.Test.Node, "from": request.Test.From, "pinned": request.Test.Pinned})
 	started, err := s.o.Host.Start(audited, p, request)
 	leave(err == nil)
 	return started, err
 }
 
-// testedDefinition reads the definition that is to be tested, and finds out which workflow it belongs to. What is wrong with nodes that do not run
-// does not matter.
+// testedDefinition reads the definition that is to be tested, and finds out which workflow it belongs to. What is wrong with
+// nodes that do not run does not matter.
 func (s *Server) testedDefinition(ctx context.Context, p identity.Principal, want *api.TestRequest) (*workflow.Definition, error) {
 	text := []byte(want.Definition)
 	switch {
@@ -156,7 +160,7 @@ func (s *Server) testedDefinition(ctx context.Context, p identity.Principal, wan
 	return def, checkWorkflowID(want.WorkflowID)
 }
 
-// testedRevision reads a revision that is kept. An older one must not lead around what the newest one asks.
+// testedRevision reads a revision that is kept. An older one must not be a way around what the newest one requires.
 func (s *Server) testedRevision(ctx context.Context, p identity.Principal, want *api.TestRequest) (store.Revision, error) {
 	revision, err := s.o.Stores.Workflows.Revision(ctx, p, want.WorkflowID, want.Revision)
 	if err != nil || want.Revision == 0 {
@@ -170,7 +174,8 @@ func (s *Server) testedRevision(ctx context.Context, p identity.Principal, want 
 }
 
 // testRequest says what to start.
-func (s *Server) testRequest(ctx context.Context, p identity.Principal, part *workflow.Excerpt, want api.TestRequest) (host.StartRequest, error) {
+func (s *Server) testRequest(ctx context.Context, p identity.Principal, part *workflow.Excerpt,
+	want api.TestRequest) (host.StartRequest, error) {
 	r, ready, err := s.o.Revisions.Draft(ctx, p, want.WorkflowID, part.Definition)
 	if err != nil {
 		return r, err

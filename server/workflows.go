@@ -22,11 +22,9 @@ import (
 	"tandem/workflow"
 )
 
-// workflows registers the definitions: what they are, how they change, what they were.
+// workflows registers the operations on workflows: reading, changing and listing their definitions and revisions.
 func (s *Server) workflows() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"workflows"}}
-	}
+	op := route.Tagged("workflows")
 	created := op(http.MethodPost, "/workflows", "create-workflow", "Keep a new workflow")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "The body is the definition itself, in JSON or YAML. Without an id one is made from the name."
@@ -59,7 +57,7 @@ func (s *Server) workflows() {
 	}
 }
 
-// definitionSchema says of a definition what a form has to know; validation says the rest.
+// definitionSchema describes a definition for the API document; validation checks the rest.
 func definitionSchema() *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeObject, Description: "A workflow definition.", Required: []string{"nodes"},
@@ -84,8 +82,10 @@ type DefinitionBody struct {
 // MaxBodyKeys is how many names the body may have.
 func (*DefinitionBody) MaxBodyKeys() int { return route.MaxDefinitionKeys }
 
-// read parses and validates the definition. With errors among the problems it is only good for telling them.
-func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workflow.Problem)) (*workflow.Definition, []workflow.Problem, error) {
+// readDefinition parses and validates the definition. With errors among the problems it must not be used for anything else.
+func (b *DefinitionBody) readDefinition(
+	check func([]byte) (*workflow.Definition, []workflow.Problem),
+) (*workflow.Definition, []workflow.Problem, error) {
 	if b.ContentType != "" {
 		kind, _, err := mime.ParseMediaType(b.ContentType)
 		if err != nil {
@@ -110,7 +110,7 @@ type listWorkflowsInput struct {
 	Text   string   `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
 	Tags   []string `query:"tags,explode" doc:"must all be there; several, or one list with commas"`
 	Status string   `query:"deployment_status" enum:"draft,pending,deployed,failed,undeployed"`
-	// Deployed is not the same as the status: while a newer revision is being deployed, or could not be, the older one is in force.
+	// Deployed is not the same as the status: while a newer revision is being deployed, or could not be, the older one stays deployed.
 	Deployed bool `query:"deployed" doc:"only those that have a revision in force, whatever became of a later deployment"`
 }
 
@@ -118,12 +118,14 @@ type workflowsOutput struct{ Body api.Workflows }
 
 func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *listWorkflowsInput) (*workflowsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: route.Listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Deployed: in.Deployed, Page: in.StorePage(),
+		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: route.Listed(in.Tags),
+		DeploymentStatus: store.DeploymentStatus(in.Status), Deployed: in.Deployed, Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &workflowsOutput{api.Workflows{Workflows: make([]api.WorkflowMetadata, len(page.Workflows)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &workflowsOutput{api.Workflows{Workflows: make([]api.WorkflowMetadata, len(page.Workflows)), TotalCount: page.Total,
+		Page: in.Page, PageSize: in.PageSize}}
 	for i := range page.Workflows {
 		out.Body.Workflows[i] = tellWorkflow(&page.Workflows[i])
 	}
@@ -155,7 +157,8 @@ func (s *Server) createWorkflow(ctx context.Context, p identity.Principal, in *c
 }
 
 // saveNew keeps a definition under an id that is not taken: its own, or one that is made from its name.
-func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, source store.Source) (*savedOutput, error) {
+func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem,
+	source store.Source) (*savedOutput, error) {
 	if id := def.Metadata.ID; id != "" {
 		if err := checkWorkflowID(id); err != nil {
 			return nil, err
@@ -176,8 +179,8 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 	return s.save(ctx, p, def, problems, source, -1)
 }
 
-// ownWords is the text of a definition if its author has put anything into it that the definition does not have: an order of their own, comments. What Tandem
-// itself has written out has nothing of that, and applying it changes nothing.
+// ownWords returns the text of a definition if it has something that the definition does not have: another order, comments.
+// A text that Tandem has written has nothing of that, and applying it changes nothing.
 func ownWords(source store.Source, def *workflow.Definition) store.Source {
 	if written, err := workflow.ToYAML(workflow.Encode(def)); err == nil && bytes.Equal(written, source.Text) {
 		return store.Source{}
@@ -185,8 +188,9 @@ func ownWords(source store.Source, def *workflow.Definition) store.Source {
 	return source
 }
 
-// save keeps a definition and says what else is of interest then.
-func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, source store.Source, expect int64) (*savedOutput, error) {
+// save stores a definition, and returns what else the caller should know.
+func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem,
+	source store.Source, expect int64) (*savedOutput, error) {
 	m := &def.Metadata
 	hash, action := workflow.Hash(def), "workflow.update"
 	if expect < 0 {
@@ -210,12 +214,13 @@ func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.D
 	if err != nil {
 		return nil, err
 	}
-	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created, Problems: validation.Tell(route.LanguageOf(ctx), problems, def), WaitingOnOlder: older.Total}}
+	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created,
+		Problems: validation.Tell(route.LanguageOf(ctx), problems, def), WaitingOnOlder: older.Total}}
 	out.Body.Workflow.Settings, err = json.Marshal(m.Settings)
 	return out, err
 }
 
-// auditedWorkflow is what the audit log says of a workflow as it is kept; nil: there is none.
+// auditedWorkflow is how the audit log describes a stored workflow; nil: there is none.
 func (s *Server) auditedWorkflow(ctx context.Context, p identity.Principal, id string) (any, error) {
 	w, err := s.o.Stores.Workflows.Get(ctx, p, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -233,7 +238,8 @@ func (s *Server) validateWorkflow(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return &validationOutput{api.Validation{Valid: def != nil && !workflow.HasErrors(problems), Problems: validation.Tell(route.LanguageOf(ctx), problems, def)}}, nil
+	return &validationOutput{api.Validation{Valid: def != nil && !workflow.HasErrors(problems),
+		Problems: validation.Tell(route.LanguageOf(ctx), problems, def)}}, nil
 }
 
 // WorkflowPath names a workflow.
@@ -261,7 +267,7 @@ func (s *Server) getWorkflow(ctx context.Context, p identity.Principal, in *getW
 	}
 	number := in.Revision
 	if number == 0 {
-		number = w.Revision // what was read belongs together, also when somebody saves meanwhile
+		number = w.Revision // both belong together, even if somebody saves meanwhile
 	}
 	revision, err := s.o.Stores.Workflows.Revision(ctx, p, in.ID, number)
 	if err != nil {
@@ -382,16 +388,18 @@ func (s *Server) listRevisions(ctx context.Context, p identity.Principal, in *li
 	if err != nil {
 		return nil, err
 	}
-	out := &revisionsOutput{api.Revisions{Revisions: make([]api.Revision, len(page.Revisions)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &revisionsOutput{api.Revisions{Revisions: make([]api.Revision, len(page.Revisions)), TotalCount: page.Total, Page: in.Page,
+		PageSize: in.PageSize}}
 	for i, r := range page.Revisions {
-		out.Body.Revisions[i] = api.Revision{Revision: r.Number, RevisionHash: r.Hash, CreatedBy: r.CreatedBy, TokenMadeBy: r.TokenMadeBy, CreatedTime: r.Created}
+		out.Body.Revisions[i] = api.Revision{Revision: r.Number, RevisionHash: r.Hash, CreatedBy: r.CreatedBy,
+			TokenMadeBy: r.TokenMadeBy, CreatedTime: r.Created}
 	}
 	return out, nil
 }
 
-// readAll reads the definition of a request with everything that is wrong with it here.
+// readAll reads the definition of a request, and finds everything that is wrong with it in this workspace.
 func (s *Server) readAll(ctx context.Context, p identity.Principal, b *DefinitionBody) (*workflow.Definition, []workflow.Problem, error) {
-	def, problems, err := b.read(s.o.Check)
+	def, problems, err := b.readDefinition(s.o.Check)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -399,8 +407,9 @@ func (s *Server) readAll(ctx context.Context, p identity.Principal, b *Definitio
 	return def, problems, err
 }
 
-// checkAll is everything that is wrong with a definition here, with its places in the text that it was read from.
-func (s *Server) checkAll(ctx context.Context, p identity.Principal, data []byte, def *workflow.Definition, problems []workflow.Problem) ([]workflow.Problem, error) {
+// checkAll finds everything that is wrong with a definition in this workspace, with its places in the text that it was read from.
+func (s *Server) checkAll(ctx context.Context, p identity.Principal, data []byte, def *workflow.Definition,
+	problems []workflow.Problem) ([]workflow.Problem, error) {
 	if def == nil || workflow.HasErrors(problems) {
 		return problems, nil
 	}

@@ -68,7 +68,7 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// A token of another workspace is made by whoever has the machine, and by nobody else.
+// Only somebody who has the machine can make a token of another workspace.
 func TestWorkspaces_Token(t *testing.T) {
 	t.Parallel()
 	w, _ := auditWorld(t)
@@ -76,7 +76,8 @@ func TestWorkspaces_Token(t *testing.T) {
 	w.call(w.other, "POST", route.Prefix+"/workspaces/a/tokens", `{}`).problem(t, 403, fault.Forbidden)
 }
 
-// A workspace is renamed by its admins and by those of the first, and deleted by the latter once it holds nothing; nobody gets in afterwards.
+// A workspace is renamed by its admins and by those of the first, and deleted by the latter once it holds nothing; nobody gets in
+// afterwards.
 func TestWorkspaces_RenameAndDelete(t *testing.T) {
 	t.Parallel()
 	w, _ := auditWorld(t)

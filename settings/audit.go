@@ -28,7 +28,8 @@ type AuditFilter struct {
 }
 
 func (f AuditFilter) query() store.AuditQuery {
-	return store.AuditQuery{User: f.User, Action: f.Action, Object: f.Object, ObjectID: f.ObjectID, Outcome: store.AuditOutcome(f.Outcome), Since: f.Since, Until: f.Until}
+	return store.AuditQuery{User: f.User, Action: f.Action, Object: f.Object, ObjectID: f.ObjectID, Outcome: store.AuditOutcome(f.Outcome),
+		Since: f.Since, Until: f.Until}
 }
 
 type (
@@ -46,12 +47,15 @@ type (
 
 // audit registers the audit log, for admins to read.
 func (s *settings) audit() {
-	listed := huma.Operation{Method: http.MethodGet, Path: "/audit", OperationID: "list-audit", Summary: "Read the audit log, the newest first", Tags: []string{"audit"},
+	listed := huma.Operation{Method: http.MethodGet, Path: "/audit", OperationID: "list-audit",
+		Summary: "Read the audit log, the newest first", Tags: []string{"audit"},
 		Description: "Every change and every decision leaves an entry: who, by which means, what, when, from where. Entries are never changed; only retention removes old ones, and enters that it did."}
-	export := huma.Operation{Method: http.MethodGet, Path: "/audit/export", OperationID: "export-audit", Summary: "Write the audit log out, the oldest first", Tags: []string{"audit"},
+	export := huma.Operation{Method: http.MethodGet, Path: "/audit/export", OperationID: "export-audit",
+		Summary: "Write the audit log out, the oldest first", Tags: []string{"audit"},
 		Description: "One JSON object in each line, streamed. Who has written it out is entered, too.",
-		Responses: map[string]*huma.Response{"200": {Description: "Lines of JSON, one entry each.", Content: map[string]*huma.MediaType{"application/jsonl": {
-			Schema: &huma.Schema{Type: huma.TypeString, Description: "One AuditEntry in each line."}}}}}}
+		Responses: map[string]*huma.Response{"200": {Description: "Lines of JSON, one entry each.",
+			Content: map[string]*huma.MediaType{"application/jsonl": {
+				Schema: &huma.Schema{Type: huma.TypeString, Description: "One AuditEntry in each line."}}}}}}
 	route.Handle(s.Router, listed, route.Admins(), s.listAudit)
 	route.Handle(s.Router, export, route.Admins(), s.exportAudit)
 }
@@ -74,7 +78,7 @@ func (s *settings) listAudit(ctx context.Context, p identity.Principal, in *audi
 }
 
 func (s *settings) exportAudit(ctx context.Context, p identity.Principal, in *auditExport) (*exported, error) {
-	// Somebody takes all of it along: that is worth an entry, although nothing is changed.
+	// An export copies the whole log: that is worth an entry, although nothing is changed.
 	if err := s.Enter(ctx, s.EntryOf(ctx, p, "audit.export", "")); err != nil {
 		return nil, err
 	}
@@ -93,7 +97,7 @@ func (s *settings) exportAudit(ctx context.Context, p identity.Principal, in *au
 			if err == nil {
 				_, err = out.Write(append(line, '\n'))
 			}
-			if err != nil { // the reader must not take half of it for the whole
+			if err != nil { // the reader must not mistake a part for the whole
 				s.Log.WarnContext(ctx, "the audit log was not written out to its end", "error", err)
 				panic(http.ErrAbortHandler)
 			}
@@ -105,5 +109,6 @@ func (s *settings) exportAudit(ctx context.Context, p identity.Principal, in *au
 }
 
 func tellAudit(e store.AuditEntry) api.AuditEntry {
-	return api.AuditEntry{Seq: e.Seq, Time: e.Time, UserID: e.User, Means: e.Means, Address: e.Address, UserAgent: e.Agent, Action: e.Action, Object: e.Object, ObjectID: e.ObjectID, Outcome: string(e.Outcome), Detail: e.Detail}
+	return api.AuditEntry{Seq: e.Seq, Time: e.Time, UserID: e.User, Means: e.Means, Address: e.Address, UserAgent: e.Agent,
+		Action: e.Action, Object: e.Object, ObjectID: e.ObjectID, Outcome: string(e.Outcome), Detail: e.Detail}
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -25,11 +23,9 @@ type (
 	budgetOutput  struct{ Body api.Budget }
 )
 
-// budgets registers what profiles limit, and how that is raised.
+// budgets registers the budgets of profiles, and how they are raised.
 func (s *settings) budgets() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"models"}}
-	}
+	op := route.Tagged("models")
 	listed := op(http.MethodGet, "/budgets", "list-budgets", "List what the profiles limit, what is spent and who waits")
 	listed.Description = "The present day of every budget per day, the executions and workflows that have used something, and everything that somebody waits for."
 	raised := op(http.MethodPost, "/budgets/raise", "raise-budget", "Add to a budget and wake everybody who waits for it")
@@ -60,7 +56,8 @@ func (s *settings) raiseBudget(ctx context.Context, p identity.Principal, in *ra
 	if r.RequestID != "" {
 		id = "request-by/" + p.User + "/" + r.Budget + "/" + r.RequestID // each user has ids of their own
 	}
-	if err := s.o.Raise(route.Audited(ctx, "budget.raise", r.Budget, nil, map[string]float64{"raise_by": r.RaiseBy}), p, id, r.Budget, r.RaiseBy); err != nil {
+	if err := s.o.Raise(route.Audited(ctx, "budget.raise", r.Budget, nil, map[string]float64{"raise_by": r.RaiseBy}), p, id,
+		r.Budget, r.RaiseBy); err != nil {
 		return nil, err
 	}
 	now, err := s.budget(ctx, p, r.Budget)

@@ -37,8 +37,8 @@ func (s *settings) listCredentialUses(ctx context.Context, p identity.Principal,
 	return &credentialUsesOutput{api.CredentialUses{Uses: uses}}, err
 }
 
-// usesOf finds what uses a credential: the newest and the deployed revision of workflows, node templates, profiles, tool servers, and the channels that
-// wait for replies with it.
+// usesOf finds what uses a credential: the newest and the deployed revision of workflows, node templates, profiles, tool servers, and the
+// channels that wait for replies with it.
 func (s *settings) usesOf(ctx context.Context, p identity.Principal, c store.Credential) ([]api.CredentialUse, error) {
 	uses := []api.CredentialUse{}
 	add := func(u api.CredentialUse, document json.RawMessage) {
@@ -51,7 +51,8 @@ func (s *settings) usesOf(ctx context.Context, p identity.Principal, c store.Cre
 			uses = append(uses, u)
 		}
 	}
-	for _, find := range []func(context.Context, identity.Principal, func(api.CredentialUse, json.RawMessage)) error{s.workflowUses, s.recordUses} {
+	for _, find := range []func(context.Context, identity.Principal,
+		func(api.CredentialUse, json.RawMessage)) error{s.workflowUses, s.recordUses} {
 		if err := find(ctx, p, add); err != nil {
 			return nil, err
 		}
@@ -78,7 +79,8 @@ func (s *settings) usesOf(ctx context.Context, p identity.Principal, c store.Cre
 	}
 	for _, a := range accounts {
 		if a.Workspace == p.Workspace && (a.Credential == c.ID || a.Credential == c.Name) {
-			uses = append(uses, api.CredentialUse{Kind: useChannel, ID: a.Channel, Name: "questions that wait for a reply", Paths: []string{}, ByName: a.Credential != c.ID})
+			uses = append(uses, api.CredentialUse{Kind: useChannel, ID: a.Channel, Name: "questions that wait for a reply",
+				Paths: []string{}, ByName: a.Credential != c.ID})
 		}
 	}
 	slices.SortStableFunc(uses, func(a, b api.CredentialUse) int {
@@ -113,7 +115,8 @@ func (s *settings) workflowUses(ctx context.Context, p identity.Principal, add f
 	}
 }
 
-// startable are the revisions of a workflow that are started unless another is named, the newest and the deployed one, and whether they are deployed.
+// startable are the revisions of a workflow that are started unless another is named, the newest and the deployed one, and whether they are
+// deployed.
 func startable(w *store.Workflow) map[int64]bool {
 	list := map[int64]bool{w.Revision: w.Revision == w.DeployedRevision}
 	if w.DeployedRevision != 0 {
@@ -172,7 +175,8 @@ func unused(c store.Credential, uses []api.CredentialUse, remedy string) error {
 		}
 	}
 	var what []string
-	for _, kind := range slices.SortedFunc(maps.Keys(lists), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) }) {
+	for _, kind := range slices.SortedFunc(maps.Keys(lists),
+		func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) }) {
 		quoted := make([]string, len(lists[kind]))
 		for i, id := range lists[kind] {
 			quoted[i] = fmt.Sprintf("%q", id)

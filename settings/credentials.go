@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -43,9 +41,7 @@ type (
 // credentials registers the secrets of the workspace. They are written and never read back: no answer has any of their
 // data, not even in a refusal.
 func (s *settings) credentials() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"credentials"}}
-	}
+	op := route.Tagged("credentials")
 	created := op(http.MethodPost, "/credentials", "create-credential", "Keep a credential")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "The data is checked against the type and sealed. No answer ever holds it."
@@ -56,14 +52,18 @@ func (s *settings) credentials() {
 	uses := op(http.MethodGet, "/credentials/{id}/uses", "list-credential-uses", "List what uses a credential")
 	uses.Description = "The newest and the deployed revision of workflows, node templates, profiles, tool servers, and channels with questions that wait for a reply."
 
-	route.Handle(s.Router, op(http.MethodGet, "/credential-types", "list-credential-types", "List the types of credentials and their fields"), route.Editors(), s.listCredentialTypes)
-	route.Handle(s.Router, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"), route.Editors(), s.listCredentials)
+	route.Handle(s.Router, op(http.MethodGet, "/credential-types", "list-credential-types",
+		"List the types of credentials and their fields"), route.Editors(), s.listCredentialTypes)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"),
+		route.Editors(), s.listCredentials)
 	route.Handle(s.Router, created, route.Admins(), s.createCredential)
-	route.Handle(s.Router, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"), route.Editors(), s.getCredential)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"),
+		route.Editors(), s.getCredential)
 	route.Handle(s.Router, changed, route.Admins(), s.updateCredential)
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteCredential)
 	route.Handle(s.Router, uses, route.Editors(), s.listCredentialUses)
-	authorize := op(http.MethodPost, "/credentials/{id}/authorize", "authorize-credential", "Begin to authorize a credential with a browser")
+	authorize := op(http.MethodPost, "/credentials/{id}/authorize", "authorize-credential",
+		"Begin to authorize a credential with a browser")
 	authorize.Description = "For types with accounts of OAuth 2 (google_oauth, microsoft_oauth, oauth2). The answer says what the user has to open with a browser, within 15 minutes; the first browser that opens it is the only one that can come back."
 	route.Handle(s.Router, authorize, route.Admins(), s.authorizeCredential)
 	test := op(http.MethodPost, "/credentials/{id}/test", "test-credential", "Try a credential")
@@ -80,7 +80,8 @@ func (s *settings) listCredentialTypes(context.Context, identity.Principal, *str
 		told := api.CredentialType{Name: t.Name, Title: api.TextOf(t.Label), Fields: make([]api.CredentialField, len(t.Fields))}
 		for j, f := range t.Fields {
 			told.Fields[j] = api.CredentialField{
-				Name: f.Name, Title: api.TextOf(f.Label), Format: string(f.Format), Secret: f.Secret, Required: f.Required, Default: f.Default, Choices: f.Choices,
+				Name: f.Name, Title: api.TextOf(f.Label), Format: string(f.Format), Secret: f.Secret, Required: f.Required,
+				Default: f.Default, Choices: f.Choices,
 			}
 		}
 		out.Body.Types[i] = told
@@ -100,7 +101,7 @@ func (s *settings) listCredentials(ctx context.Context, p identity.Principal, _ 
 	return out, nil
 }
 
-// credential reads a credential by its id or its name; of one that is not there it says what is similar.
+// credential reads a credential by its id or its name. If there is none, the error names similar ones.
 func (s *settings) credential(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
 	found, err := s.o.Stores.Credentials.Find(ctx, p, name)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -123,7 +124,8 @@ func (s *settings) getCredential(ctx context.Context, p identity.Principal, in *
 
 func (s *settings) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
 	now := s.NowMS()
-	c := store.Credential{Workspace: p.Workspace, ID: route.NewID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
+	c := store.Credential{Workspace: p.Workspace, ID: route.NewID("cred"), CreatedBy: p.User,
+		TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	if absent(in.Body.Data) {
 		in.Body.Data = json.RawMessage(`{}`) // so that what is missing is named
 	}
@@ -158,8 +160,10 @@ func (s *settings) updateCredential(ctx context.Context, p identity.Principal, i
 	return out, err
 }
 
-// keepCredential seals the data, if there is any, and stores the credential. Action is what the audit log calls it; the data is never in there.
-func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, action string, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
+// keepCredential seals the data, if there is any, and stores the credential. Action is what the audit log calls it; the data is never in
+// there.
+func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, action string,
+	put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
 	var before any
 	if c.Name != "" {
 		before = auditedCredential(c, false)
@@ -204,14 +208,15 @@ func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, i
 			return nil, err
 		}
 	}
-	if err := s.o.Stores.Credentials.Delete(route.Audited(ctx, "credential.delete", c.ID, auditedCredential(c, false), nil), p, c.ID); err != nil {
+	if err := s.o.Stores.Credentials.Delete(route.Audited(ctx, "credential.delete", c.ID, auditedCredential(c, false), nil), p,
+		c.ID); err != nil {
 		return nil, err
 	}
 	s.renewTools(ctx, p, c.ID)
 	return nil, nil
 }
 
-// auditedCredential is what the audit log says of a credential, and whether its data is new.
+// auditedCredential is how the audit log describes a credential, and whether its data is new.
 func auditedCredential(c store.Credential, renewed bool) map[string]any {
 	out := map[string]any{"name": c.Name, "type": c.Type}
 	if renewed {
@@ -221,7 +226,8 @@ func auditedCredential(c store.Credential, renewed bool) map[string]any {
 }
 
 func tellCredential(c store.Credential) api.Credential {
-	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created, UpdatedTime: c.Updated, Problem: c.Problem}
+	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created,
+		UpdatedTime: c.Updated, Problem: c.Problem}
 }
 
 // absent says that a value was left out, or is null.

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -25,14 +23,12 @@ type (
 
 // limits registers what the workspace may use, and how long it keeps things.
 func (s *settings) limits() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"limits"}}
-	}
+	op := route.Tagged("limits")
 	get := op(http.MethodGet, "/limits", "get-limits", "Read the limits of the workspace, and what is used of them")
 	get.Description = "What is 0 or left out is not limited, and kept for ever. Admins of the first workspace also see what the installation takes up on its disk."
 	put := op(http.MethodPut, "/limits", "put-limits", "Replace the limits of the workspace")
 	put.Description = "All of them are replaced: what is left out is not limited any more. They hold from then on; what runs already goes on."
-	tidy := op(http.MethodPost, "/limits/tidy", "tidy-limits", "Remove now what has had its time, and give the room back")
+	tidy := op(http.MethodPost, "/limits/tidy", "tidy-limits", "Remove now what has been kept long enough, and free its space")
 	tidy.Description = "A server does this every hour by itself. It also overwrites what removed records have left in the files, and makes the database file as small as it can be."
 	route.Handle(s.Router, get, route.Readers(), s.getLimits)
 	route.Handle(s.Router, put, route.Admins(), s.putLimits)
@@ -60,7 +56,8 @@ func (s *settings) putLimits(ctx context.Context, p identity.Principal, in *limi
 	if err := limits.Check(&in.Body); err != nil {
 		return nil, err
 	}
-	if err := s.o.Limits.Set(route.Audited(ctx, "limits.update", p.Workspace, s.o.Limits.Settings(p.Workspace), in.Body), p, in.Body); err != nil {
+	if err := s.o.Limits.Set(route.Audited(ctx, "limits.update", p.Workspace, s.o.Limits.Settings(p.Workspace), in.Body), p,
+		in.Body); err != nil {
 		return nil, err
 	}
 	return s.getLimits(ctx, p, nil)

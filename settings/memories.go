@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -43,21 +41,21 @@ type MemoryPath struct {
 	ID string `path:"id" maxLength:"256"`
 }
 
-// memories registers what memories remember. Everybody sees their own and may make it be forgotten; admins see to all.
+// memories registers the memories of users. Users see and delete their own; admins those of all.
 func (s *settings) memories() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"memory"}}
-	}
+	op := route.Tagged("memory")
 	listed := op(http.MethodGet, "/memory", "list-memories", "List memories, the last changed first")
 	listed.Description = "One's own; for an admin, everybody's. What belongs to somebody else does not exist for others."
 	route.Handle(s.Router, listed, route.Readers(), s.listMemories)
 	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}", "get-memory", "Read about a memory"), route.Readers(), s.getMemory)
-	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), identity.ScopeEdit), route.Readers(), s.forgetMemory)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"),
+		identity.ScopeEdit), route.Readers(), s.forgetMemory)
 	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}/records", "list-memory-records", "List what a memory keeps, in the order in which it came"), route.Readers(), s.listMemoryRecords)
-	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), identity.ScopeEdit), route.Readers(), s.deleteMemoryRecord)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record",
+		"Forget one record"), identity.ScopeEdit), route.Readers(), s.deleteMemoryRecord)
 }
 
-// rememberer is who the store is asked as: an admin sees all of the workspace, as only Tandem itself does there.
+// rememberer is the principal for calls of the store: an admin sees all memories of the workspace, as Tandem itself does.
 func rememberer(p identity.Principal) identity.Principal {
 	if p.Has(identity.Admin) {
 		return identity.System(p.Workspace)
@@ -72,7 +70,8 @@ func (s *settings) listMemories(ctx context.Context, p identity.Principal, in *m
 	if err != nil {
 		return nil, err
 	}
-	out := &memoriesOutput{api.Memories{Memories: make([]api.Memory, len(page.Scopes)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &memoriesOutput{api.Memories{Memories: make([]api.Memory, len(page.Scopes)), TotalCount: page.Total,
+		Page: in.Page, PageSize: in.PageSize}}
 	for i, m := range page.Scopes {
 		out.Body.Memories[i] = tellMemory(m)
 	}
@@ -104,11 +103,13 @@ func (s *settings) listMemoryRecords(ctx context.Context, p identity.Principal, 
 		return nil, err
 	}
 	out := &recordsOutput{api.MemoryRecords{
-		Memory: tellMemory(m), Records: make([]api.MemoryRecord, len(page.Records)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize,
+		Memory: tellMemory(m), Records: make([]api.MemoryRecord, len(page.Records)), TotalCount: page.Total,
+		Page: in.Page, PageSize: in.PageSize,
 	}}
 	for i, r := range page.Records {
 		out.Body.Records[i] = api.MemoryRecord{
-			Sort: r.Sort, ID: r.ID, Body: r.Body, Source: r.Source, Target: r.Target, Weight: r.Weight, Time: r.At, UsedTime: r.Used, ExpiresTime: r.Expires,
+			Sort: r.Sort, ID: r.ID, Body: r.Body, Source: r.Source, Target: r.Target, Weight: r.Weight, Time: r.At,
+			UsedTime: r.Used, ExpiresTime: r.Expires,
 			Version: r.Version, CreatedTime: r.Created, UpdatedTime: r.Updated,
 		}
 	}
@@ -130,7 +131,8 @@ func (s *settings) dropRecord(ctx context.Context, p identity.Principal, in *rec
 	if err != nil {
 		return err
 	}
-	page, err := s.o.Stores.Memories.Records(ctx, p, store.MemoryQuery{Scope: in.ID, Sort: in.Sort, IDs: []string{in.Record}, Now: s.NowMS()})
+	page, err := s.o.Stores.Memories.Records(ctx, p, store.MemoryQuery{Scope: in.ID, Sort: in.Sort,
+		IDs: []string{in.Record}, Now: s.NowMS()})
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,8 @@ func (s *settings) dropRecord(ctx context.Context, p identity.Principal, in *rec
 		return fault.Newf(fault.NotFound, "memory %q has no record %q of the sort %q", in.ID, in.Record, in.Sort)
 	}
 	// The version keeps a memory that is forgotten meanwhile from being made again.
-	_, err = s.o.Stores.Memories.Change(route.Audited(ctx, "memory.delete_record", in.ID, map[string]string{"sort": in.Sort, "record": in.Record}, nil), p, store.MemoryChange{
+	_, err = s.o.Stores.Memories.Change(route.Audited(ctx, "memory.delete_record", in.ID,
+		map[string]string{"sort": in.Sort, "record": in.Record}, nil), p, store.MemoryChange{
 		Scope: m, Time: s.NowMS(), Delete: []store.MemoryKey{{Sort: in.Sort, ID: in.Record}}, Expect: m.Version,
 	})
 	return err
@@ -146,7 +149,8 @@ func (s *settings) dropRecord(ctx context.Context, p identity.Principal, in *rec
 
 func tellMemory(m store.MemoryScope) api.Memory {
 	return api.Memory{
-		ID: m.ID, UserID: m.User, Kind: m.Kind, WorkflowID: m.Workflow, NodeID: m.Node, SessionID: m.Session, ExecutionID: m.Execution, Part: m.Part,
+		ID: m.ID, UserID: m.User, Kind: m.Kind, WorkflowID: m.Workflow, NodeID: m.Node, SessionID: m.Session,
+		ExecutionID: m.Execution, Part: m.Part,
 		Records: m.Records, Bytes: m.Bytes, Version: m.Version, CreatedTime: m.Created, UpdatedTime: m.Updated,
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"tandem/store"
 )
 
-// Bounds of what a profile says. Larger numbers are slips, and would not fit into the ledger.
+// Limits of the numbers in a profile. Larger ones are mistakes, and would not fit into the ledger.
 const (
 	maxPrice        = 1e6
 	maxBudgetTokens = 1e15
@@ -86,7 +86,8 @@ func (s *settings) readProfileBody(raw []byte) (body api.Profile, wrong []api.Fa
 }
 
 // respelled returns fields under the names that they have today. Those that look like secrets are refused and left out.
-func respelled(fields map[string]json.RawMessage, path string, older map[string]string, refuse func(path, message string)) map[string]json.RawMessage {
+func respelled(fields map[string]json.RawMessage, path string, older map[string]string,
+	refuse func(path, message string)) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		today := route.SnakeCase(name)
@@ -118,15 +119,18 @@ func rejoined(v any) json.RawMessage {
 // secretField recognises the names under which people send keys.
 func secretField(name string) bool {
 	name = strings.ReplaceAll(name, "-", "_")
-	if slices.Contains([]string{"key", "apikey", "secret", "token", "password", "auth", "authorization", "bearer", "credentials", "headers"}, name) {
+	if slices.Contains([]string{"key", "apikey", "secret", "token", "password", "auth", "authorization", "bearer",
+		"credentials", "headers"}, name) {
 		return true
 	}
-	return slices.ContainsFunc([]string{"_key", "_secret", "_token", "_password", "_apikey", "_credentials"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.ContainsFunc([]string{"_key", "_secret", "_token", "_password", "_apikey", "_credentials"},
+		func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // checkProfile says everything that is wrong with what a profile means, apart from fields that were refused before. A
 // credential that is named by its name becomes its id.
-func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body *api.Profile, before []api.FaultField) (wrong []api.FaultField, err error) {
+func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body *api.Profile,
+	before []api.FaultField) (wrong []api.FaultField, err error) {
 	refuse := func(path, format string, args ...any) {
 		if !slices.ContainsFunc(before, func(f api.FaultField) bool { return f.Path == path }) {
 			wrong = append(wrong, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
@@ -203,9 +207,10 @@ func checkBaseURL(text string) string {
 	return ""
 }
 
-// checkProfileCredential finds the credential that a profile names, by id or by name. What was sent is not repeated: people
-// put keys there.
-func (s *settings) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, provider llm.About, refuse func(string, string, ...any)) error {
+// checkProfileCredential finds the credential that a profile names, by id or by name. Errors do not repeat what was sent:
+// people put keys there.
+func (s *settings) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, provider llm.About,
+	refuse func(string, string, ...any)) error {
 	if body.CredentialID == "" {
 		return nil
 	}
@@ -270,7 +275,7 @@ func (s *settings) checkFallbacks(ctx context.Context, p identity.Principal, bod
 	return nil
 }
 
-// wayTo is a way over fallbacks from one profile to another, nil when there is none.
+// wayTo is a path of fallbacks from one profile to another, nil when there is none.
 func wayTo(all map[string][]string, from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}

@@ -23,18 +23,18 @@ import (
 	"tandem/store"
 )
 
-// Models is what the server needs of the language models of an instance.
+// Models is what the settings need from the language models of an instance.
 type Models interface {
 	// Providers are those that profiles may name, in order of their names.
 	Providers() []llm.About
 	// Profiles are those of the workspace by id, with those that are built in, which have no times.
 	Profiles(ctx context.Context, p identity.Principal) ([]store.Profile, error)
-	// SaveProfile makes a profile or replaces it, and lets who waits for its budgets look again.
+	// SaveProfile makes a profile or replaces it, and wakes the nodes that wait for its budgets.
 	SaveProfile(ctx context.Context, p identity.Principal, profile llm.Profile) error
 	DeleteProfile(ctx context.Context, p identity.Principal, id string) error
 	// TryProfile asks the model something small. What goes wrong at the service is part of the answer.
 	TryProfile(ctx context.Context, p identity.Principal, profile llm.Profile, prompt string) (api.ProfileTest, error)
-	// Budgets lists what the profiles of a workspace limit.
+	// Budgets lists the budgets of the profiles of a workspace.
 	Budgets(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error)
 }
 
@@ -65,9 +65,7 @@ type (
 
 // profiles registers the models of the workspace.
 func (s *settings) profiles() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"models"}}
-	}
+	op := route.Tagged("models")
 	created := op(http.MethodPost, "/llm/profiles", "create-profile", "Keep a profile of a model")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "Without an id one is made from the name. A profile holds no secret: the key is in the credential that it names."
@@ -86,7 +84,8 @@ func (s *settings) profiles() {
 	route.Handle(s.Router, tried, route.Editors(), s.testProfile)
 
 	schema := s.Document().Components.Schemas.Schema(reflect.TypeFor[api.Profile](), true, "")
-	for _, item := range []*huma.Operation{s.Document().Paths[route.Prefix+"/llm/profiles"].Post, s.Document().Paths[route.Prefix+"/llm/profiles/{id}"].Put} {
+	for _, item := range []*huma.Operation{s.Document().Paths[route.Prefix+"/llm/profiles"].Post,
+		s.Document().Paths[route.Prefix+"/llm/profiles/{id}"].Put} {
 		item.RequestBody.Content["application/json"] = &huma.MediaType{Schema: schema}
 	}
 }
@@ -114,7 +113,7 @@ func (s *settings) getProfile(ctx context.Context, p identity.Principal, in *pro
 	return &profileOutput{told}, err
 }
 
-// profile reads a profile; of one that is not there it says what is similar.
+// profile reads a profile. If there is none, the error names similar ones.
 func (s *settings) profile(ctx context.Context, p identity.Principal, id string) (store.Profile, error) {
 	list, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
@@ -179,7 +178,8 @@ func (s *settings) putProfile(ctx context.Context, p identity.Principal, in *pro
 }
 
 // keepProfile stores a profile unless something is wrong with it, by what was found before or is found here.
-func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body api.Profile, wrong []api.FaultField) (*profileOutput, error) {
+func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body api.Profile,
+	wrong []api.FaultField) (*profileOutput, error) {
 	if slices.ContainsFunc(wrong, func(f api.FaultField) bool { return f.Path == wholeBody }) {
 		return nil, wrongFields(wrong) // nothing else can be said about it
 	}
@@ -194,7 +194,8 @@ func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body a
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Models.SaveProfile(route.Audited(ctx, "profile.put", body.ID, before, profileLine(profileOf(body))), p, profileOf(body)); err != nil {
+	if err := s.o.Models.SaveProfile(route.Audited(ctx, "profile.put", body.ID, before, profileLine(profileOf(body))), p,
+		profileOf(body)); err != nil {
 		return nil, err
 	}
 	return s.getProfile(ctx, p, &profileInput{body.ID})
@@ -294,7 +295,7 @@ func mentions(document json.RawMessage, id string) bool {
 	}
 	var value any
 	if json.Unmarshal(document, &value) != nil {
-		return false // no JSON names nothing
+		return false // what is not JSON names no profile
 	}
 	var in func(v any) bool
 	in = func(v any) bool {
@@ -303,7 +304,8 @@ func mentions(document json.RawMessage, id string) bool {
 			return slices.ContainsFunc(v, in)
 		case map[string]any:
 			for key, one := range v { // order does not matter: any will do
-				if key = route.SnakeCase(key); (key == "profile_id" || strings.HasSuffix(key, "_profile") || strings.HasSuffix(key, "_profiles")) && is(one, id) || in(one) {
+				if key = route.SnakeCase(key); (key == "profile_id" || strings.HasSuffix(key, "_profile") ||
+					strings.HasSuffix(key, "_profiles")) && is(one, id) || in(one) {
 					return true
 				}
 			}
@@ -338,7 +340,7 @@ func (s *settings) testProfile(ctx context.Context, p identity.Principal, in *pr
 	return &profileTestOutput{out}, err
 }
 
-// auditedProfile is what the audit log says of a profile as it is kept; nil: there is none.
+// auditedProfile is how the audit log describes a stored profile; nil: there is none.
 func (s *settings) auditedProfile(ctx context.Context, p identity.Principal, id string) (any, error) {
 	stored, err := s.o.Stores.Profiles.Get(ctx, p, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -351,9 +353,10 @@ func (s *settings) auditedProfile(ctx context.Context, p identity.Principal, id 
 	return profileLine(profile), err
 }
 
-// profileLine is what the audit log says of a profile: nothing of its parameters and headers.
+// profileLine is how the audit log describes a profile: without its parameters and headers.
 func profileLine(p llm.Profile) any {
-	return map[string]any{"name": p.Name, "provider": p.Provider, "model": p.Model, "credential_id": p.CredentialID, "fallback_profiles": p.Fallbacks, "budgets": p.Budgets}
+	return map[string]any{"name": p.Name, "provider": p.Provider, "model": p.Model, "credential_id": p.CredentialID,
+		"fallback_profiles": p.Fallbacks, "budgets": p.Budgets}
 }
 
 func readProfile(stored store.Profile) (profile llm.Profile, err error) {
@@ -370,8 +373,9 @@ func tellProfile(stored store.Profile) (api.Profile, error) {
 		return api.Profile{}, err
 	}
 	out := api.Profile{
-		ID: in.ID, Name: in.Name, Provider: in.Provider, Model: in.Model, EmbeddingModel: in.EmbeddingModel, BaseURL: in.BaseURL, CredentialID: in.CredentialID,
-		Parameters: api.ProfileParameters(in.Params), Price: api.ProfilePrice(in.Price), Fallbacks: in.Fallbacks,
+		ID: in.ID, Name: in.Name, Provider: in.Provider, Model: in.Model, EmbeddingModel: in.EmbeddingModel, BaseURL: in.BaseURL,
+		CredentialID: in.CredentialID,
+		Parameters:   api.ProfileParameters(in.Params), Price: api.ProfilePrice(in.Price), Fallbacks: in.Fallbacks,
 		Script: api.ProfileScript{Recorded: in.Script.Recorded}, CreatedTime: stored.Created, UpdatedTime: stored.Updated,
 	}
 	for _, b := range in.Budgets {
@@ -379,7 +383,8 @@ func tellProfile(stored store.Profile) (api.Profile, error) {
 	}
 	for _, r := range in.Script.Rules {
 		rule := api.ProfileRule{
-			Contains: r.Contains, Matches: r.Matches, System: r.System, Tool: r.Tool, Schema: r.Schema, Reply: r.Reply, JSON: r.JSON, Reasoning: r.Reasoning,
+			Contains: r.Contains, Matches: r.Matches, System: r.System, Tool: r.Tool, Schema: r.Schema, Reply: r.Reply,
+			JSON: r.JSON, Reasoning: r.Reasoning,
 			FinishReason: string(r.Finish), Fail: r.Fail,
 		}
 		for _, c := range r.Calls {
@@ -393,15 +398,18 @@ func tellProfile(stored store.Profile) (api.Profile, error) {
 // profileOf is the reverse of tellProfile.
 func profileOf(in api.Profile) llm.Profile {
 	out := llm.Profile{
-		ID: in.ID, Name: in.Name, Provider: in.Provider, Model: in.Model, EmbeddingModel: in.EmbeddingModel, BaseURL: in.BaseURL, CredentialID: in.CredentialID,
-		Params: llm.Params(in.Parameters), Price: llm.Price(in.Price), Fallbacks: in.Fallbacks, Script: llm.Script{Recorded: in.Script.Recorded},
+		ID: in.ID, Name: in.Name, Provider: in.Provider, Model: in.Model, EmbeddingModel: in.EmbeddingModel, BaseURL: in.BaseURL,
+		CredentialID: in.CredentialID,
+		Params:       llm.Params(in.Parameters), Price: llm.Price(in.Price), Fallbacks: in.Fallbacks,
+		Script: llm.Script{Recorded: in.Script.Recorded},
 	}
 	for _, b := range in.Budget {
 		out.Budgets = append(out.Budgets, llm.Budget(b))
 	}
 	for _, r := range in.Script.Rules {
 		rule := llm.Rule{
-			Contains: r.Contains, Matches: r.Matches, System: r.System, Tool: r.Tool, Schema: r.Schema, Reply: r.Reply, JSON: r.JSON, Reasoning: r.Reasoning,
+			Contains: r.Contains, Matches: r.Matches, System: r.System, Tool: r.Tool, Schema: r.Schema, Reply: r.Reply,
+			JSON: r.JSON, Reasoning: r.Reasoning,
 			Finish: llm.Finish(r.FinishReason), Fail: r.Fail,
 		}
 		for _, c := range r.Calls {

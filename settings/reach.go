@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
@@ -26,11 +24,12 @@ import (
 )
 
 const (
-	// codeDigits, codeTries and codeLife bound what guessing a code is worth.
+	// codeDigits, codeTries and codeLife make it hopeless to guess a code.
 	codeDigits = 8
 	codeTries  = 5
 	codeLife   = human.ProofMinutes * 60_000
-	// codePause is the least time between two codes to one address, codesAtMost to how many addresses of a user codes are sent within codesSince.
+	// codePause is the least time between two codes to one address, codesAtMost to how many addresses of a user codes are sent within
+	// codesSince.
 	codePause   = 60_000
 	codesAtMost = 5
 	codesSince  = 60 * 60_000
@@ -68,9 +67,7 @@ type (
 
 // reach registers where questions reach people: the contact channels of the workspace, and what each user has chosen.
 func (s *settings) reach() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"reach"}}
-	}
+	op := route.Tagged("reach")
 	put := op(http.MethodPut, "/contact-channels/{name}", "put-contact-channel", "Make or replace a contact channel")
 	put.Description = "People who choose it are sent the questions that they may answer through this account, each to an address of their own."
 	deleted := op(http.MethodDelete, "/contact-channels/{name}", "delete-contact-channel", "Remove a contact channel")
@@ -83,10 +80,12 @@ func (s *settings) reach() {
 	confirm := op(http.MethodPost, "/users/me/addresses/confirm", "confirm-address", "Prove an address with the code that was sent there")
 	removed := op(http.MethodDelete, "/users/me/addresses/{address}", "delete-address", "Give up an address that one has proved")
 
-	route.Handle(s.Router, op(http.MethodGet, "/contact-channels", "list-contact-channels", "List the contact channels by name"), route.Readers(), s.listContacts)
+	route.Handle(s.Router, op(http.MethodGet, "/contact-channels", "list-contact-channels", "List the contact channels by name"),
+		route.Readers(), s.listContacts)
 	route.Handle(s.Router, put, route.Admins(), s.putContact)
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteContact)
-	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/reach", "get-reach", "Read where questions reach a user"), route.Readers(), s.getReach)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/reach", "get-reach", "Read where questions reach a user"), route.Readers(),
+		s.getReach)
 	route.Handle(s.Router, route.Needs(change, identity.ScopeAdmin), route.Readers(), s.updateReach)
 	route.Handle(s.Router, route.Needs(prove, identity.ScopeAdmin), route.Readers(), s.proveAddress)
 	route.Handle(s.Router, route.Needs(confirm, identity.ScopeAdmin), route.Readers(), s.confirmAddress)
@@ -105,11 +104,12 @@ func (s *settings) listContacts(ctx context.Context, p identity.Principal, _ *st
 	return out, nil
 }
 
-// tellContact tells a contact channel. Where a program is called is for admins to know.
+// tellContact describes a contact channel. Only admins see the address of a program.
 func (s *settings) tellContact(c store.ContactChannel, p identity.Principal) api.ContactChannel {
 	out := api.ContactChannel{
-		Name: c.Name, ChannelType: c.Channel, CredentialID: c.Credential, InCredentialID: c.InCredential, NeedsAddress: !s.o.Desk.Media()[c.Channel].SpeaksForOthers,
-		CreatedBy: c.CreatedBy, CreatedTime: c.Created, UpdatedTime: c.Updated,
+		Name: c.Name, ChannelType: c.Channel, CredentialID: c.Credential, InCredentialID: c.InCredential,
+		NeedsAddress: !s.o.Desk.Media()[c.Channel].SpeaksForOthers,
+		CreatedBy:    c.CreatedBy, CreatedTime: c.Created, UpdatedTime: c.Updated,
 	}
 	if p.Has(identity.Admin) {
 		out.WebhookURL = webhookURL(c)
@@ -127,7 +127,7 @@ func webhookURL(c store.ContactChannel) string {
 	return settings.URL
 }
 
-// contact reads a contact channel; of one that is not there it says what is similar.
+// contact reads a contact channel. If there is none, the error names similar ones.
 func (s *settings) contact(ctx context.Context, p identity.Principal, name string) (store.ContactChannel, error) {
 	c, err := s.o.Stores.Contacts.Get(ctx, p, name)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -176,7 +176,7 @@ func (s *settings) putContact(ctx context.Context, p identity.Principal, in *con
 	return &contactOutput{s.tellContact(c, p)}, nil
 }
 
-// readContact takes over what an admin says, and checks that people can be reached by it.
+// readContact reads the request of an admin, and checks that people can be reached by the channel.
 func (s *settings) readContact(ctx context.Context, p identity.Principal, c *store.ContactChannel, in api.ContactChannelRequest) error {
 	media := s.o.Desk.Media()
 	kind := ""
@@ -255,7 +255,7 @@ func (s *settings) deleteContact(ctx context.Context, p identity.Principal, in *
 	return nil, s.o.Stores.Contacts.Delete(route.Audited(ctx, "contact_channel.delete", c.Name, auditedContact(c), nil), p, c.Name)
 }
 
-// auditedContact is what the audit log says of a contact channel. The address of a program may hold a secret.
+// auditedContact is how the audit log describes a contact channel. The address of a program may hold a secret.
 func auditedContact(c store.ContactChannel) any {
 	out := map[string]any{"channel_type": c.Channel}
 	if c.Credential != "" {
@@ -267,8 +267,8 @@ func auditedContact(c store.ContactChannel) any {
 	return out
 }
 
-// whose is the user whose reach is meant: everybody sees to their own, an admin to that of others. Stored is false for a caller in this process who is
-// not kept yet.
+// whose returns the user whose reach is meant: users manage their own, admins also that of others. Stored is false for a caller in this
+// process who is not stored yet.
 func (s *settings) whose(ctx context.Context, p identity.Principal, id string) (u identity.User, stored bool, err error) {
 	if id == "me" || id == p.User {
 		return s.me(ctx, p)
@@ -298,12 +298,14 @@ func (s *settings) tellReach(ctx context.Context, p identity.Principal, u identi
 	if err != nil {
 		return nil, err
 	}
-	out := &reachOutput{api.Reach{UserID: u.ID, Contacts: []api.Contact{}, Language: u.Language(), Addresses: media.Addresses(u), Proofs: []api.AddressProof{}}}
+	out := &reachOutput{api.Reach{UserID: u.ID, Contacts: []api.Contact{}, Language: u.Language(), Addresses: media.Addresses(u),
+		Proofs: []api.AddressProof{}}}
 	if out.Body.Addresses == nil {
 		out.Body.Addresses = []string{}
 	}
 	for _, c := range u.Contacts() {
-		out.Body.Contacts = append(out.Body.Contacts, api.Contact{Channel: c.Channel, Address: c.Address, AfterSeconds: c.AfterSeconds, Problem: media.ContactProblem(u, c, channels)})
+		out.Body.Contacts = append(out.Body.Contacts, api.Contact{Channel: c.Channel, Address: c.Address, AfterSeconds: c.AfterSeconds,
+			Problem: media.ContactProblem(u, c, channels)})
 	}
 	for _, one := range proofs {
 		if one.Expires > s.NowMS() && one.Tries < codeTries {
@@ -358,7 +360,7 @@ func (s *settings) updateReach(ctx context.Context, p identity.Principal, in *re
 	return s.tellReach(ctx, p, u)
 }
 
-// ownAddress sees to it that an address is one of the user's. An admin enters one for somebody else; for oneself it has to be proved.
+// ownAddress makes sure that an address belongs to the user. An admin enters one for another user; users have to prove their own.
 func (s *settings) ownAddress(ctx context.Context, p identity.Principal, u *identity.User, channel, address string) error {
 	if address == "" || slices.Contains(s.o.Desk.Media().Addresses(*u), address) {
 		return nil
@@ -369,7 +371,8 @@ func (s *settings) ownAddress(ctx context.Context, p identity.Principal, u *iden
 	return s.enterAddress(ctx, p, u, address)
 }
 
-// enterAddress adds an address to a user's record, with who entered it. One that another user has would tell neither of them.
+// enterAddress adds an address to a user's record, with who entered it. It refuses one that another user has: it would identify neither of
+// them.
 func (s *settings) enterAddress(ctx context.Context, p identity.Principal, u *identity.User, address string) error {
 	users, err := s.o.Stores.Users.List(ctx, p)
 	if err != nil {
@@ -410,7 +413,7 @@ func (s *settings) proveAddress(ctx context.Context, p identity.Principal, in *a
 		return nil, err
 	}
 	if !stored {
-		return nil, fault.New(fault.Conflict, "whoever runs commands on the machine of the data has no addresses; log in as a user")
+		return nil, fault.New(fault.Conflict, "the user who runs commands on the machine of the data has no addresses; log in as another user")
 	}
 	media := s.o.Desk.Media()
 	channel, err := s.contact(ctx, p, in.Body.Channel)
@@ -440,15 +443,18 @@ func (s *settings) proveAddress(ctx context.Context, p identity.Principal, in *a
 	if err != nil {
 		return nil, err
 	}
-	proof := store.AddressProof{Workspace: p.Workspace, User: u.ID, Address: address, Contact: channel.Name, Hash: identity.HashSecret(code), Created: now, Expires: now + codeLife}
+	proof := store.AddressProof{Workspace: p.Workspace, User: u.ID, Address: address, Contact: channel.Name,
+		Hash: identity.HashSecret(code), Created: now, Expires: now + codeLife}
 	ctx = route.Audited(ctx, "user.prove_address", u.ID, nil, map[string]any{"address": address, "contact_channel": channel.Name})
 	if err := s.o.Stores.Proofs.Begin(ctx, p, proof, store.ProofLimit{Most: codesAtMost, Since: now - codesSince}); err != nil {
 		return nil, err
 	}
-	message := human.Proof{Channel: channel, Address: address, Code: code, User: cmp.Or(u.Name, u.ID), Language: u.Language(), ID: route.NewID("proof")}
+	message := human.Proof{Channel: channel, Address: address, Code: code, User: cmp.Or(u.Name, u.ID),
+		Language: u.Language(), ID: route.NewID("proof")}
 	if err := s.o.Desk.SendProof(ctx, p.Workspace, message); err != nil {
 		e := fault.From(err)
-		return nil, fault.Newf(fault.DeliveryFailed, "the code could not be sent to %q through %q: %s", address, channel.Name, e.Message).WithCause(err)
+		return nil, fault.Newf(fault.DeliveryFailed, "the code could not be sent to %q through %q: %s", address,
+			channel.Name, e.Message).WithCause(err)
 	}
 	return &proofOutput{tellProof(proof)}, nil
 }
@@ -522,7 +528,8 @@ func (s *settings) sentTo(ctx context.Context, p identity.Principal, u identity.
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
-		if address, aerr := s.o.Desk.Media().ContactAddress(channel.Channel, text); one.Address == text || err == nil && aerr == nil && address == one.Address {
+		if address, aerr := s.o.Desk.Media().ContactAddress(channel.Channel, text); one.Address == text || err == nil &&
+			aerr == nil && address == one.Address {
 			return one.Address, nil
 		}
 	}

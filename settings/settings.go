@@ -16,7 +16,7 @@ import (
 	"tandem/workflow"
 )
 
-// Options is what the settings need. All of it must be there.
+// Options is what the settings need. All fields are required unless they say otherwise.
 type Options struct {
 	Router  *route.Router
 	Stores  store.Stores
@@ -25,20 +25,20 @@ type Options struct {
 	CredentialTypes credential.Types
 	// Desk knows the media that people are reached by.
 	Desk *human.Desk
-	// Kinds are those that templates may be for, Registry what they say of themselves.
+	// Kinds are the kinds that templates may be for; Registry describes them.
 	Kinds    workflow.Kinds
 	Registry *node.Registry
 	// Models are the language models, Tools the tool servers.
 	Models Models
 	Tools  Tools
-	// Accounts lets people authorize credentials with a browser. May be nil: then nobody can.
+	// Accounts lets people authorize credentials with a browser. Nil: that is not possible.
 	Accounts Accounts
-	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
+	// Raise adds to a budget and wakes the nodes that wait for it; a second call with the same id changes nothing.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
-	// Limits are those of workspaces, and Workspace the one whose admins look after the installation.
+	// Limits are the limits of workspaces; Workspace is the one whose admins look after the installation.
 	Limits    *limits.Service
 	Workspace string
-	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
+	// Notice shows a page for people with nothing to fill in, in the language of the person who asks for it.
 	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 
@@ -39,17 +38,19 @@ type (
 
 // templates registers stored values and schema overrides that nodes refer to.
 func (s *settings) templates() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"node templates"}}
-	}
+	op := route.Tagged("node templates")
 	created := op(http.MethodPost, "/node-templates", "create-node-template", "Keep a template")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "Without an id one is made. The known parameters must be configurations of the kind; what a kind requires may be left to the node."
-	route.Handle(s.Router, op(http.MethodGet, "/node-templates", "list-node-templates", "List templates by id"), route.Readers(), s.listTemplates)
+	route.Handle(s.Router, op(http.MethodGet, "/node-templates", "list-node-templates", "List templates by id"),
+		route.Readers(), s.listTemplates)
 	route.Handle(s.Router, created, route.Editors(), s.createTemplate)
-	route.Handle(s.Router, op(http.MethodGet, "/node-templates/{id}", "get-node-template", "Read a template"), route.Readers(), s.getTemplate)
-	route.Handle(s.Router, op(http.MethodPut, "/node-templates/{id}", "put-node-template", "Make or replace a template"), route.Editors(), s.putTemplate)
-	route.Handle(s.Router, op(http.MethodDelete, "/node-templates/{id}", "delete-node-template", "Delete a template"), route.Editors(), s.deleteTemplate)
+	route.Handle(s.Router, op(http.MethodGet, "/node-templates/{id}", "get-node-template", "Read a template"),
+		route.Readers(), s.getTemplate)
+	route.Handle(s.Router, op(http.MethodPut, "/node-templates/{id}", "put-node-template", "Make or replace a template"),
+		route.Editors(), s.putTemplate)
+	route.Handle(s.Router, op(http.MethodDelete, "/node-templates/{id}", "delete-node-template", "Delete a template"),
+		route.Editors(), s.deleteTemplate)
 }
 
 func (s *settings) listTemplates(ctx context.Context, p identity.Principal, _ *struct{}) (*templatesOutput, error) {
@@ -112,7 +113,8 @@ func (s *settings) keepTemplate(ctx context.Context, p identity.Principal, in ap
 		Workspace: p.Workspace, ID: in.ID, Kind: name, Name: strings.TrimSpace(in.Name), KnownParams: present(in.KnownParams),
 		OverrideInput: present(in.OverrideInput), OverrideOutput: present(in.OverrideOutput), Created: now, Updated: now,
 	}
-	if err := s.o.Stores.Templates.Put(route.Audited(ctx, "node_template.put", t.ID, nil, map[string]string{"name": t.Name, "kind": t.Kind}), p, t); err != nil {
+	if err := s.o.Stores.Templates.Put(route.Audited(ctx, "node_template.put", t.ID, nil,
+		map[string]string{"name": t.Name, "kind": t.Kind}), p, t); err != nil {
 		return nil, err
 	}
 	if t, err = s.o.Stores.Templates.Get(ctx, p, t.ID); err != nil { // one that was replaced keeps when it was made

@@ -45,7 +45,7 @@ func (s *settings) toolPolicies(op func(method, path, id, summary, description s
 		"The newest first, with the difference, by whom and for whom. Admins see everybody's, others their own and those for everybody."), route.Operators(), s.listAcceptances)
 }
 
-// forEveryone says that something counts for all users of the workspace, which only an admin can want.
+// forEveryone says whether a request is for all users of the workspace, which only an admin may ask for.
 func forEveryone(p identity.Principal, scope string, otherwise bool) (bool, error) {
 	switch {
 	case scope == "":
@@ -56,7 +56,7 @@ func forEveryone(p identity.Principal, scope string, otherwise bool) (bool, erro
 	return scope == "workspace", nil
 }
 
-// readActivation reads with which policies a user begins.
+// readActivation reads the policies that a user activates a server with.
 func readActivation(p identity.Principal, b *api.MCPActivate) (mcp.Activation, error) {
 	if b == nil {
 		return mcp.Activation{}, nil
@@ -72,7 +72,7 @@ func readActivation(p identity.Principal, b *api.MCPActivate) (mcp.Activation, e
 	return mcp.Activation{Policies: own, Everybodys: everybodys}, err
 }
 
-// readPolicies reads policies by the names of tools. None of them may say nothing: that would take one away.
+// readPolicies reads policies by the names of tools. It refuses empty ones, which would remove a policy.
 func readPolicies(path string, from map[string]api.MCPToolPolicy) (map[string]store.MCPPolicy, error) {
 	list := make(map[string]store.MCPPolicy, len(from))
 	for _, name := range slices.Sorted(maps.Keys(from)) {
@@ -102,12 +102,13 @@ func tellPolicy(p *store.MCPPolicy, lapsed bool) *api.MCPToolPolicy {
 	}
 	out := &api.MCPToolPolicy{Policy: p.Policy, Hash: p.Hash, SetBy: p.SetBy, TokenMadeBy: p.TokenMadeBy, SetTime: p.Set, Lapsed: lapsed}
 	for _, r := range p.Rules {
-		out.Rules = append(out.Rules, api.MCPRule{Argument: r.Argument, Equals: r.Equals, Pattern: r.Pattern, Under: r.Under, Absent: r.Absent, Policy: r.Policy})
+		out.Rules = append(out.Rules, api.MCPRule{Argument: r.Argument, Equals: r.Equals, Pattern: r.Pattern, Under: r.Under,
+			Absent: r.Absent, Policy: r.Policy})
 	}
 	return out
 }
 
-// tellStanding adds to a tool what its calls meet.
+// tellStanding adds to a tool what happens to its calls.
 func tellStanding(out *api.MCPTool, t mcp.Tool, s mcp.Standing) {
 	suggested := mcp.Suggest(t)
 	out.Class, out.Decision, out.DecisionFrom = string(mcp.ClassOf(t)), string(s.Decision), s.From
@@ -191,7 +192,8 @@ func (s *settings) listAcceptances(ctx context.Context, p identity.Principal, in
 		if a.User == "" {
 			scope = "workspace"
 		}
-		out.Body.Acceptances[i] = api.MCPAcceptance{Tool: a.Tool, Kind: a.Kind, Summary: a.Summary, Difference: mcp.Difference(a.Before, a.After), Before: a.Before, After: a.After,
+		out.Body.Acceptances[i] = api.MCPAcceptance{Tool: a.Tool, Kind: a.Kind, Summary: a.Summary,
+			Difference: mcp.Difference(a.Before, a.After), Before: a.Before, After: a.After,
 			Scope: scope, User: a.User, AcceptedBy: a.By, TokenMadeBy: a.TokenMadeBy, ExecutionID: a.Execution, Time: a.Accepted}
 	}
 	return out, nil

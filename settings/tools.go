@@ -25,8 +25,7 @@ import (
 	"tandem/store"
 )
 
-// Tools is what the server needs of the tool servers of an instance. Reading and writing their rows is not among it: that reaches
-// nobody.
+// Tools is what the settings need from the tool servers of an instance, besides their records in the store.
 type Tools interface {
 	// Tools lists what a server has now, which starts or reaches it.
 	Tools(ctx context.Context, p identity.Principal, server string) ([]mcp.Tool, error)
@@ -38,18 +37,20 @@ type Tools interface {
 	SetPolicies(ctx context.Context, p identity.Principal, server string, everybodys bool, policies map[string]store.MCPPolicy) error
 	// Stop ends the connections of a user; an empty one means all.
 	Stop(workspace, server, user string)
-	// Authorize begins an authorization and says where a person has to go; Authorized is told what they came back with, and
-	// returns the server.
+	// Authorize begins an authorization and returns the address that a person has to open; Authorized is called with the
+	// parameters they come back with, and returns the server.
 	Authorize(ctx context.Context, p identity.Principal, server string) (address string, err error)
 	Authorized(ctx context.Context, back url.Values) (server string, err error)
-	// ClientDocument is what this program says of itself to authorization servers, as JSON.
+	// ClientDocument describes this program to authorization servers, as JSON.
 	ClientDocument() (json.RawMessage, error)
 }
 
-// toolPatience is how long an answer may take for which a server is started or reached. What a server may take itself is less, see [mcp.StartLimit].
+// toolPatience is how long an answer may take for which a server is started or reached. What a server may take itself is less, see
+// [mcp.StartLimit].
 const toolPatience = (store.MaxMCPTimeout + 90) * time.Second
 
-// AuthorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
+// AuthorizedPath is where people come back to who were sent to authorize a server. It is outside of the prefix, since other sites lead
+// there.
 const AuthorizedPath = "/mcp/authorized"
 
 // ClientDocumentPath is where authorization servers read what this program is: its client id metadata document.
@@ -105,7 +106,7 @@ func (s *settings) toolServers() {
 	s.Public("GET "+ClientDocumentPath, s.clientDocument)
 }
 
-// toolServer reads a server; of one that is not there it says what is similar.
+// toolServer reads a server. If there is none, the error names similar ones.
 func (s *settings) toolServer(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
 	found, err := s.o.Stores.MCPServers.Get(ctx, p, id)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -163,8 +164,10 @@ const hidden = `"***"`
 // tellToolServer shows a server to an admin as it is, to others without what may hold a secret.
 func tellToolServer(p identity.Principal, m store.MCPServer, activated bool) (api.MCPServer, error) {
 	out := api.MCPServer{
-		ID: m.ID, Name: m.Name, Description: m.Description, Transport: m.Transport, Command: m.Command, Args: m.Args, Dir: m.Dir, URL: m.URL, CredentialID: m.Credential,
-		TimeoutSeconds: m.TimeoutSeconds, IdleSeconds: m.IdleSeconds, Disabled: !m.Enabled, Activated: activated, CreatedTime: m.Created, UpdatedTime: m.Updated,
+		ID: m.ID, Name: m.Name, Description: m.Description, Transport: m.Transport, Command: m.Command, Args: m.Args, Dir: m.Dir,
+		URL: m.URL, CredentialID: m.Credential,
+		TimeoutSeconds: m.TimeoutSeconds, IdleSeconds: m.IdleSeconds, Disabled: !m.Enabled, Activated: activated,
+		CreatedTime: m.Created, UpdatedTime: m.Updated,
 	}
 	admin := p.Has(identity.Admin)
 	if !admin {
@@ -262,21 +265,24 @@ func (s *settings) keepToolServer(ctx context.Context, p identity.Principal, b *
 	return s.getToolServer(ctx, p, &toolServerInput{m.ID})
 }
 
-// auditedToolServer is what the audit log says of a tool server: nothing of its arguments, environment and headers.
+// auditedToolServer is how the audit log describes a tool server: without its arguments, environment and headers.
 func auditedToolServer(m store.MCPServer) any {
 	return map[string]any{"name": m.Name, "transport": m.Transport, "credential_id": m.Credential}
 }
 
-// sameReach says that two rows lead to the same server in the same way.
+// sameReach says whether two records lead to the same server in the same way.
 func sameReach(a, b store.MCPServer) bool {
-	return a.Transport == b.Transport && a.Command == b.Command && slices.Equal(a.Args, b.Args) && a.Dir == b.Dir && maps.Equal(a.Env, b.Env) &&
+	return a.Transport == b.Transport && a.Command == b.Command && slices.Equal(a.Args, b.Args) && a.Dir == b.Dir &&
+		maps.Equal(a.Env, b.Env) &&
 		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && a.Credential == b.Credential && a.Enabled == b.Enabled
 }
 
 // readToolServer makes a row of a request and says what is wrong with it, field by field.
-func (s *settings) readToolServer(ctx context.Context, p identity.Principal, b *api.MCPServer) (m store.MCPServer, wrong []api.FaultField, err error) {
+func (s *settings) readToolServer(ctx context.Context, p identity.Principal,
+	b *api.MCPServer) (m store.MCPServer, wrong []api.FaultField, err error) {
 	m = store.MCPServer{
-		Workspace: p.Workspace, ID: b.ID, Name: strings.TrimSpace(b.Name), Description: b.Description, Transport: b.Transport, Command: b.Command, Args: b.Args, Dir: b.Dir,
+		Workspace: p.Workspace, ID: b.ID, Name: strings.TrimSpace(b.Name), Description: b.Description, Transport: b.Transport,
+		Command: b.Command, Args: b.Args, Dir: b.Dir,
 		URL: b.URL, Credential: b.CredentialID, TimeoutSeconds: b.TimeoutSeconds, IdleSeconds: b.IdleSeconds, Enabled: !b.Disabled,
 	}.WithDefaults()
 	refuse := func(path, format string, args ...any) {
@@ -322,7 +328,8 @@ func (s *settings) readToolServer(ctx context.Context, p identity.Principal, b *
 }
 
 // readValues reads variables or headers. A credential may be named by its id or its name.
-func (s *settings) readValues(path string, from map[string]json.RawMessage, credentials []store.Credential, refuse func(path, format string, args ...any)) map[string]store.MCPValue {
+func (s *settings) readValues(path string, from map[string]json.RawMessage, credentials []store.Credential,
+	refuse func(path, format string, args ...any)) map[string]store.MCPValue {
 	values := map[string]store.MCPValue{}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		at := path + "." + name
@@ -391,7 +398,7 @@ func (s *settings) deleteToolServer(ctx context.Context, p identity.Principal, i
 	return nil, nil
 }
 
-// forgetTools ends what a user who is removed uses: another one may get the same id.
+// forgetTools ends the activations of a user who is removed: another user may get the same id.
 func (s *settings) forgetTools(ctx context.Context, p identity.Principal, user string) error {
 	list, err := s.o.Stores.MCPServers.Activations(ctx, p, "", user)
 	if err != nil {
@@ -406,8 +413,8 @@ func (s *settings) forgetTools(ctx context.Context, p identity.Principal, user s
 	return s.o.Stores.MCPServers.ForgetPolicies(ctx, p, user)
 }
 
-// renewTools ends the connections that were made with a credential which is no longer what it was. That it cannot be done does not
-// undo the change; connections end by themselves when nobody uses them.
+// renewTools ends the connections that were made with a credential which is no longer what it was. If that fails, the change
+// stays: unused connections end by themselves.
 func (s *settings) renewTools(ctx context.Context, p identity.Principal, credential string) {
 	list, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
@@ -454,7 +461,8 @@ func (s *settings) listTools(ctx context.Context, p identity.Principal, in *tool
 }
 
 // tellTools shows the tools of a server and, to somebody who has activated it, how they differ from what was accepted.
-func (s *settings) tellTools(ctx context.Context, p identity.Principal, tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsOutput, error) {
+func (s *settings) tellTools(ctx context.Context, p identity.Principal, tools []mcp.Tool, a store.MCPActivation,
+	activated bool) (*toolsOutput, error) {
 	standings := map[string]mcp.Standing{}
 	if len(tools) > 0 {
 		policies, err := s.o.Stores.MCPServers.Policies(ctx, p, tools[0].Server, "", p.User)
@@ -468,7 +476,8 @@ func (s *settings) tellTools(ctx context.Context, p identity.Principal, tools []
 	if activated {
 		for _, c := range mcp.Drift(a.Tools, tools) {
 			drift[c.Tool] = string(c.Kind)
-			out.Body.Changes = append(out.Body.Changes, api.MCPChange{Tool: c.Tool, Kind: string(c.Kind), Summary: c.Summary, Before: c.Before, After: c.After})
+			out.Body.Changes = append(out.Body.Changes, api.MCPChange{Tool: c.Tool, Kind: string(c.Kind), Summary: c.Summary,
+				Before: c.Before, After: c.After})
 		}
 	}
 	for _, t := range tools {
@@ -480,8 +489,9 @@ func (s *settings) tellTools(ctx context.Context, p identity.Principal, tools []
 			annotations = nil
 		}
 		one := api.MCPTool{
-			ID: t.ID, ServerID: t.Server, ToolName: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-			Annotations: annotations, Effect: string(mcp.Effect(t)), Hash: t.Hash, PinnedHash: a.Tools[t.Name].Hash, Drift: drift[t.Name],
+			ID: t.ID, ServerID: t.Server, ToolName: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+			OutputSchema: t.OutputSchema,
+			Annotations:  annotations, Effect: string(mcp.Effect(t)), Hash: t.Hash, PinnedHash: a.Tools[t.Name].Hash, Drift: drift[t.Name],
 		}
 		tellStanding(&one, t, standings[t.Name])
 		out.Body.Tools = append(out.Body.Tools, one)
@@ -503,8 +513,9 @@ func (s *settings) activateTools(ctx context.Context, p identity.Principal, in *
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
-// tellAccepted tells the tools of a server after the user has accepted some.
-func (s *settings) tellAccepted(ctx context.Context, p identity.Principal, id string, a store.MCPActivation, err error) (*toolsOutput, error) {
+// tellAccepted describes the tools of a server after the user has accepted some.
+func (s *settings) tellAccepted(ctx context.Context, p identity.Principal, id string, a store.MCPActivation,
+	err error) (*toolsOutput, error) {
 	if err != nil {
 		return nil, toolProblem(err)
 	}
@@ -519,7 +530,8 @@ func (s *settings) deactivateTools(ctx context.Context, p identity.Principal, in
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	if err := s.o.Stores.MCPServers.Deactivate(route.Audited(ctx, "mcp_server.deactivate", in.ID, nil, nil), p, in.ID, p.User); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := s.o.Stores.MCPServers.Deactivate(route.Audited(ctx, "mcp_server.deactivate", in.ID, nil, nil), p, in.ID,
+		p.User); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	s.o.Tools.Stop(p.Workspace, in.ID, p.User)
@@ -560,7 +572,9 @@ func (s *settings) acceptTools(ctx context.Context, p identity.Principal, in *to
 	for i, c := range accepted {
 		tools[i] = c.Tool
 	}
-	a, err := s.o.Tools.Accept(route.Audited(bounded, "mcp_server.accept", in.ID, nil, map[string]any{"tools": tools, "for_everyone": everyone}), p, in.ID, mcp.Acceptance{By: p.User, TokenMadeBy: p.TokenMadeBy(), Everyone: everyone}, accepted)
+	a, err := s.o.Tools.Accept(route.Audited(bounded, "mcp_server.accept", in.ID, nil,
+		map[string]any{"tools": tools, "for_everyone": everyone}), p, in.ID,
+		mcp.Acceptance{By: p.User, TokenMadeBy: p.TokenMadeBy(), Everyone: everyone}, accepted)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 

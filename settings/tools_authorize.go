@@ -22,7 +22,7 @@ func (s *settings) authorizeTools(ctx context.Context, p identity.Principal, in 
 	return &authorizeOutput{api.MCPAuthorization{URL: address}}, nil
 }
 
-// authorizedTools is the page that people come back to. The state in the address is all that it goes by, and is good once.
+// authorizedTools is the page that people come back to. It relies only on the state in the address, which is valid once.
 func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	back := r.URL.Query()
 	if back.Get("state") == "" {

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
@@ -28,11 +26,11 @@ const (
 	maxTokenLife = 100 * 365 * 24 * 3600 // seconds
 )
 
-// localUser is who acts without a server, see [As]. What is kept of it are its settings.
+// localUser is the user of commands without a server, see [As]. Only its settings are stored.
 const localUser = identity.LocalUser
 
-// accounts keeps changes that depend on what was read from overtaking each other: who the last admin is, what a credential
-// held before. There is one server per data directory, so a lock of the process is enough.
+// accounts serializes changes that depend on what was read: who the last admin is, what a credential held before. There is
+// one server per data directory, so a lock of the process is enough.
 type accounts struct{ sync.Mutex }
 
 type (
@@ -62,9 +60,7 @@ type (
 
 // users registers the users of the workspace and their tokens.
 func (s *settings) users() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
-	}
+	op := route.Tagged("users")
 	created := op(http.MethodPost, "/users", "create-user", "Make a user")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "Without an id one is made. The user can do nothing before it has a token."
@@ -85,9 +81,11 @@ func (s *settings) users() {
 	route.Handle(s.Router, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), route.Admins(), s.getUser)
 	route.Handle(s.Router, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), route.Admins(), s.updateUser)
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteUser)
-	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), route.Readers(), s.listTokens)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"),
+		route.Readers(), s.listTokens)
 	route.Handle(s.Router, route.Needs(issued, identity.ScopeAdmin), route.Readers(), s.createToken)
-	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), identity.ScopeAdmin), route.Readers(), s.deleteToken)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"),
+		identity.ScopeAdmin), route.Readers(), s.deleteToken)
 }
 
 func (s *settings) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
@@ -98,7 +96,7 @@ func (s *settings) getMe(ctx context.Context, p identity.Principal, _ *struct{})
 	return tellMe(u, p), nil
 }
 
-// me is the caller. Whoever has a token is in the store; a caller in this process need not be, see [As].
+// me is the caller. Anyone who has a token is in the store; a caller in this process need not be, see [As].
 func (s *settings) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
 	u, err = s.o.Stores.Users.Get(ctx, p, p.User)
 	if errors.Is(err, store.ErrNotFound) && route.Inside(ctx) {
@@ -107,7 +105,7 @@ func (s *settings) me(ctx context.Context, p identity.Principal) (u identity.Use
 	return u, true, err
 }
 
-// tellMe tells the caller. The roles are those of the call: a caller in this process has no others.
+// tellMe describes the caller. The roles are those of the call: a caller in this process has no others.
 func tellMe(u identity.User, p identity.Principal) *userOutput {
 	u.Roles = p.Roles
 	return &userOutput{tellUser(u)}
@@ -143,7 +141,7 @@ func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meCha
 	return tellMe(u, p), nil
 }
 
-// enter keeps a user in a workspace that may have none yet, and may not have been entered itself.
+// enter stores a user in a workspace that may have none yet, and may not be stored itself.
 func (s *settings) enter(ctx context.Context, p identity.Principal, u identity.User) error {
 	if err := s.ensureWorkspace(ctx, p, u.Created); err != nil {
 		return err
@@ -151,11 +149,12 @@ func (s *settings) enter(ctx context.Context, p identity.Principal, u identity.U
 	return s.o.Stores.Users.Create(ctx, p, u)
 }
 
-// ensureWorkspace enters the workspace of a caller in this process, who may be the first in it.
+// ensureWorkspace stores the workspace of a caller in this process, who may be the first in it.
 func (s *settings) ensureWorkspace(ctx context.Context, p identity.Principal, now int64) error {
 	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
 	if errors.Is(err, store.ErrNotFound) {
-		err = s.o.Stores.Workspaces.Create(store.WithoutEntries(ctx), identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: now})
+		err = s.o.Stores.Workspaces.Create(store.WithoutEntries(ctx), identity.System(""),
+			identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: now})
 	}
 	return err
 }
@@ -217,7 +216,7 @@ func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *use
 		return nil, api.WrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
 	}
 	if in.ID == localUser {
-		return nil, fault.Newf(fault.Conflict, "user %q is whoever runs commands on the machine of the data; it has no roles of its own", in.ID)
+		return nil, fault.Newf(fault.Conflict, "user %q stands for the person who runs commands on the machine of the data; it has no roles of its own", in.ID)
 	}
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
@@ -257,7 +256,7 @@ func (s *settings) deleteUser(ctx context.Context, p identity.Principal, in *use
 	return nil, s.o.Stores.Users.Delete(route.Audited(ctx, "user.delete", in.ID, auditedUser(u), nil), p, in.ID)
 }
 
-// keepAdmin refuses what would leave a workspace without anybody who can give out roles again.
+// keepAdmin refuses a change that would leave a workspace without an admin.
 func (s *settings) keepAdmin(ctx context.Context, p identity.Principal, without string) error {
 	list, err := s.o.Stores.Users.List(ctx, p)
 	if err != nil {
@@ -314,7 +313,8 @@ func (s *settings) createToken(ctx context.Context, p identity.Principal, in *to
 			in.Body.ExpiresIn = life
 		}
 	}
-	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Scopes: scopes, Created: s.NowMS()}
+	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user),
+		Scopes: scopes, Created: s.NowMS()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
 	}
@@ -322,13 +322,14 @@ func (s *settings) createToken(ctx context.Context, p identity.Principal, in *to
 		return nil, err
 	}
 	secret := identity.NewSecret()
-	if err := s.o.Stores.Tokens.Create(route.Audited(ctx, "token.create", t.ID, nil, auditedToken(t)), p, t, identity.HashSecret(secret)); err != nil {
+	if err := s.o.Stores.Tokens.Create(route.Audited(ctx, "token.create", t.ID, nil, auditedToken(t)), p, t,
+		identity.HashSecret(secret)); err != nil {
 		return nil, err
 	}
 	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
 }
 
-// noLonger lets a token end with the one that it is made with: otherwise whoever finds a token that ends could make one that does not.
+// noLonger lets a token end with the one that it is made with: otherwise a token that expires could be used to make one that does not.
 func (s *settings) noLonger(ctx context.Context, p identity.Principal, t *identity.Token) error {
 	if p.Means.Token == "" {
 		return nil
@@ -348,7 +349,7 @@ func (s *settings) noLonger(ctx context.Context, p identity.Principal, t *identi
 	return nil
 }
 
-// readScopes reads what a token is to be used for. Whoever makes it with a token of some scopes cannot give it others.
+// readScopes reads what a token may be used for. A token that is made with another token cannot have scopes that the other lacks.
 func readScopes(p identity.Principal, names []string) ([]identity.Scope, error) {
 	var scopes []identity.Scope
 	for i, name := range names {
@@ -365,7 +366,7 @@ func readScopes(p identity.Principal, names []string) ([]identity.Scope, error) 
 	return scopes, nil
 }
 
-// maker names who may have made a token for a user: whoever asks for it and, if their own token was made by somebody else, that one
+// maker names who may have made a token for a user: the caller and, if their own token was made by somebody else, that one
 // before them. The user is not named beside the other: what is made with a token of somebody else's making counts as theirs.
 func maker(p identity.Principal, user string) string {
 	first := p.TokenMadeBy()
@@ -394,7 +395,7 @@ func (s *settings) deleteToken(ctx context.Context, p identity.Principal, in *to
 	return nil, s.o.Stores.Tokens.Delete(route.Audited(ctx, "token.delete", in.Token, auditedToken(list[at]), nil), p, in.Token)
 }
 
-// owner is the user whose tokens are meant. Everybody may see to their own; that there are others is for admins to know.
+// owner returns the user whose tokens are meant. Users manage their own; only admins learn that there are others.
 func (s *settings) owner(ctx context.Context, p identity.Principal, id string) (string, error) {
 	if id == "me" || id == p.User {
 		return p.User, nil
@@ -406,7 +407,8 @@ func (s *settings) owner(ctx context.Context, p identity.Principal, id string) (
 	return u.ID, err
 }
 
-// readUser takes over what may be changed, and notes who enters an address: an answer from there is the user's, and a link goes there.
+// readUser reads the fields that may be changed, and notes who enters an address: an answer from there counts as the user's, and links go
+// there.
 func (s *settings) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
 	media := s.o.Desk.Media()
 	before := media.Addresses(*u)
@@ -458,7 +460,7 @@ func readUser(u *identity.User, media human.Media, in api.UserRequest) error {
 	return setAddresses(u, media, in.Addresses)
 }
 
-// setAddresses keeps where a user writes from among their settings. Only an admin does that: an answer from there is theirs.
+// setAddresses stores the addresses that a user writes from. Only an admin may do that: an answer from there counts as the user's.
 func setAddresses(u *identity.User, media human.Media, texts []string) error {
 	seats := []string{}
 	for i, text := range texts {
@@ -487,7 +489,7 @@ func setAddresses(u *identity.User, media human.Media, texts []string) error {
 	return nil
 }
 
-// addressesOf are those that setAddresses has kept.
+// addressesOf returns the addresses that setAddresses has stored.
 func addressesOf(u identity.User) []string {
 	var settings struct {
 		Addresses []string `json:"addresses"`
@@ -499,7 +501,9 @@ func addressesOf(u identity.User) []string {
 }
 
 func tellUser(u identity.User) api.User {
-	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Language: u.Language(), Disabled: u.Disabled, CreatedTime: u.Created}
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u),
+		Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Language: u.Language(),
+		Disabled: u.Disabled, CreatedTime: u.Created}
 	for i, r := range u.Roles {
 		out.Roles[i] = string(r)
 	}
@@ -513,14 +517,15 @@ func tellUser(u identity.User) api.User {
 }
 
 func tellToken(t identity.Token) api.Token {
-	out := api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires, LastUsedTime: t.LastUsed}
+	out := api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created,
+		ExpiresTime: t.Expires, LastUsedTime: t.LastUsed}
 	for _, s := range t.Scopes {
 		out.Scopes = append(out.Scopes, string(s))
 	}
 	return out
 }
 
-// auditedUser is what the audit log says of a user.
+// auditedUser is how the audit log describes a user.
 func auditedUser(u identity.User) any {
 	out := map[string]any{"name": u.Name, "roles": u.Roles}
 	if u.Email != "" {
@@ -541,7 +546,7 @@ func auditedUser(u identity.User) any {
 	return out
 }
 
-// auditedToken is what the audit log says of a token.
+// auditedToken is how the audit log describes a token.
 func auditedToken(t identity.Token) any {
 	out := map[string]any{"user_id": t.User, "name": t.Name}
 	if t.Expires > 0 {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -19,7 +17,7 @@ import (
 // firstAdmin is the id of the admin that a new workspace has, unless another is asked for.
 const firstAdmin = "admin"
 
-// recoveryLife is how long a token is good that lets somebody in again, in seconds.
+// recoveryLife is how long a token for recovery is valid, in seconds.
 const recoveryLife = 24 * 3600
 
 type (
@@ -42,14 +40,12 @@ type (
 
 // workspaces registers the tenants of the installation.
 func (s *settings) workspaces() {
-	op := func(method, path, id, summary string) huma.Operation {
-		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
-	}
+	op := route.Tagged("users")
 	listed := op(http.MethodGet, "/workspaces", "list-workspaces", "List workspaces by id")
 	listed.Description = "The admins of the first workspace, who look after the installation, see all; others see their own."
 	created := op(http.MethodPost, "/workspaces", "create-workspace", "Make a workspace with an admin")
 	created.DefaultStatus = http.StatusCreated
-	created.Description = "For the admins of the first workspace. The answer has a token of the new admin, which is shown this once. Whoever makes a workspace has no access to it otherwise."
+	created.Description = "For the admins of the first workspace. The answer has a token of the new admin, which is shown this once. The person who makes a workspace has no access to it otherwise."
 	issued := op(http.MethodPost, "/workspaces/{id}/tokens", "create-workspace-token", "Make a token of the admin of a workspace")
 	issued.DefaultStatus = http.StatusCreated
 	issued.Description = "The way back in when every token of a workspace is lost. It is taken from the machine of the data directory alone, and entered in the audit log of that workspace."
@@ -66,12 +62,12 @@ func (s *settings) workspaces() {
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteWorkspace)
 }
 
-// noWorkspace is what whoever does not look after the installation is told of other workspaces, whether they are there or not.
+// noWorkspace is the answer about other workspaces, whether they exist or not, to callers who do not look after the installation.
 func noWorkspace() error {
 	return fault.New(fault.NotFound, "there is no such workspace, or it is not yours to change")
 }
 
-// renameWorkspace gives a workspace another name. Whoever does not look after the installation knows of no workspace but their own.
+// renameWorkspace gives a workspace another name. Callers who do not look after the installation learn only of their own.
 func (s *settings) renameWorkspace(ctx context.Context, p identity.Principal, in *workspaceRename) (*renamedOutput, error) {
 	if in.ID != p.Workspace && !s.looksAfter(p) {
 		return nil, noWorkspace()
@@ -92,7 +88,7 @@ func (s *settings) renameWorkspace(ctx context.Context, p identity.Principal, in
 	return &renamedOutput{tellWorkspace(w)}, nil
 }
 
-// deleteWorkspace deletes a workspace that holds nothing any more.
+// deleteWorkspace deletes a workspace that has no records left.
 func (s *settings) deleteWorkspace(ctx context.Context, p identity.Principal, in *workspaceDelete) (*struct{}, error) {
 	if in.ID != p.Workspace && !s.looksAfter(p) {
 		return nil, noWorkspace()
@@ -164,7 +160,8 @@ func (s *settings) createWorkspace(ctx context.Context, p identity.Principal, in
 		return nil, api.WrongField("admin.id", "%q is kept for Tandem itself; choose another", admin.ID)
 	}
 	u := identity.User{Workspace: w.ID, ID: admin.ID, Created: w.Created, Updated: w.Created}
-	if err := s.readUser(&u, p, api.UserRequest{Name: admin.Name, Email: admin.Email, Roles: []string{string(identity.Admin)}}); err != nil {
+	if err := s.readUser(&u, p, api.UserRequest{Name: admin.Name, Email: admin.Email,
+		Roles: []string{string(identity.Admin)}}); err != nil {
 		return nil, err
 	}
 	s.accounts.Lock()
@@ -183,24 +180,26 @@ func (s *settings) createWorkspace(ctx context.Context, p identity.Principal, in
 	return &workspaceOutput{api.NewWorkspace{Workspace: tellWorkspace(w), User: tellUser(u), Token: token.Token, Secret: token.Secret}}, nil
 }
 
-// seat makes a token of an admin of another workspace.
+// seat makes a token for an admin of another workspace.
 func (s *settings) seat(ctx context.Context, p identity.Principal, workspace, user, name string, life int64) (api.NewToken, error) {
 	t := identity.Token{Workspace: workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: p.User, Created: s.NowMS()}
 	if life > 0 {
 		t.Expires = t.Created + life*1000
 	}
 	secret := identity.NewSecret()
-	err := s.o.Stores.Tokens.Create(within(ctx, p, workspace, "token.create", t.ID, auditedToken(t)), identity.System(workspace), t, identity.HashSecret(secret))
+	err := s.o.Stores.Tokens.Create(within(ctx, p, workspace, "token.create", t.ID, auditedToken(t)), identity.System(workspace),
+		t, identity.HashSecret(secret))
 	return api.NewToken{Token: tellToken(t), Secret: secret}, err
 }
 
-// within returns a context whose next change is entered in the audit log of another workspace, as that of who is named.
+// within returns a context whose next change is entered in the audit log of another workspace, as that of the user who is named.
 func within(ctx context.Context, p identity.Principal, workspace, action, id string, after any) context.Context {
 	object, _, _ := strings.Cut(action, ".")
-	return store.Audited(ctx, store.AuditEntry{Workspace: workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id, Detail: store.AuditChange(nil, after)})
+	return store.Audited(ctx, store.AuditEntry{Workspace: workspace, User: p.User, Means: p.Means, Action: action, Object: object,
+		ObjectID: id, Detail: store.AuditChange(nil, after)})
 }
 
-// createWorkspaceToken lets whoever has the machine into a workspace again.
+// createWorkspaceToken lets the owner of the machine into a workspace again.
 func (s *settings) createWorkspaceToken(ctx context.Context, p identity.Principal, in *workspaceToken) (*workspaceOutput, error) {
 	if !s.looksAfter(p) || p.Means.Kind != identity.ByLocal {
 		return nil, fault.Newf(fault.Forbidden, "a token of another workspace is made on the machine of the data directory alone, with tandem admin token --workspace")
@@ -219,7 +218,8 @@ func (s *settings) createWorkspaceToken(ctx context.Context, p identity.Principa
 	now := s.NowMS()
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		u = identity.User{Workspace: in.ID, ID: firstAdmin, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now}
+		u = identity.User{Workspace: in.ID, ID: firstAdmin, Name: "Admin",
+			Roles: []identity.Role{identity.Admin}, Created: now, Updated: now}
 		err = s.o.Stores.Users.Create(within(ctx, p, in.ID, "user.create", u.ID, auditedUser(u)), other, u)
 	case err == nil && (u.Disabled || !slices.Contains(u.Roles, identity.Admin)):
 		if !slices.Contains(u.Roles, identity.Admin) {

@@ -61,7 +61,8 @@ func (r *Relay) accept() {
 	}
 }
 
-// passes says that a listener goes on after an error: who came has left again, or the machine lacks something, such as files that may be open.
+// passes says that a listener goes on after an error: who came has left again, or the machine lacks something, such as files that may
+// be open.
 func passes(err error) bool {
 	t, ok := errors.AsType[net.Error](err)
 	return ok && t.Timeout() || shortage.Is(err) || errors.Is(err, syscall.ECONNABORTED)

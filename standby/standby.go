@@ -1,8 +1,10 @@
-// Package standby is a server while another process owns the database: it forwards every request to that process, streams too, and waits to
-// own the database itself. It runs nothing, sends nothing to people and starts nothing. The wiring of a server imports it.
+// Package standby is a server while another process owns the database: it forwards requests to that process, and waits to own the database
+// itself. Streams of executions it may answer from the database (streams.go), so that they outlive the owner. It runs nothing, sends
+// nothing to people and starts nothing. The wiring of a server imports it.
 package standby
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -26,7 +29,11 @@ type Options struct {
 	// Database is the address of the database.
 	Database string
 	Version  string
-	Log      *slog.Logger
+	// Proxies are the networks of proxies in front of the server. What others say in X-Forwarded-For and the like is not passed on.
+	Proxies []netip.Prefix
+	// Streams opens what answers streams of executions here. It is asked for with the first of them. Nil: they are forwarded like all else.
+	Streams func(context.Context) (Streams, error)
+	Log     *slog.Logger
 	// Ready is told that requests are answered. May be nil.
 	Ready func()
 }
@@ -53,43 +60,67 @@ const (
 	maxKept     = 128
 )
 
-// Serve answers requests that come in by a listener, which stays open, until this process may own the database. Then it returns the lock. It
-// returns an error when the context ends, or the database cannot be waited for.
-func Serve(ctx context.Context, listener net.Listener, o Options) (*postgres.Lock, error) {
+// Turn is the right to own the database, and the streams that go on from the time before. It must be closed, which ends them.
+type Turn struct {
+	Lock *postgres.Lock
+	rest *rest
+}
+
+// Close ends what goes on. The lock is not closed.
+func (t *Turn) Close() error {
+	if t == nil {
+		return nil
+	}
+	return t.rest.end()
+}
+
+// Serve answers requests that come in by a listener, which stays open, until this process may own the database. Then it returns the
+// lock. It returns an error when the context ends, or the database cannot be waited for.
+func Serve(ctx context.Context, listener net.Listener, o Options) (*Turn, error) {
 	owners, err := postgres.LookForOwners(ctx, o.Database)
 	if err != nil {
 		return nil, err
 	}
 	defer owners.Close()
-	f := &forwarder{o: o, ask: owners.URL}
+	standing, moveOn := context.WithCancel(ctx)
+	defer moveOn()
+	f := &forwarder{o: o, ask: owners.URL, local: &local{open: o.Streams, log: o.Log, standing: standing}}
 	transport := newTransport()
 	defer transport.CloseIdleConnections()
 	web := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	f.proxy = &httputil.ReverseProxy{Transport: transport, Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog}
+	f.proxy = &httputil.ReverseProxy{
+		Transport: transport, Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.away, ErrorLog: web.ErrorLog,
+	}
+	forwarding, breakOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer breakOff()
+	f.ended = forwarding
 	stopped := make(chan error, 1)
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown, below
 	if o.Ready != nil {
 		o.Ready()
 	}
 	lock, err := postgres.Await(ctx, o.Database)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if serr := web.Shutdown(end); serr != nil {
-		o.Log.Info("what was forwarded is broken off", "error", errors.Join(serr, web.Close()))
-	}
+	moveOn()
+	left := f.local.leave(context.WithoutCancel(ctx), web)
 	if serr := <-stopped; !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
 	}
-	if err != nil && lock != nil {
-		err = errors.Join(err, lock.Close())
+	if !f.finish(endTimeout) {
+		o.Log.Info("what was forwarded is broken off")
+		breakOff()
+		f.finish(0)
 	}
 	if err != nil {
+		err = errors.Join(err, left.end())
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
+		}
 		return nil, err
 	}
-	return lock, nil
+	return &Turn{lock, left}, nil
 }
 
 // forwarder hands requests to the owner of the database.
@@ -98,6 +129,10 @@ type forwarder struct {
 	// ask asks the database where the owner is; empty: it has not said.
 	ask   func(context.Context) (string, error)
 	proxy *httputil.ReverseProxy
+	local *local
+	// ended ends with what is forwarded, which is counted.
+	ended   context.Context
+	forward sync.WaitGroup
 
 	mu    sync.Mutex
 	owner *url.URL
@@ -107,7 +142,10 @@ type forwarder struct {
 // newTransport makes the connections to the owner. It is reached without a proxy: requests carry tokens. What is compressed stays so.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableCompression: true, MaxIdleConns: maxKept, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keptTimeout}
+	return &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableCompression: true,
+		MaxIdleConns: maxKept, MaxIdleConnsPerHost: maxKept, IdleConnTimeout: keptTimeout,
+	}
 }
 
 // way is what becomes of a request that is forwarded.
@@ -131,6 +169,15 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.refuse(w, "this server does not own the database, and neither does the one that asks it; look at --peer-url of both")
 		return
 	}
+	if f.local.serve(w, r) {
+		return
+	}
+	f.forward.Add(1)
+	defer f.forward.Done()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(f.ended, cancel)()
+	r = r.WithContext(ctx)
 	owner, err := f.find(r.Context())
 	if err != nil {
 		f.o.Log.Warn("the owner of the database cannot be found", "error", err)
@@ -145,10 +192,48 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		GetConn: func(string) { to.connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { to.connected.Store(true) },
 	}
-	f.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(context.WithValue(r.Context(), wayKey{}, to), trace)))
+	f.proxy.ServeHTTP(&breakable{w, ctx}, r.WithContext(httptrace.WithClientTrace(context.WithValue(r.Context(), wayKey{}, to), trace)))
 }
 
-// find is where the owner is; nil: it is not known. Who comes while it is asked for waits, and gets the same answer; what went wrong is told to one of them.
+// breakable closes a connection that is taken over when a context ends: who copies from it would wait for a client that says nothing.
+type breakable struct {
+	http.ResponseWriter
+	ctx context.Context
+}
+
+// Hijack implements [http.Hijacker].
+func (b *breakable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rest, err := http.NewResponseController(b.ResponseWriter).Hijack()
+	if err == nil {
+		context.AfterFunc(b.ctx, func() { _ = conn.Close() }) // it may be closed already
+	}
+	return conn, rest, err
+}
+
+// Unwrap lets an [http.ResponseController] reach the connection.
+func (b *breakable) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// finish waits until nothing is forwarded any more, for a time (zero: for as long as it takes), and says whether that is so.
+func (f *forwarder) finish(wait time.Duration) bool {
+	done := make(chan struct{})
+	go func() { // it ends with the last request: those that take long are broken off
+		f.forward.Wait()
+		close(done)
+	}()
+	var over <-chan time.Time
+	if wait > 0 {
+		over = time.After(wait)
+	}
+	select {
+	case <-done:
+		return true
+	case <-over:
+		return false
+	}
+}
+
+// find is where the owner is; nil: it is not known. Who comes while it is asked for waits, and gets the same answer; what went wrong is
+// told to one of them.
 func (f *forwarder) find(ctx context.Context) (*url.URL, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,13 +270,15 @@ func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
 	}
 	p.SetURL(to.owner)
 	p.Out.Host = p.In.Host
-	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
-		if values, ok := p.In.Header[name]; ok {
-			p.Out.Header[name] = values
+	if from, err := netip.ParseAddrPort(p.In.RemoteAddr); err == nil {
+		if route.Among(f.o.Proxies, from.Addr()) {
+			for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded"} {
+				if values, ok := p.In.Header[name]; ok {
+					p.Out.Header[name] = values
+				}
+			}
 		}
-	}
-	if from, _, err := net.SplitHostPort(p.In.RemoteAddr); err == nil {
-		p.Out.Header.Add("X-Forwarded-For", from)
+		p.Out.Header.Add("X-Forwarded-For", from.Addr().Unmap().String())
 	}
 	p.Out.Header.Set(forwarded, "1")
 }

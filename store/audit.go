@@ -11,7 +11,7 @@ import (
 	"tandem/identity"
 )
 
-// AuditOutcome is what became of what somebody wanted.
+// AuditOutcome says whether an action was done or refused.
 type AuditOutcome string
 
 // The outcomes. Refusals are recorded of logins.
@@ -27,7 +27,7 @@ type AuditEntry struct {
 	Seq int64
 	// Time is in Unix milliseconds.
 	Time int64
-	// User is who acted and Means how they proved to be that user. Empty: nobody knows, as with a login that was refused.
+	// User is who acted and Means how they proved their identity. Empty: it is not known, as with a login that was refused.
 	User  string
 	Means identity.Means
 	// Address and Agent are where the request came from; empty for what did not come by the network.
@@ -45,7 +45,7 @@ type AuditEntry struct {
 // MaxAuditDetail is how many bytes of detail an entry has at most.
 const MaxAuditDetail = 4096
 
-// AuditQuery says which entries are wanted. What is empty does not matter.
+// AuditQuery says which entries are wanted. Empty fields do not narrow it.
 type AuditQuery struct {
 	User     string
 	Object   string
@@ -57,7 +57,7 @@ type AuditQuery struct {
 	Since, Until int64
 	// Before bounds the sequence numbers from above: with that of the last entry of a page it is the next page.
 	Before int64
-	// Limit is 20 when zero and 500 at most; it does not hold for [Audit.All].
+	// Limit is 20 when zero and 500 at most; [Audit.All] ignores it.
 	Limit int
 }
 
@@ -71,20 +71,21 @@ type Audit interface {
 	List(ctx context.Context, p identity.Principal, q AuditQuery) ([]AuditEntry, error)
 	// All reads everything that a query finds, the oldest first, without holding it in memory.
 	All(ctx context.Context, p identity.Principal, q AuditQuery) iter.Seq2[AuditEntry, error]
-	// Retain removes the entries of the workspace from before a time, and those that are more than keep (zero: any number). In the same
-	// transaction it enters how many, up to which, and by whose rule. It removes a bounded number at a time and says how many.
+	// Retain removes the entries of the workspace from before a time, and the oldest so that at most keep are left (zero: any number).
+	// In the same transaction it enters how many were removed, up to which, and by whose rule. It removes a bounded number at a time
+	// and returns how many.
 	Retain(ctx context.Context, p identity.Principal, before int64, keep int, now int64) (removed int, err error)
 }
 
-// auditKey is where entries stand in a context: those that wait to be written with the next change, see [Audited]. draftKey is where that
-// stands which a door knows of a request.
+// auditKey is the key of a context under which entries wait to be written with the next change, see [Audited]. draftKey is that of the
+// [AuditDraft].
 type (
 	auditKey struct{}
 	draftKey struct{}
 )
 
-// AuditDraft is what a door knows of a request before anything was changed by it: who asks, how they proved it, and from where. Whoever
-// makes the change says what it is, with [Audited].
+// AuditDraft is what the route knows about a request before it has changed anything: who asks, how they proved their identity, and from
+// where. The code that makes the change says what it is, with [Audited].
 type AuditDraft struct {
 	AuditEntry
 	settled atomic.Bool
@@ -127,7 +128,7 @@ func (e *PendingEntry) Written() {
 }
 
 // Audited returns a context whose next change of a store writes an entry, in the same transaction: either both are on disk or neither is.
-// The entry says what is changed; who asked and from where is known by the door, if there was one, and by the entry otherwise. A change
+// The entry says what is changed; who asked and from where comes from the draft, if there is one, and from the entry otherwise. A change
 // that is refused writes nothing.
 func Audited(ctx context.Context, e AuditEntry) context.Context {
 	d := AuditDraftOf(ctx)
@@ -140,7 +141,7 @@ func Audited(ctx context.Context, e AuditEntry) context.Context {
 	return context.WithValue(ctx, auditKey{}, []*PendingEntry{{AuditEntry: e, draft: d}})
 }
 
-// complete adds what the door knows. Who an entry names is who acts: a link and a channel know people whom the door does not.
+// complete adds what the draft has. A user whom the entry names counts: a link and a channel know people whom the route does not.
 func (d *AuditDraft) complete(e AuditEntry) AuditEntry {
 	if e.User == "" && e.Means == (identity.Means{}) {
 		e.User, e.Means = d.User, d.Means
@@ -155,7 +156,7 @@ func (d *AuditDraft) complete(e AuditEntry) AuditEntry {
 	return e
 }
 
-// PendingEntries are the entries that the next change under a context writes. Those that were written are left out.
+// PendingEntries returns the entries that the next change under a context writes. Those that were written are left out.
 func PendingEntries(ctx context.Context) (pending []*PendingEntry) {
 	all, _ := ctx.Value(auditKey{}).([]*PendingEntry)
 	for _, e := range all {
@@ -166,8 +167,8 @@ func PendingEntries(ctx context.Context) (pending []*PendingEntry) {
 	return pending
 }
 
-// WithEntries is a context whose next change writes the entries, which were taken from that of a request: for those who do the work of
-// a request elsewhere.
+// WithEntries is a context whose next change writes the entries, which come from the context of a request. It is for work that is done
+// for a request elsewhere.
 func WithEntries(ctx context.Context, entries []*PendingEntry) context.Context {
 	if len(entries) == 0 {
 		return ctx
@@ -175,7 +176,7 @@ func WithEntries(ctx context.Context, entries []*PendingEntry) context.Context {
 	return context.WithValue(ctx, auditKey{}, entries)
 }
 
-// WithoutEntries is a context whose changes write no entry: for what prepares the change that the entry is about.
+// WithoutEntries is a context whose changes write no entry. It is for preparations of the change that the entry is about.
 func WithoutEntries(ctx context.Context) context.Context {
 	if len(PendingEntries(ctx)) == 0 {
 		return ctx
@@ -183,11 +184,12 @@ func WithoutEntries(ctx context.Context) context.Context {
 	return context.WithValue(ctx, auditKey{}, []*PendingEntry(nil))
 }
 
-// AuditedBy returns a context whose next change is entered in the audit log as that of somebody who did not come by a route of the API. The object
-// is what the action begins with.
+// AuditedBy returns a context whose next change is entered in the audit log as that of a principal who did not use a route of the API. The
+// action begins with the object.
 func AuditedBy(ctx context.Context, p identity.Principal, action, id string, after any) context.Context {
 	object, _, _ := strings.Cut(action, ".")
-	return Audited(ctx, AuditEntry{Workspace: p.Workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id, Detail: AuditChange(nil, after)})
+	return Audited(ctx, AuditEntry{Workspace: p.Workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id,
+		Detail: AuditChange(nil, after)})
 }
 
 // AuditChange is the detail of a change: what it was before and after, in short. Either may be nil.
@@ -198,7 +200,7 @@ func AuditChange(before, after any) json.RawMessage {
 	}{before, after})
 }
 
-// AuditDetail is the detail of an entry. What is too long for it is left out and said to be.
+// AuditDetail is the detail of an entry. If it is too long, it is left out, and the entry says so.
 func AuditDetail(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	switch {
@@ -212,7 +214,7 @@ func AuditDetail(v any) json.RawMessage {
 	return raw
 }
 
-// Check refuses an entry that says too little.
+// Check refuses an entry that lacks a required field.
 func (e *AuditEntry) Check() error {
 	switch {
 	case e.Action == "":

@@ -11,8 +11,8 @@ import (
 	"tandem/identity"
 )
 
-// Execution is what listings show of an execution, and what a host must know to take it up again. Times are in Unix
-// milliseconds; zero: not yet.
+// Execution is the summary of an execution: what listings show, and what a host must know to take it up again. Times
+// are in Unix milliseconds; zero: not yet.
 type Execution struct {
 	Workspace    string
 	ID           string
@@ -34,7 +34,7 @@ type Execution struct {
 	User string
 	// TokenMadeBy is who made the token that it was started with, if it was somebody else than User.
 	TokenMadeBy string
-	// Conversation is what it has in common with others that know of each other; empty: nothing.
+	// Conversation is the conversation that it belongs to, together with other executions; empty: none.
 	Conversation string
 	// Started is when its first node was dispatched.
 	Started int64
@@ -48,10 +48,10 @@ type Execution struct {
 	Updated int64
 }
 
-// TriggerTest is the trigger type of tests. They count in no statistics of their workflow.
+// TriggerTest is the trigger type of tests. They do not count in the statistics of their workflow.
 const TriggerTest = "TEST"
 
-// Change is what an append changes of a summary. Every field is set to what is given: the owner knows them all.
+// Change is what an append changes in a summary. Every field is replaced: the owner knows them all.
 type Change struct {
 	Status     engine.Status
 	Started    int64
@@ -64,7 +64,7 @@ type Change struct {
 	ErrorNode string
 }
 
-// Unfinished is an execution that a start has to look after: it runs, or is to begin.
+// Unfinished is an execution that a starting process has to take up: it runs, or is to begin.
 type Unfinished struct {
 	Ref
 	WorkflowID string
@@ -73,9 +73,11 @@ type Unfinished struct {
 	Created    int64
 	// User is who started it.
 	User string
+	// Place is where it stands among those of its status and priority. It is the store's, and never zero.
+	Place int64
 }
 
-// ExecutionQuery narrows a listing. Empty fields do not.
+// ExecutionQuery narrows a listing. Empty fields do not narrow it.
 type ExecutionQuery struct {
 	WorkflowID string
 	Statuses   []engine.Status
@@ -87,11 +89,12 @@ type ExecutionQuery struct {
 	ForkedFrom string
 	// BelowRevision keeps those pinned to an older revision.
 	BelowRevision int64
-	// Since and Until bound when they were started, in Unix milliseconds; zero does not. Executions are in the order of their start, so the
-	// bounds are as exact as the clock of those who have started them.
+	// Since and Until bound when they were started, in Unix milliseconds; zero: no bound. They are as exact as the clocks of the processes
+	// that started the executions.
 	Since, Until int64
-	// Older and Newer are ids of executions, of which one may be given: the page is counted from there, and is found in the same time wherever that is. The
-	// first page behind Older begins with the next older one; the first before Newer ends with the next newer one. The total stays that of the whole.
+	// Older and Newer are ids of executions, of which one may be given: the page is counted from there, and is found in the same time
+	// wherever that is. The first page after Older begins with the next older one; the first before Newer ends with the next newer one.
+	// The total stays that of the whole.
 	Older, Newer string
 	Page         Page
 }
@@ -105,20 +108,21 @@ type ExecutionPage struct {
 // Executions reads the summaries; appends to the journal write them.
 type Executions interface {
 	Get(ctx context.Context, p identity.Principal, id string) (Execution, error)
-	// GetWithRows is Get, and all rows of the execution's journal if these are few: both as they are at one moment. Whole says that
-	// the rows are there; the journal reads those of others.
+	// GetWithRows is Get with all rows of the execution's journal, if these are few, both as of the same moment. Whole says that
+	// the rows are included; otherwise read them from the journal.
 	GetWithRows(ctx context.Context, p identity.Principal, id string) (e Execution, rows []Row, whole bool, err error)
 	List(ctx context.Context, p identity.Principal, q ExecutionQuery) (ExecutionPage, error)
 	// Unfinished runs through what runs, then what is to begin: each by priority, then age. What waits is not among them: timers, the inbox
-	// and people bring it back. The loop may call the store. Tandem itself may ask for all workspaces.
-	Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[Unfinished, error]
+	// and people bring it back. It begins behind the one that is given: with none of its fields set at the beginning, and with the status
+	// alone at the first that has it. The loop may call the store. Tandem itself may ask for all workspaces.
+	Unfinished(ctx context.Context, p identity.Principal, after Unfinished) iter.Seq2[Unfinished, error]
 }
 
-// IdempotencyKey makes starting twice with the same key start once. Each user of a workspace has keys of their own: a key is that of
-// the user who starts the execution.
+// IdempotencyKey makes two starts with the same key start one execution. Each user of a workspace has keys of their own: a key
+// belongs to the user who starts the execution.
 type IdempotencyKey struct {
 	Key string
-	// RequestHash tells a repeated request from another one under the same key.
+	// RequestHash distinguishes a repeated request from a different one with the same key.
 	RequestHash string
 	// Execution and Created are set by the store.
 	Execution string
@@ -126,14 +130,14 @@ type IdempotencyKey struct {
 }
 
 // KeyUsedError says that a start with this key has been accepted before. With the same request hash it is a repetition
-// and Execution is its answer; with another one the caller has used the key for two different things.
+// and Execution is its answer; with another hash the caller has used the key for two different requests.
 type KeyUsedError struct {
 	IdempotencyKey
-	// Same says that the request was the same.
+	// Same says whether the request was the same.
 	Same bool
 }
 
-// Error tells the two cases apart.
+// Error names which of the two cases it is.
 func (e *KeyUsedError) Error() string {
 	if e.Same {
 		return fmt.Sprintf("idempotency key %q has already started execution %q", e.Key, e.Execution)
@@ -144,11 +148,11 @@ func (e *KeyUsedError) Error() string {
 // Unwrap makes it a conflict.
 func (e *KeyUsedError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
 
-// IdempotencyKeys reads and forgets keys; appends claim them.
+// IdempotencyKeys reads and removes keys; appends claim them.
 type IdempotencyKeys interface {
 	// Find looks among the keys of the principal's user.
 	Find(ctx context.Context, p identity.Principal, key string) (IdempotencyKey, error)
-	// Expire forgets the keys that were claimed before a time and returns how many. Tandem itself may do it for all
+	// Expire removes the keys that were claimed before a time and returns how many. Tandem itself may do it for all
 	// workspaces.
 	Expire(ctx context.Context, p identity.Principal, before int64) (int, error)
 }
@@ -220,13 +224,13 @@ type Logs interface {
 	Lines(ctx context.Context, p identity.Principal, q LogQuery) (LogPage, error)
 }
 
-// LedgerEntry is what a call has reserved of its budgets, later what it has used.
+// LedgerEntry is what a call has reserved from its budgets, and later what it has used.
 type LedgerEntry struct {
 	// ID names the call: opening it again changes nothing.
 	ID        string
 	Execution string
 	Workflow  string
-	// Profile is the model that it goes to.
+	// Profile is the profile of the model that is called.
 	Profile string
 	// Day is the calendar day it counts for, as the budget's time zone has it.
 	Day    string
@@ -260,7 +264,7 @@ type LedgerSum struct {
 	OpenCalls            int
 }
 
-// SpenderQuery asks who has used something through a profile.
+// SpenderQuery asks for the executions or workflows that have used something through a profile.
 type SpenderQuery struct {
 	Profile string
 	// Workflows asks for workflows; otherwise executions are meant.
@@ -269,7 +273,7 @@ type SpenderQuery struct {
 	Limit int
 }
 
-// Spender is an execution or a workflow, and what it has used.
+// Spender is an execution or a workflow, with what it has used.
 type Spender struct {
 	ID string
 	LedgerSum
@@ -286,18 +290,18 @@ func (e *OverError) Error() string {
 	return fmt.Sprintf("the budget %q has no room: of %d tokens %d are used and %d reserved", e.Budget, e.Limit.Tokens, e.LedgerSum.Tokens, e.OpenTokens)
 }
 
-// Ledger is the account that budgets are checked against. What is open belongs to the process that opened it: when a driver
-// finds that process gone, what it had reserved counts as used.
+// Ledger is the account that budgets are checked against. An open entry belongs to the process that opened it: when a
+// driver finds that process gone, what it had reserved counts as used.
 type Ledger interface {
 	// Reserve opens an entry if it fits into all limits, together with what was used and what others have reserved. If it
 	// does not, the error is an [*OverError].
 	Reserve(ctx context.Context, p identity.Principal, e LedgerEntry, limits ...Limit) error
 	// Open reserves. An entry that is there already stays as it is.
 	Open(ctx context.Context, p identity.Principal, e LedgerEntry) error
-	// Settle puts what was used in the place of what was reserved. The first settlement counts: another one is
-	// [ErrConflict], and of an unknown call [ErrNotFound].
+	// Settle replaces what was reserved by what was used. The first settlement counts: another one is [ErrConflict],
+	// and one of an unknown call [ErrNotFound].
 	Settle(ctx context.Context, p identity.Principal, s Settlement) error
 	Sum(ctx context.Context, p identity.Principal, q LedgerQuery) (LedgerSum, error)
-	// Spenders lists who has used something, those of the last day first, then those who have used the most tokens.
+	// Spenders lists executions or workflows that have used something, those of the last day first, then those with the most tokens.
 	Spenders(ctx context.Context, p identity.Principal, q SpenderQuery) ([]Spender, error)
 }

@@ -9,7 +9,7 @@ import (
 	"tandem/identity"
 )
 
-// InteractionStatus is where a question to people stands.
+// InteractionStatus is the status of a question to people.
 type InteractionStatus string
 
 // The statuses. Everything but pending is final.
@@ -21,23 +21,23 @@ const (
 	InteractionError     InteractionStatus = "error"
 )
 
-// Interaction is a question to people. Its row is the only arbiter of how it ends: whoever ends it does so against the
-// version that was read. Times are in Unix milliseconds; zero: none.
+// Interaction is a question to people. Its row alone decides how it ends: a change that ends it names the version that
+// was read. Times are in Unix milliseconds; zero: none.
 type Interaction struct {
 	Workspace string
 	ID        string
-	// WorkflowID and WorkflowName are those of the execution that asks; Root is the execution that somebody started and that
-	// one came of, or itself. WorkflowName is set by the store when it is read.
+	// WorkflowID and WorkflowName are those of the execution that asks; Root is the execution at the top of the tree that
+	// the asking one belongs to. WorkflowName is set by the store when it is read.
 	WorkflowID   string
 	WorkflowName string
 	Execution    string
 	Root         string
 	Node         string
 	Activation   string
-	// Ask is what the engine calls the question.
+	// Ask is the engine's id of the question.
 	Ask string
-	// User is who started the execution, or made the fork that it is. Requesters are the others who want what it does: who has
-	// started, retried, skipped or edited something that it came of.
+	// User is who started the execution, or made the fork that it is. Requesters are the other users who requested what it
+	// does: those who started, retried, skipped or edited something that led to it.
 	User       string
 	Requesters []string
 	Type       string
@@ -46,24 +46,24 @@ type Interaction struct {
 	Status     InteractionStatus
 	// Priority orders the inbox: 5 first.
 	Priority int
-	// Request is what is asked, Response what came of it.
+	// Request is what is asked, Response the result.
 	Request  json.RawMessage
 	Response json.RawMessage
-	// Approvers are who may answer, as user:ID, mail:ADDRESS, role:ROLE or CHANNEL:ADDRESS; anyone is everybody. Listings find by
-	// them what is somebody's.
+	// Approvers are who may answer, as user:ID, mail:ADDRESS, role:ROLE or CHANNEL:ADDRESS; anyone is everybody. Listings use
+	// them to find the questions for a person.
 	Approvers        []string
 	MinApprovals     int
 	ExcludeRequester bool
 	ArgumentsHash    string
 	Attempt          int
-	// Credential is the account that messages come in by; empty: none that has to be looked at.
+	// Credential is the account that receives replies; empty: there is none to listen to.
 	Credential  string
 	TimeoutAt   int64
 	WarningSent bool
-	// Progress is what package human keeps of it: delegations, reminders, escalation.
+	// Progress is what package human stores with it: delegations, reminders, escalation.
 	Progress json.RawMessage
-	// NextAt is when it has to be looked at: something is to be sent, or its time is up. It may be set on one that has
-	// ended, whose end is to be told.
+	// NextAt is when it is due: something is to be sent, or its time is up. It may be set for a question that has
+	// ended, when notices of the end are to be sent.
 	NextAt  int64
 	Created int64
 	Updated int64
@@ -71,12 +71,12 @@ type Interaction struct {
 	Version int64
 }
 
-// Excludes says that a user may not answer, being one of those who want what is asked for.
+// Excludes says whether a user may not answer because they are one of its requesters.
 func (i *Interaction) Excludes(user string) bool {
 	return i.ExcludeRequester && user != "" && (user == i.User || slices.Contains(i.Requesters, user))
 }
 
-// Pause is the one that a question opens, under its own id.
+// Pause returns the pause that a question opens, under its own id.
 func (i *Interaction) Pause() (Pause, error) {
 	reason := PauseHuman
 	switch i.Purpose {
@@ -98,14 +98,15 @@ func (i *Interaction) Pause() (Pause, error) {
 	if err != nil {
 		return Pause{}, err
 	}
-	return Pause{ID: i.ID, Execution: i.Execution, Node: i.Node, Reason: reason, Conditions: conditions, Context: about, Status: PauseActive, Paused: i.Created}, nil
+	return Pause{ID: i.ID, Execution: i.Execution, Node: i.Node, Reason: reason, Conditions: conditions, Context: about,
+		Status: PauseActive, Paused: i.Created}, nil
 }
 
 // Response is one reply to a question, whether it counts or not.
 type Response struct {
 	ID          string
 	Interaction string
-	// User is who replied, if it is a user; Address where it came from otherwise, as mail:ADDRESS or CHANNEL:ADDRESS.
+	// User is who replied, if it is a user; otherwise Address is the sender, as mail:ADDRESS or CHANNEL:ADDRESS.
 	User    string
 	Address string
 	Channel string
@@ -125,31 +126,31 @@ type Response struct {
 	Accepted bool
 	// Origin is how it came and on what ground it counts.
 	Origin Origin
-	// OverruledBy is who said that it does not mean what it was taken for, Overruling why.
+	// OverruledBy is who corrected how it was understood, Overruling the reason.
 	OverruledBy string
 	Overruling  Overruled
 }
 
-// The grounds on which an answer counts whose giver was not simply asked.
+// The grounds on which an answer counts if its author was not simply asked.
 const (
 	// GroundOverride is an admin's decision in the place of those who were asked, with a reason.
 	GroundOverride = "override"
-	// GroundNobodyLeft is an admin's answer to a question that nobody else is left to answer.
+	// GroundNobodyLeft is an admin's answer to a question that no one else can answer any more.
 	GroundNobodyLeft = "nobody_left"
 	// GroundReading is a reply in prose that another approver says is this answer.
 	GroundReading = "reading"
 )
 
-// Origin is how a reply came: by which means its giver proved who they are, and on what ground it counts.
+// Origin says how a reply came: how its author proved their identity, and on what ground it counts.
 type Origin struct {
 	Means identity.Means `json:"means,omitzero"`
-	// Ground is one of the grounds; empty: who gave it was asked.
+	// Ground is one of the grounds; empty: its author was asked.
 	Ground string `json:"ground,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// ReadBy is who says that a reply in prose is this answer, ReadMeans by which means they said so.
 	ReadBy    string         `json:"read_by,omitempty"`
 	ReadMeans identity.Means `json:"read_means,omitzero"`
-	// Refused is why it does not count, of a reply that was refused; empty in records of older versions, whose Reasoning says it in English.
+	// Refused is why a reply was refused; empty in records of older versions, whose Reasoning says it in English.
 	Refused *fault.Error `json:"refused,omitempty"`
 }
 
@@ -160,7 +161,7 @@ type Overruled struct {
 	At     int64          `json:"at,omitempty"`
 }
 
-// Link is what a link in a message stands for. The secret itself is kept nowhere.
+// Link is what a link in a message stands for. The secret itself is not stored.
 type Link struct {
 	Hash        identity.SecretHash
 	Workspace   string
@@ -170,14 +171,14 @@ type Link struct {
 	Recipient string
 	// Reusable links are not used up: those of public forms, until the question has ended.
 	Reusable bool
-	// Means is what an answer by it will be recorded with: where it was sent, or to whom it was shown.
+	// Means is how an answer by it will be recorded: where it was sent, or to whom it was shown.
 	Means   identity.Means
 	Expires int64
 	Used    int64
 	Created int64
 }
 
-// DeliveryStatus is where a message stands.
+// DeliveryStatus is the status of a message.
 type DeliveryStatus string
 
 // The statuses of a message.
@@ -187,7 +188,7 @@ const (
 	DeliveryFailed  DeliveryStatus = "failed"
 )
 
-// Delivery is a message that is to be sent, or was.
+// Delivery is a message that is to be sent, or was sent.
 type Delivery struct {
 	Workspace   string
 	ID          string
@@ -211,16 +212,16 @@ type Delivery struct {
 	Updated int64
 }
 
-// Account is a credential that replies to open questions come in by.
+// Account is a credential whose account receives replies to open questions.
 type Account struct {
 	Workspace, Channel, Credential string
 }
 
-// InteractionChange is what becomes of an interaction, all of it or nothing.
+// InteractionChange changes an interaction, all of it or nothing.
 type InteractionChange struct {
 	// Interaction is the whole record as it is to be. Its Version is the one that was read: if there is a newer one nothing is
 	// written and the error is [ErrConflict]. One that has ended keeps its Status. Only Status, Priority, Response, Approvers,
-	// MinApprovals, TimeoutAt, WarningSent, Progress, NextAt and Updated change; what it was made with stays.
+	// MinApprovals, TimeoutAt, WarningSent, Progress, NextAt and Updated change; all other fields stay.
 	Interaction Interaction
 	// Responses are added. One whose Dedup is known makes the whole change an [ErrConflict].
 	Responses []Response
@@ -232,7 +233,7 @@ type InteractionChange struct {
 	UseLink *identity.SecretHash
 	// Deliveries are to be sent. One that is there already, by id, stays as it is.
 	Deliveries []Delivery
-	// Accounts are further ones that replies come in by, for as long as the question is pending. Those of other workspaces are none.
+	// Accounts are further accounts that receive replies, for as long as the question is pending. Accounts of other workspaces are ignored.
 	Accounts []Account
 	// Resume ends the pause of the question; it need not name it.
 	Resume *PauseEnd
@@ -265,14 +266,14 @@ func (c *InteractionChange) Check() error {
 	return nil
 }
 
-// Overruling takes a response back.
+// Overruling marks a response as overruled.
 type Overruling struct {
 	Response string
 	By       string
 	Overruled
 }
 
-// InteractionQuery narrows a listing. Empty fields do not.
+// InteractionQuery narrows a listing. Empty fields do not narrow it.
 type InteractionQuery struct {
 	Statuses []InteractionStatus
 	// Approvers keeps those that one of these may answer.
@@ -281,8 +282,8 @@ type InteractionQuery struct {
 	NotOf string
 	// NotAnsweredBy leaves out those that this user has answered already while others still have to.
 	NotAnsweredBy string
-	// Execution keeps those of an execution; with Family also those of the executions that came of it. Of an execution that was
-	// itself started by another one, those below it that nobody waits for are left out.
+	// Execution keeps the questions of an execution; with Family also those of the executions below it. If the execution was
+	// itself started by another one, detached executions below it are left out.
 	Execution string
 	Family    bool
 	Purpose   string
@@ -296,7 +297,7 @@ type InteractionPage struct {
 	Total        int
 }
 
-// PauseStatus is where a pause stands.
+// PauseStatus is the status of a pause.
 type PauseStatus string
 
 // The statuses of a pause.
@@ -331,7 +332,7 @@ type Pause struct {
 	ResumeData   json.RawMessage
 }
 
-// PauseEnd ends a pause. One that is not active stays as it is.
+// PauseEnd ends a pause. A pause that is not active stays as it is.
 type PauseEnd struct {
 	ID     string
 	Status PauseStatus
@@ -345,32 +346,32 @@ type PauseEnd struct {
 type Interactions interface {
 	Get(ctx context.Context, p identity.Principal, id string) (Interaction, error)
 	List(ctx context.Context, p identity.Principal, q InteractionQuery) (InteractionPage, error)
-	// Tell enters a question that nobody waits for: something that people are told, and answer to say that they have seen it. It
-	// makes no pause. One that is there already stays as it is.
+	// Tell stores a notice: a question that no execution waits for, whose answer says that it was seen. It makes no pause. A
+	// notice with the same id stays as it is.
 	Tell(ctx context.Context, p identity.Principal, i Interaction) error
 	// Change replaces an interaction, see [InteractionChange].
 	Change(ctx context.Context, p identity.Principal, c InteractionChange) error
-	// Due returns interactions that have to be looked at by a time, the longest due first. Tandem itself asks for all
-	// workspaces. Next is when the first of the others is due; zero: none is.
+	// Due returns interactions that are due by a time, the longest due first. Tandem itself asks for all workspaces.
+	// Next is when the first of the others is due; zero: none is.
 	Due(ctx context.Context, p identity.Principal, now int64, limit int) (due []Interaction, next int64, err error)
 	// Responses lists the replies to a question, in the order they came.
 	Responses(ctx context.Context, p identity.Principal, interaction string) ([]Response, error)
 	// Link finds a link by the hash of its secret, used and expired ones too. Only Tandem itself may ask, without a
-	// workspace: that is what the answer tells.
+	// workspace, which the answer names.
 	Link(ctx context.Context, p identity.Principal, hash identity.SecretHash) (Link, error)
 	// DueDeliveries is [Interactions.Due] for messages.
 	DueDeliveries(ctx context.Context, p identity.Principal, now int64, limit int) (due []Delivery, next int64, err error)
 	// Deliveries lists the messages of a question, in the order they were made.
 	Deliveries(ctx context.Context, p identity.Principal, interaction string) ([]Delivery, error)
-	// Delivered notes what became of a message (Status, Attempts, NextAt, Receipt, Error, Updated), the links in it before it
+	// Delivered stores the result of a message (Status, Attempts, NextAt, Receipt, Error, Updated), the links in it before it
 	// is sent, and the threads by which replies to it are recognised.
 	Delivered(ctx context.Context, p identity.Principal, d Delivery, links []Link, threads []string) error
 	// Thread finds the question that a thread of a channel belongs to.
 	Thread(ctx context.Context, p identity.Principal, channel, thread string) (string, error)
-	// Accounts lists what replies to pending questions come in by, all workspaces for Tandem itself.
+	// Accounts lists the accounts that receive replies to pending questions; for Tandem itself those of all workspaces.
 	Accounts(ctx context.Context, p identity.Principal) ([]Account, error)
-	// Unasked lists executions that wait for a person although they have no pending question: those of an older version that kept
-	// none. Tandem itself asks for all workspaces.
+	// Unasked lists executions that wait for a person although they have no pending question: those of an older version that did
+	// not store questions. Tandem itself asks for all workspaces.
 	Unasked(ctx context.Context, p identity.Principal) ([]Ref, error)
 	// Pauses lists the pauses of an execution, in the order they began.
 	Pauses(ctx context.Context, p identity.Principal, execution string) ([]Pause, error)

@@ -19,7 +19,7 @@ const (
 	MCPHTTP  = "http"  // streamable HTTP
 )
 
-// MCPServer is a tool server that an administrator has registered. Keeping one starts and reaches nothing.
+// MCPServer is a tool server that an administrator has registered. Storing one does not start or reach it.
 type MCPServer struct {
 	Workspace   string
 	ID          string
@@ -38,7 +38,7 @@ type MCPServer struct {
 	Headers    map[string]MCPValue
 	Credential string
 
-	// TimeoutSeconds is how long a call may be silent, IdleSeconds how long a connection that nobody uses is kept.
+	// TimeoutSeconds is how long a call may be silent, IdleSeconds how long an unused connection is kept.
 	TimeoutSeconds int
 	IdleSeconds    int
 	Enabled        bool
@@ -60,7 +60,7 @@ type mcpReference struct {
 	Prefix     string `json:"prefix,omitempty"`
 }
 
-// MarshalJSON writes a string, or what is meant of a credential.
+// MarshalJSON writes a string, or an object that names a field of a credential.
 func (v MCPValue) MarshalJSON() ([]byte, error) {
 	if v.Credential == "" {
 		return json.Marshal(v.Text)
@@ -90,7 +90,7 @@ const (
 	MaxMCPIdle        = 24 * 60 * 60
 )
 
-// WithDefaults returns the server with what it leaves open.
+// WithDefaults returns the server with defaults for empty fields.
 func (s MCPServer) WithDefaults() MCPServer {
 	if s.TimeoutSeconds == 0 {
 		s.TimeoutSeconds = DefaultMCPTimeout
@@ -106,7 +106,7 @@ func (s MCPServer) WithDefaults() MCPServer {
 
 // Check refuses what cannot be a server. Drivers call it before they keep one.
 func (s MCPServer) Check() error {
-	// Tool ids are server/tool and the first slash parts them.
+	// Tool ids are server/tool, split at the first slash.
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`).MatchString(s.ID) {
 		return fault.Newf(fault.Invalid, "%q cannot be the id of a tool server; use up to 64 letters, digits, dots, dashes and underscores", s.ID)
 	}
@@ -153,12 +153,13 @@ func (s MCPServer) checkTransport() error {
 			return fault.Newf(fault.Invalid, "tool server %q is reached by url and has no command, args, dir or env", s.ID)
 		}
 	default:
-		return fault.Newf(fault.Invalid, "tool server %q has transport %q; there are %q", s.ID, s.Transport, []string{MCPStdio, MCPSSE, MCPHTTP})
+		return fault.Newf(fault.Invalid, "tool server %q has transport %q; there are %q", s.ID, s.Transport,
+			[]string{MCPStdio, MCPSSE, MCPHTTP})
 	}
 	return nil
 }
 
-// checkMCPHeader refuses headers that are not, or that belong to the protocol.
+// checkMCPHeader refuses headers that are not valid, or that belong to the protocol.
 func checkMCPHeader(name, value string) error {
 	if !regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		return fault.Newf(fault.Invalid, "%q cannot be a header", name)
@@ -204,38 +205,39 @@ type MCPRepin struct {
 	AcceptedBy  string
 	TokenMadeBy string
 	Accepted    int64
-	// Decided is kept with it. Of the records, those of tools whose pins change.
+	// Decided is stored with it; of its records only those of tools whose pins change.
 	Decided MCPDecided
 }
 
 // MCPServers keeps tool servers and who uses them.
 type MCPServers interface {
-	// Put makes a server or replaces what is there, except for when it was made.
+	// Put makes a server or replaces it, except for the time it was made.
 	Put(ctx context.Context, p identity.Principal, s MCPServer) error
 	Get(ctx context.Context, p identity.Principal, id string) (MCPServer, error)
 	// List returns all, in order of id.
 	List(ctx context.Context, p identity.Principal) ([]MCPServer, error)
-	// Delete takes a server away, and its activations, policies and acceptances with it.
+	// Delete removes a server with its activations, policies and acceptances.
 	Delete(ctx context.Context, p identity.Principal, id string) error
 
 	// Activate enters a user of a server, or replaces what was pinned, with what was decided. A server that is not there cannot be
 	// activated.
 	Activate(ctx context.Context, p identity.Principal, a MCPActivation, d MCPDecided) error
-	// Deactivate takes an activation away. Policies stay: they hold again when the user comes back to the same tools.
+	// Deactivate removes an activation. Policies stay: they apply again when the user activates the same tools.
 	Deactivate(ctx context.Context, p identity.Principal, server, user string) error
 	Activation(ctx context.Context, p identity.Principal, server, user string) (MCPActivation, error)
 	// Activations lists them by server and user. An empty server or user means all.
 	Activations(ctx context.Context, p identity.Principal, server, user string) ([]MCPActivation, error)
 	// Repin changes pins of an activation and returns it as it is then. What it accepts is recorded with it.
 	Repin(ctx context.Context, p identity.Principal, r MCPRepin) (MCPActivation, error)
-	// Acceptances are the changes of a server's tools that were accepted, the newest first: those of a user and those for everybody; of all
-	// users without one.
+	// Acceptances returns the accepted changes of a server's tools, the newest first: those of a user and those for everybody; without a
+	// user, those of all users.
 	Acceptances(ctx context.Context, p identity.Principal, server, user string, limit int) ([]MCPAcceptance, error)
 
-	// SetPolicies keeps policies, all or none. Those that have neither a policy nor rules are taken away.
+	// SetPolicies stores policies, all or none. Those that have neither a policy nor rules are removed.
 	SetPolicies(ctx context.Context, p identity.Principal, policies ...MCPPolicy) error
-	// Policies are those of a server that concern a user, in order of tool: the user's own and the workspace's. An empty tool means all.
+	// Policies returns the policies of a server that apply to a user, in order of tool: the user's own and the workspace's. An empty tool
+	// means all.
 	Policies(ctx context.Context, p identity.Principal, server, tool, user string) ([]MCPPolicy, error)
-	// ForgetPolicies takes away all policies of a user who is removed.
+	// ForgetPolicies removes all policies of a user who is removed.
 	ForgetPolicies(ctx context.Context, p identity.Principal, user string) error
 }

@@ -12,9 +12,9 @@ import (
 
 // What a person decides about a tool.
 const (
-	// MCPReadOnly lets calls run without a question, where calls run by themselves at all.
+	// MCPReadOnly lets calls run without a confirmation, where any calls may do so.
 	MCPReadOnly = "read_only"
-	// MCPAsk has every call confirmed, MCPNever has none made.
+	// MCPAsk requires a confirmation for every call, MCPNever forbids all calls.
 	MCPAsk   = "ask"
 	MCPNever = "never"
 )
@@ -29,10 +29,10 @@ type MCPPolicy struct {
 	Tool      string
 	// User is whose policy it is; empty: that of the workspace, which an admin has set for everybody.
 	User string
-	// Policy holds where no rule matches. It may be empty where there are rules: then what the server says of the tool counts.
+	// Policy applies where no rule matches. It may be empty where there are rules: then what the server says about the tool counts.
 	Policy string
 	Rules  []MCPRule
-	// Hash is that of the definition of the tool that the person has decided about. Of another definition nothing is granted.
+	// Hash is that of the definition of the tool that the person has decided about. The policy grants nothing for another definition.
 	Hash  string
 	SetBy string
 	// TokenMadeBy is who made the token that it was set with, if it was somebody else than SetBy.
@@ -142,8 +142,8 @@ type MCPAcceptance struct {
 	// By is the person, Execution the one whose question they answered, if it was one.
 	By        string
 	Execution string
-	// TokenMadeBy is who made the token that it was accepted with, if it was somebody else than By. Of an answer to a question, the journal of
-	// the execution says by which means it was given.
+	// TokenMadeBy is who made the token that it was accepted with, if it was somebody else than By. Of an answer to a question, the journal
+	// of the execution says by which means it was given.
 	TokenMadeBy string
 	Accepted    int64
 }
@@ -151,9 +151,9 @@ type MCPAcceptance struct {
 // MCPDecided is what a person decides with an acceptance.
 type MCPDecided struct {
 	Records []MCPAcceptance
-	// Carry names the tools whose policies go on to hold: one that was set for the definition before a record's change holds for that after it.
-	// An acceptance for everybody carries everybody's, any other those of its user.
+	// Carry names the tools whose policies stay in force: a policy for the definition before a record's change applies to the definition
+	// after it. An acceptance for everybody does this for all users, any other for its user.
 	Carry []string
-	// Policies are kept, or taken away, as [MCPServers.SetPolicies] does.
+	// Policies are stored or removed, as by [MCPServers.SetPolicies].
 	Policies []MCPPolicy
 }

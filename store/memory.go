@@ -12,7 +12,7 @@ import (
 type MemoryScope struct {
 	Workspace string
 	ID        string
-	// User is whose memory it is. Nobody else sees it, except Tandem itself.
+	// User is whose memory it is. No other user sees it; Tandem itself does.
 	User string
 	// Kind is the kind of memory: CONVERSATION_BUFFER and so on.
 	Kind string
@@ -21,7 +21,7 @@ type MemoryScope struct {
 	Node      string
 	Session   string
 	Execution string
-	// Part tells several memories of one node apart: a collection, a namespace.
+	// Part distinguishes several memories of one node: a collection, a namespace.
 	Part string
 
 	// What follows is set by the store.
@@ -34,9 +34,9 @@ type MemoryScope struct {
 	Updated int64
 }
 
-// MemoryRecord is one thing that a memory keeps. Which fields mean something is up to the kind of memory.
+// MemoryRecord is one record of a memory. Which fields are used depends on the kind of memory.
 type MemoryRecord struct {
-	// Sort tells the records of a scope apart that are of different use: messages, the summary of them.
+	// Sort distinguishes records of a scope with different uses: messages, their summary.
 	Sort string
 	// ID is unique among the records of a sort.
 	ID string
@@ -54,7 +54,7 @@ type MemoryRecord struct {
 	Target string
 	// Weight is how important, sure or strong it is.
 	Weight float64
-	// At is when what it tells of happened.
+	// At is the time of the event that it describes.
 	At int64
 	// Used is when it was last asked for.
 	Used int64
@@ -91,7 +91,7 @@ const (
 	LeastUsedFirst                    // by Used, the longest unused first
 )
 
-// MemoryQuery narrows a listing of the records of a scope. Empty fields do not.
+// MemoryQuery narrows a listing of the records of a scope. Empty fields do not narrow it.
 type MemoryQuery struct {
 	Scope string
 	Sort  string
@@ -109,7 +109,7 @@ type MemoryQuery struct {
 	// Limit is how many at most, after Offset; zero: all.
 	Limit  int
 	Offset int
-	// Count asks for the size of the whole, which costs.
+	// Count asks for the size of the whole, which takes time.
 	Count bool
 }
 
@@ -119,7 +119,7 @@ type MemoryPage struct {
 	Total   int
 }
 
-// MemoryScopeQuery narrows a listing of scopes. Empty fields do not.
+// MemoryScopeQuery narrows a listing of scopes. Empty fields do not narrow it.
 type MemoryScopeQuery struct {
 	// User is whose; only Tandem itself may ask for another's.
 	User     string
@@ -153,7 +153,7 @@ type MemorySearch struct {
 // MaxMemoryCount is where a search stops counting: more records than that are counted as one more.
 const MaxMemoryCount = 20_000
 
-// MemoryFound is what a search found, roughly the best first, with what it takes to score it.
+// MemoryFound is the result of a search, roughly the best first, with what is needed to score it.
 type MemoryFound struct {
 	Records []MemoryRecord
 	// Total is how many records have one of the words; Documents how many are searched at all.
@@ -173,7 +173,7 @@ type MemoryNearest struct {
 	// Min is the least cosine that counts.
 	Min float64
 	Now int64
-	// Keep, when it is set, refuses records; it may call nothing of the store.
+	// Keep, when it is set, filters records; it must not call the store.
 	Keep  func(MemoryRecord) bool
 	Limit int
 }
@@ -188,9 +188,9 @@ type MemoryMatch struct {
 type MemoryChange struct {
 	// Scope is what is changed. It is made if it is not there.
 	Scope MemoryScope
-	// Mark names the change: a second one of the same mark changes nothing and is answered like the first.
+	// Mark names the change: a second one with the same mark changes nothing and has the same result.
 	Mark string
-	// Result is what a repetition is told.
+	// Result is stored and returned to a repetition.
 	Result json.RawMessage
 	// Expect, when not zero, is the version that the caller has seen: [ErrConflict] if there is a newer one. -1: there must
 	// be no such scope yet.
@@ -206,9 +206,9 @@ type MemoryChange struct {
 	Touch []MemoryKey
 }
 
-// MemoryReceipt is what became of a change.
+// MemoryReceipt is the result of a change.
 type MemoryReceipt struct {
-	// Repeated says that it had been made before; Result is what it left then.
+	// Repeated says that it had been made before; Result is what the first one stored.
 	Repeated bool
 	Result   json.RawMessage
 	Version  int64
@@ -216,7 +216,7 @@ type MemoryReceipt struct {
 	Deleted int
 }
 
-// Memories keeps what memories remember. A principal sees its own scopes, Tandem itself those of the whole workspace;
+// Memories keeps the memories of users. A principal sees its own scopes, Tandem itself those of the whole workspace;
 // another user's scope is [ErrNotFound].
 type Memories interface {
 	Scope(ctx context.Context, p identity.Principal, id string) (MemoryScope, error)

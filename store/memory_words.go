@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord bounds a word, in bytes; what is longer is nothing that anybody looks for.
+// maxWord bounds a word, in bytes; no one looks for longer ones.
 const maxWord = 64
 
 // Words takes a text apart for a full-text search: runs of letters and digits in lower case, and of Chinese, Japanese
@@ -51,8 +51,8 @@ func Words(text string) []string {
 	return list
 }
 
-// Query is the words to look for in a text that somebody asks with: [Words] without the lone ends of runs that have other
-// words, each once, at most max.
+// Query returns the words of a search text: [Words] without the lone ends of runs that have other words, each once, at
+// most max.
 func Query(text string, max int) []string {
 	all := Words(text)
 	seen := map[string]bool{}
@@ -69,13 +69,13 @@ func Query(text string, max int) []string {
 	return list
 }
 
-// LoneCharacter says that a word is one character of a script without spaces: it is looked for as the beginning of words.
+// LoneCharacter says whether a word is one character of a script without spaces: it is looked for as the beginning of words.
 func LoneCharacter(word string) bool {
 	r, n := utf8.DecodeRuneInString(word)
 	return n == len(word) && dense(r)
 }
 
-// dense says that a character is of a script without spaces between words.
+// dense says whether a character belongs to a script without spaces between words.
 func dense(r rune) bool {
 	return r > 0x2e7f && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }

@@ -7,7 +7,7 @@ import (
 	"tandem/identity"
 )
 
-// Profile is a model as a workspace knows it: how it is reached, what it costs. What is in it is not for the store.
+// Profile describes a model in a workspace: how it is reached, what it costs. The store does not interpret it.
 type Profile struct {
 	Workspace string
 	ID        string
@@ -41,8 +41,8 @@ type Raise struct {
 	Budget string
 	Tokens int64
 	Cost   int64
-	// Wake, when it is set, is what each who waited is told; an item without an execution is not. It is delivered together
-	// with the raise, so that a crash loses neither. It may call nothing of the store.
+	// Wake, when it is set, makes the inbox item for each activation that waited; one without an execution is not
+	// delivered. Items are delivered together with the raise, so that a crash loses neither. It must not call the store.
 	Wake func(BudgetWait) InboxItem
 }
 
@@ -53,21 +53,21 @@ type BudgetWait struct {
 	Activation string
 	Node       string
 	Since      int64
-	// Asks says that it is the one that asks a person; the others wait for the same answer.
+	// Asks says that this activation asks a person; the others wait for the same answer.
 	Asks bool
 }
 
-// Budgets keeps what people have added to budgets, and who waits for that.
+// Budgets keeps what people have added to budgets, and which activations wait for that.
 type Budgets interface {
-	// Raise adds to a budget and returns who waited for it, who no longer do. The same id twice adds once, and returns
-	// nobody the second time.
+	// Raise adds to a budget and returns the activations that waited for it, which wait no longer. The same id twice
+	// adds once, and returns none the second time.
 	Raise(ctx context.Context, p identity.Principal, id string, r Raise, at int64) ([]BudgetWait, error)
 	// Raised returns what was added to a budget.
 	Raised(ctx context.Context, p identity.Principal, budget string) (Raise, error)
-	// Wait enters who waits, and returns it as it is kept: only one of those who wait for a budget asks. An execution or
-	// activation that has ended is taken out with Leave.
+	// Wait stores that an activation waits, and returns it as stored: only one of those that wait for a budget asks. An
+	// execution or activation that has ended is removed with Leave.
 	Wait(ctx context.Context, p identity.Principal, w BudgetWait) (BudgetWait, error)
 	Leave(ctx context.Context, p identity.Principal, execution, activation string) error
-	// Waiting lists who waits, by budget and time. An empty budget means all.
+	// Waiting lists the activations that wait, by budget and time. An empty budget means all.
 	Waiting(ctx context.Context, p identity.Principal, budget string) ([]BudgetWait, error)
 }

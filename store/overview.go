@@ -16,7 +16,7 @@ type OverviewQuery struct {
 	MaxFailures int
 }
 
-// Overview is how executions went. Tests are left out, but for Counts.
+// Overview has figures about executions. Tests are left out, except from Counts.
 type Overview struct {
 	// Counts are all executions by status, as of now.
 	Counts  map[engine.Status]int64
@@ -47,7 +47,7 @@ type FailureGroup struct {
 	Time      int64
 }
 
-// Overviews tells how the executions of a workspace went, at a cost that depends on how many there were in the time that is asked for.
+// Overviews has figures about the executions of a workspace. The cost depends on how many there were in the requested time.
 type Overviews interface {
 	Overview(ctx context.Context, p identity.Principal, q OverviewQuery) (Overview, error)
 	// LastRuns are the last executions of each workflow, the newest first, tests left out.

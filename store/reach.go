@@ -8,11 +8,11 @@ import (
 	"tandem/identity"
 )
 
-// ContactChannel is an account of the installation through which the people of a workspace can let questions reach them: the mail account of the
-// office, the bot in Slack. Admins make them; users choose among them.
+// ContactChannel is an account of the installation through which the people of a workspace can let questions reach them: the mail account
+// of the office, the bot in Slack. Admins make them; users choose among them.
 type ContactChannel struct {
 	Workspace string
-	// Name is what users choose it by.
+	// Name is the name by which users choose it.
 	Name string
 	// Channel is the medium, a channel_type.
 	Channel string
@@ -26,7 +26,7 @@ type ContactChannel struct {
 	Updated   int64
 }
 
-// ContactChannels keeps them.
+// ContactChannels keeps contact channels.
 type ContactChannels interface {
 	// Put makes one or replaces the one of its name, which keeps who made it and when.
 	Put(ctx context.Context, p identity.Principal, c ContactChannel) error
@@ -36,7 +36,7 @@ type ContactChannels interface {
 	Delete(ctx context.Context, p identity.Principal, name string) error
 }
 
-// AddressProof is a code that was sent to an address which a user says is theirs.
+// AddressProof is a code that was sent to an address that a user claims.
 type AddressProof struct {
 	Workspace string
 	User      string
@@ -44,7 +44,7 @@ type AddressProof struct {
 	Address string
 	// Contact is the name of the contact channel that the code went through.
 	Contact string
-	// Hash is that of the code, which is kept nowhere.
+	// Hash is the hash of the code, which itself is not stored.
 	Hash identity.SecretHash
 	// Tries counts how often a code was tried.
 	Tries   int
@@ -52,16 +52,16 @@ type AddressProof struct {
 	Expires int64
 }
 
-// AddressProofs keeps them. They go with their user.
+// AddressProofs keeps proofs. They are removed with their user.
 type AddressProofs interface {
-	// Begin keeps a proof of an existing user; an earlier one of the same address is replaced. Those of the user that were begun before Since are
-	// removed, and if Most others are left that is a [fault.RateLimited] error.
+	// Begin keeps a proof of an existing user; an earlier one of the same address is replaced. Proofs of the user that were begun
+	// before Since are removed; if Most others are left, the error is [fault.RateLimited].
 	Begin(ctx context.Context, p identity.Principal, proof AddressProof, limit ProofLimit) error
 	// List returns those of a user, in order of address.
 	List(ctx context.Context, p identity.Principal, user string) ([]AddressProof, error)
 	// Try counts a try and returns the proof with it.
 	Try(ctx context.Context, p identity.Principal, user, address string) (AddressProof, error)
-	// Delete ends a proof. One that is not there is passed over.
+	// Delete ends a proof. A proof that does not exist is ignored.
 	Delete(ctx context.Context, p identity.Principal, user, address string) error
 }
 
@@ -71,7 +71,7 @@ type ProofLimit struct {
 	Since int64
 }
 
-// Exceeded is the error of a user who has had codes sent to too many addresses, the first of them at a time.
+// Exceeded is the error for a user who has requested codes for too many addresses, the first of them at a time.
 func (l ProofLimit) Exceeded(first int64) error {
 	return fault.Newf(fault.RateLimited, "codes were sent to %d addresses of yours lately; wait a little, or ask an admin to enter the address", l.Most).With("retry_after_ms", max(first-l.Since, 1000))
 }

@@ -3,11 +3,11 @@
 //
 // Every row belongs to a workspace and every call says for whom it is made: a [identity.Principal] sees and changes the
 // rows of its own workspace only, and an id of another workspace is as unknown as one that never existed. Only Tandem
-// itself, without a workspace, sees all of them, and only in the calls that say so. Roles are not looked at here: what a
-// user may do is decided at the door, where the user comes in.
+// itself, without a workspace, sees all of them, and only in the calls that say so. Roles are not checked here: the
+// routes decide what a user may do.
 //
 // The package holds no SQL and opens nothing: store/sqlite and store/postgres do, and store/storetest says what they
-// must have in common. Hosts, the server and the commands import store; the engine does not know that it exists.
+// must have in common. Hosts, the server and the commands import store; the engine does not.
 package store
 
 import (
@@ -33,11 +33,11 @@ func NotFound(what, id string) error {
 var (
 	// ErrFull: there is no room. Nothing was written and nothing is lost: the same call succeeds once there is.
 	ErrFull = errors.New("the disk is full")
-	// ErrUnavailable: the database cannot be reached, or does not take anything now. Nothing was written and nothing is lost: the same call succeeds once it
-	// can be used.
+	// ErrUnavailable: the database cannot be reached, or does not take anything now. Nothing was written and nothing is lost: the same call
+	// succeeds once it can be used.
 	ErrUnavailable = errors.New("the database cannot be used now")
-	// ErrBroken: the disk did not take what it had been given, or is not ours any more. What the process believes and what is on disk may
-	// differ, so the store answers nothing any more; a restart recovers from what is there.
+	// ErrBroken: a write to the disk has failed, or the database is no longer ours. Memory and disk may differ, so the store refuses
+	// every call; a restart recovers from what is on disk.
 	ErrBroken = errors.New("the store has stopped")
 	// ErrSuperseded: another process has opened the same database since, and owns it now. Nothing is written any more.
 	ErrSuperseded = errors.New("another process has taken over the database")
@@ -46,10 +46,10 @@ var (
 // InUse is the name of the fact that marks the refusal of a database which another process has open.
 const InUse = "in_use"
 
-// Waits says that an error is a condition of the database that passes: whoever has to write something keeps it and tries again.
+// Waits says whether an error is a temporary condition of the database: a caller that has to write something keeps it and tries again.
 func Waits(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrUnavailable) }
 
-// Stores is all there is of one database. A driver that has only a part leaves the rest nil.
+// Stores are all stores of one database. A driver that has only some leaves the rest nil.
 type Stores struct {
 	Journal      Journal
 	Inbox        Inbox
@@ -83,12 +83,7 @@ type Stores struct {
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.
-func Scope(p identity.Principal) (string, error) {
-	if p.Workspace == "" {
-		return "", fault.New(fault.Forbidden, "the call names no workspace; act for one")
-	}
-	return p.Workspace, nil
-}
+func Scope(p identity.Principal) (string, error) { return p.InWorkspace() }
 
 // ScopeAll is [Scope] for the calls in which Tandem itself may look at all workspaces: all is true, and the workspace
 // empty, for a system principal without one.

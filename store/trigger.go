@@ -9,10 +9,10 @@ import (
 	"tandem/identity"
 )
 
-// TriggerState is where the registration of a trigger stands.
+// TriggerState is the state of the registration of a trigger.
 type TriggerState string
 
-// The states of a registration. A pending or failed one is part of a deployment that is not in force.
+// The states of a registration. A pending or failed one belongs to a deployment that is not in force.
 const (
 	TriggerPending TriggerState = "pending"
 	TriggerActive  TriggerState = "active"
@@ -28,7 +28,7 @@ type Trigger struct {
 	Kind string
 	// Revision is the one whose executions it starts.
 	Revision int64
-	// InForce says that it starts executions. One that is not belongs to a deployment that is being made, or has failed.
+	// InForce says that it starts executions. Otherwise it belongs to a deployment that is being made, or has failed.
 	InForce bool
 	State   TriggerState
 	// Reason is why it failed.
@@ -37,7 +37,7 @@ type Trigger struct {
 	Config json.RawMessage
 	// Cursor is how far its source has come, in the source's own form: the last scheduled time, the last message.
 	Cursor []byte
-	// NextDue is when it has to be looked at by the clock.
+	// NextDue is when the clock has to handle it next.
 	NextDue int64
 	Created int64
 	Updated int64
@@ -52,11 +52,11 @@ type Deployment struct {
 	Hash     string
 	Triggers []Trigger
 	Time     int64
-	// By is the user who deploys it; empty: Tandem itself. It is told by DeployedBy only.
+	// By is the user who deploys it; empty: Tandem itself. Only DeployedBy returns it.
 	By string
 }
 
-// TriggerQuery narrows a listing. Empty fields do not.
+// TriggerQuery narrows a listing. Empty fields do not narrow it.
 type TriggerQuery struct {
 	WorkflowID string
 	Kind       string
@@ -70,7 +70,7 @@ type TriggerPage struct {
 	Total    int
 }
 
-// Decision is what became of a delivery.
+// Decision is what was decided about a delivery.
 type Decision string
 
 // The decisions. An accepted delivery is on disk and its execution is yet to be started; the others are final.
@@ -90,30 +90,31 @@ type TriggerDelivery struct {
 	Node       string
 	Kind       string
 	Revision   int64
-	// Key is the sender's id of it. A trigger takes one delivery with it; the next is a repetition. Empty: the sender gives none.
+	// Key is the sender's id of it. A trigger accepts one delivery with a key; the next is a repetition. Empty: the sender gives none.
 	Key      string
 	Received int64
 	Decision Decision
 	// Reason is why it was ignored, refused or given up, or why it could not be started yet.
 	Reason    string
 	Execution string
-	// Attempts is how often it was tried to start it in vain; NextAt when it is tried again.
+	// Attempts is how many tries to start it have failed; NextAt is when it is tried again.
 	Attempts int
 	NextAt   int64
 	// ReplayOf is the delivery that it repeats on request.
 	ReplayOf string
-	// Payload is what the trigger brings: a JSON object without secrets. A large one is kept as a blob, and only its hash and size are here.
+	// Payload is what the trigger brings: a JSON object without secrets. A large one is kept as a blob, and only its hash and size are
+	// here.
 	Payload     json.RawMessage
 	PayloadBlob string
 	PayloadSize int64
-	// Conversation is the one that it is a message of; empty: none.
+	// Conversation is the conversation that it belongs to; empty: none.
 	Conversation string
 	// Answer is what a node of the execution has answered the sender, AnsweredBy the activation that did.
 	Answer     json.RawMessage
 	AnsweredBy string
 }
 
-// DeliveryQuery narrows a listing of deliveries. Empty fields do not.
+// DeliveryQuery narrows a listing of deliveries. Empty fields do not narrow it.
 type DeliveryQuery struct {
 	WorkflowID string
 	Node       string
@@ -134,13 +135,14 @@ type DeliveryPage struct {
 	Total      int
 }
 
-// Arrival is a delivery that is recorded together with the first row of the execution that it starts, so that there is never one without the other.
+// Arrival is a delivery that is recorded together with the first row of the execution that it starts, so that there is never one without
+// the other.
 type Arrival struct {
 	Delivery TriggerDelivery
 	// Stored says that the delivery is on disk as accepted; it becomes started.
 	Stored bool
-	// Cursor, unless it is nil, is how far the trigger's source has come with this delivery. It is kept with it, and only while the trigger is in force
-	// with the revision of the delivery; otherwise nothing is written, and the error is a *[SupersededError].
+	// Cursor, unless it is nil, is how far the trigger's source has come with this delivery. It is kept with it, and only while the trigger
+	// is in force with the revision of the delivery; otherwise nothing is written, and the error is a *[SupersededError].
 	Cursor []byte
 }
 
@@ -158,8 +160,8 @@ func (e *DeliveryKnownError) Error() string {
 // Unwrap makes it a conflict.
 func (e *DeliveryKnownError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
 
-// SupersededError says that a delivery with a cursor comes from a trigger that is no longer in force: the workflow was undeployed, or another revision
-// of it was deployed. The source of the trigger in force begins at the cursor that is stored, so the event is not lost.
+// SupersededError says that a delivery with a cursor comes from a trigger that is no longer in force: the workflow was undeployed, or
+// another revision of it was deployed. The source of the trigger in force begins at the cursor that is stored, so the event is not lost.
 type SupersededError struct {
 	Node     string
 	Revision int64
@@ -191,10 +193,11 @@ type Triggers interface {
 	Prepare(ctx context.Context, p identity.Principal, d Deployment) error
 	// Registered says how far the registration of one trigger of a pending deployment is.
 	Registered(ctx context.Context, p identity.Principal, workflow, node string, state TriggerState, reason string) error
-	// PutInForce ends a pending deployment well: its triggers take the place of those that were in force, in one step. A trigger of the same node and
-	// kind keeps its cursor unless the new one brings its own. [ErrConflict] if this revision is not pending.
+	// PutInForce completes a pending deployment: its triggers take the place of those that were in force, in one step. A trigger of the
+	// same node and kind keeps its cursor unless the new one brings its own. [ErrConflict] if this revision is not pending.
 	PutInForce(ctx context.Context, p identity.Principal, d Deployment) error
-	// Fail ends a deployment badly: the workflow and the triggers of the deployment have the reason, and what was deployed before stays in force.
+	// Fail ends a deployment that has failed: the workflow and the triggers of the deployment get the reason, and what was deployed before
+	// stays in force.
 	Fail(ctx context.Context, p identity.Principal, workflow, reason string) error
 	// Undeploy removes all triggers of a workflow. What was accepted stays to be started.
 	Undeploy(ctx context.Context, p identity.Principal, workflow string) error
@@ -208,14 +211,15 @@ type Triggers interface {
 	InForce(ctx context.Context, p identity.Principal, workflow string) ([]Trigger, error)
 	// OfKind lists the triggers in force of a kind. Tandem itself may ask for all workspaces.
 	OfKind(ctx context.Context, p identity.Principal, kind string) ([]Trigger, error)
-	// Due lists triggers in force whose time has come, the earliest first, and says when the next one is due after those; zero: none is. Tandem itself
-	// may ask for all workspaces.
+	// Due lists triggers in force whose time has come, the earliest first, and says when the next one is due after those; zero: none is.
+	// Tandem itself may ask for all workspaces.
 	Due(ctx context.Context, p identity.Principal, now int64, limit int) (due []Trigger, next int64, err error)
 	// Move sets the cursor and the next time of a trigger in force. It does nothing if another revision is in force by now.
 	Move(ctx context.Context, p identity.Principal, t Trigger) error
 
-	// Record keeps a delivery that starts nothing now: an accepted one, to be started later, or one that was ignored or refused. Cursor is that of an
-	// [Arrival], with the same *[SupersededError]. A *[DeliveryKnownError] if the trigger has taken one with its key; the cursor is kept then as well.
+	// Record keeps a delivery that starts nothing now: an accepted one, to be started later, or one that was ignored or refused. Cursor is
+	// that of an [Arrival], with the same *[SupersededError]. A *[DeliveryKnownError] if the trigger has accepted one with its key; the
+	// cursor is stored then as well.
 	Record(ctx context.Context, p identity.Principal, d TriggerDelivery, cursor []byte) error
 	// Settle changes the decision, reason, attempts and next time of an accepted delivery. [ErrConflict] if it is not accepted any more.
 	Settle(ctx context.Context, p identity.Principal, d TriggerDelivery) error
@@ -223,10 +227,10 @@ type Triggers interface {
 	// DeliveryOf is the delivery that started an execution.
 	DeliveryOf(ctx context.Context, p identity.Principal, execution string) (TriggerDelivery, error)
 	Deliveries(ctx context.Context, p identity.Principal, q DeliveryQuery) (DeliveryPage, error)
-	// DueDeliveries lists accepted deliveries that are to be started, the earliest first, and when the next one is after those. Tandem itself may ask for
-	// all workspaces.
+	// DueDeliveries lists accepted deliveries that are to be started, the earliest first, and when the next one is after those. Tandem
+	// itself may ask for all workspaces.
 	DueDeliveries(ctx context.Context, p identity.Principal, now int64, limit int) (due []TriggerDelivery, next int64, err error)
-	// Answer keeps what a node answers the sender of the delivery that started an execution. By is the activation: saying it again changes nothing, and
-	// another one is refused with an *[AnsweredError]. [ErrNotFound]: no delivery has started the execution.
+	// Answer keeps what a node answers the sender of the delivery that started an execution. By is the activation: a repetition by it
+	// changes nothing, and another activation is refused with an *[AnsweredError]. [ErrNotFound]: no delivery has started the execution.
 	Answer(ctx context.Context, p identity.Principal, execution, by string, answer json.RawMessage) error
 }

@@ -14,7 +14,7 @@ import (
 	"tandem/workflow"
 )
 
-// DeploymentStatus is where a workflow's triggers stand.
+// DeploymentStatus is the status of a workflow's deployment.
 type DeploymentStatus string
 
 // The deployment statuses.
@@ -26,8 +26,8 @@ const (
 	DeploymentUndeployed DeploymentStatus = "undeployed"
 )
 
-// Workflow is what is known about a workflow beside its definition. The first group is taken from the newest definition;
-// the rest belongs to the server.
+// Workflow describes a workflow without its definition. The first group of fields comes from the newest definition, the
+// rest from the server.
 type Workflow struct {
 	Workspace   string
 	ID          string
@@ -42,7 +42,7 @@ type Workflow struct {
 	RevisionHash     string
 	DeploymentStatus DeploymentStatus
 	DeploymentError  string
-	// DeployedRevision is the one that is in force, whatever a later deployment has come to; zero: none is.
+	// DeployedRevision is the revision in force, even if a later deployment has failed; zero: none.
 	DeployedRevision int64
 	CreatedBy        string
 	UpdatedBy        string
@@ -84,8 +84,8 @@ type Source struct {
 	Text   []byte
 }
 
-// SourceOf is a text as it is kept beside the definition that was read from it. JSON on one line was written by a program and says nothing
-// more than the definition: it is not kept.
+// SourceOf is a text as it is stored beside the definition that was read from it. JSON on one line was written by a program and adds
+// nothing to the definition: it is not stored.
 func SourceOf(text []byte) Source {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	format := workflow.FormatOf(string(text))
@@ -95,7 +95,7 @@ func SourceOf(text []byte) Source {
 	return Source{Format: string(format), Text: text}
 }
 
-// Draft is a definition that no revision has, kept for the execution that tests it and as long as that.
+// Draft is a definition without a revision. It is kept for as long as the execution that tests it.
 type Draft struct {
 	WorkflowID string
 	Execution  string
@@ -104,7 +104,7 @@ type Draft struct {
 	Time       int64
 }
 
-// WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and which one is deployed.
+// WorkflowHeading is what a start has to know about a workflow: its name, its newest revision, and which one is deployed.
 type WorkflowHeading struct {
 	Name             string
 	Description      string
@@ -117,7 +117,7 @@ type WorkflowHeading struct {
 	DeployedHash     string
 }
 
-// SaveWorkflow is a definition to be kept, with what listings show of it.
+// SaveWorkflow is a definition to be stored, with what listings show.
 type SaveWorkflow struct {
 	ID          string
 	Name        string
@@ -126,7 +126,7 @@ type SaveWorkflow struct {
 	Tags        []string
 	Version     string
 	Parent      string
-	// Hash tells whether the content is new. The store does not look into the definition.
+	// Hash shows whether the content is new. The store does not interpret the definition.
 	Hash       string
 	Definition []byte
 	// Source is the text that the definition was read from.
@@ -137,7 +137,7 @@ type SaveWorkflow struct {
 	Expect int64
 }
 
-// WorkflowQuery narrows a listing. Empty fields do not.
+// WorkflowQuery narrows a listing. Empty fields do not narrow it.
 type WorkflowQuery struct {
 	// Text is looked for in id, name and description, without regard to case.
 	Text string
@@ -165,7 +165,7 @@ type RevisionPage struct {
 	Total     int
 }
 
-// Workflows keeps definitions. A revision, once made, never changes and never goes: executions are pinned to it.
+// Workflows keeps definitions. A revision never changes and is never removed: executions are pinned to it.
 type Workflows interface {
 	// Save makes a new revision, or none when the content is that of the newest one. Another YAML text of the same content, which may
 	// have other comments, is a new revision too, unless the newest one has no text yet: then it takes this one.
@@ -185,7 +185,7 @@ type Workflows interface {
 	Revisions(ctx context.Context, p identity.Principal, id string, page Page) (RevisionPage, error)
 	// Source reads the text of a revision; the zero value if none was kept.
 	Source(ctx context.Context, p identity.Principal, id string, number int64) (Source, error)
-	// Delete takes a workflow out of sight and removes its triggers. [ErrConflict] while executions of it are unfinished. Saving it again brings it
+	// Delete hides a workflow and removes its triggers. [ErrConflict] while executions of it are unfinished. Saving it again brings it
 	// back, with its revisions, not deployed.
 	Delete(ctx context.Context, p identity.Principal, id string, at int64) error
 }
@@ -228,7 +228,7 @@ func CheckBlob(hash string) error {
 	return nil
 }
 
-// Blobs keeps large values, each once per workspace. How large they may be is the caller's to say.
+// Blobs keeps large values, each once per workspace. The caller limits their size.
 type Blobs interface {
 	// Put stores a value and returns when it is on disk, so that a row may name it.
 	Put(ctx context.Context, p identity.Principal, r io.Reader) (Blob, error)

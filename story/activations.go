@@ -84,15 +84,17 @@ func (r *Reading) Context(ctx context.Context, scope string) (api.Context, error
 		return api.Context{}, err
 	}
 	out := api.Context{
-		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata, StepResults: make(map[string]api.StepResult, len(c.StepResults)),
-		Merged: c.Merged, Variables: c.Variables,
+		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata,
+		StepResults: make(map[string]api.StepResult, len(c.StepResults)),
+		Merged:      c.Merged, Variables: c.Variables,
 	}
 	if task, ok := taskNode(r.Graph); ok {
 		out.PlanID = trailOf(fold.View(), task, func(*host.ActivationView) json.RawMessage { return nil }).planID()
 	}
 	for id, step := range c.StepResults { // order does not matter: one entry per node
 		out.StepResults[id] = api.StepResult{
-			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess, ErrorMessage: step.ErrorMessage,
+			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess,
+			ErrorMessage: step.ErrorMessage,
 		}
 	}
 	return out, nil

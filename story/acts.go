@@ -14,8 +14,9 @@ func (r *Reading) acts() ([]api.Act, error) {
 	var told []api.Act
 	for _, a := range r.View.Acts {
 		act := api.Act{
-			Action: string(a.Action), By: a.By, TokenMadeBy: a.TokenMadeBy, Reason: a.Reason, NodeID: a.Node, ActivationID: string(a.Activation),
-			Inherited: r.Summary.ForkedFrom != "" && a.Time < r.View.Created, At: a.Time,
+			Action: string(a.Action), By: a.By, TokenMadeBy: a.TokenMadeBy, Reason: a.Reason, NodeID: a.Node,
+			ActivationID: string(a.Activation),
+			Inherited:    r.Summary.ForkedFrom != "" && a.Time < r.View.Created, At: a.Time,
 		}
 		if act.NodeID == "" && a.Activation != "" {
 			act.NodeID, _ = host.Shown(r.Graph, a.Activation)

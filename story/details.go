@@ -102,8 +102,9 @@ func (r *Reading) metadata() json.RawMessage {
 // metrics is the execution in figures; its nodes have been told.
 func (r *Reading) metrics(e *api.Execution) api.ExecutionMetrics {
 	m := api.ExecutionMetrics{
-		DurationMS: e.DurationMS, WaitedMS: r.View.WaitedFor(r.lib.now()), Nodes: map[string]int{}, Activations: int64(len(r.View.Sequence)) + r.View.SequenceCut,
-		Retries: r.View.Retries, Cost: e.CreditsConsumed,
+		DurationMS: e.DurationMS, WaitedMS: r.View.WaitedFor(r.lib.now()), Nodes: map[string]int{},
+		Activations: int64(len(r.View.Sequence)) + r.View.SequenceCut,
+		Retries:     r.View.Retries, Cost: e.CreditsConsumed,
 	}
 	for _, n := range e.NodeExecutions { // order does not matter: they are counted
 		m.Nodes[n.Status]++

@@ -9,8 +9,8 @@ import (
 	"tandem/payload"
 )
 
-// encodeExecution writes an execution as JSON without looking at types, which is most of what encoding costs. What few executions have is left to the
-// general encoder; the bytes are the same as those of the general encoder without escapes for HTML.
+// encodeExecution writes an execution as JSON without looking at types, which is most of what encoding costs. What few executions have is
+// left to the general encoder; the bytes are the same as those of the general encoder without escapes for HTML.
 func encodeExecution(e *api.GetExecution) []byte {
 	w := jsonWriter{payload.Writer{Out: make([]byte, 0, 1536+512*len(e.Execution.NodeExecutions))}}
 	w.Begin()

@@ -25,10 +25,11 @@ const (
 	cutEvaluated = 2 << 10
 )
 
-// Evaluate says what an expression or a text with placeholders is worth: with the data of an execution, as one of its nodes reads it, or with what the request
-// gives. It runs nothing, and has the limits that nodes have. What is wrong with the expression is part of the answer, told by words; the error is about the
-// request.
-func (l *Library) Evaluate(ctx context.Context, p identity.Principal, r *api.EvaluateRequest, words func(*fault.Error) string) (out api.EvaluateResponse, err error) {
+// Evaluate says what an expression or a text with placeholders is worth: with the data of an execution, as one of its nodes reads it, or
+// with what the request gives. It runs nothing, and has the limits that nodes have. What is wrong with the expression is part of the
+// answer, told by words; the error is about the request.
+func (l *Library) Evaluate(ctx context.Context, p identity.Principal, r *api.EvaluateRequest,
+	words func(*fault.Error) string) (out api.EvaluateResponse, err error) {
 	if (r.Expression == "") == (r.Template == "") {
 		return out, api.WrongField("expression", "give an expression, or a template; one of them")
 	}
@@ -101,7 +102,7 @@ func (l *Library) recorded(ctx context.Context, p identity.Principal, r *api.Eva
 			return nil, nil, err
 		}
 		if found {
-			at.take(data)
+			at.takeData(data)
 			if at.now = data.Now; len(input) > 0 {
 				at.input = input
 			}
@@ -109,11 +110,11 @@ func (l *Library) recorded(ctx context.Context, p identity.Principal, r *api.Eva
 		}
 	}
 	data, err := reading.Journal.End(ctx)
-	at.take(data)
+	at.takeData(data)
 	return at, names, err
 }
 
-func (s *standpoint) take(d host.Data) {
+func (s *standpoint) takeData(d host.Data) {
 	s.data = rundata.Data{Layers: d.Layers, Lock: d.Lock, View: d.View, Apart: d.Apart, Handed: d.Handed, Entry: d.Entry}
 }
 

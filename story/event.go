@@ -123,8 +123,8 @@ func (s *subject) teller(ctx context.Context, words Vocabulary, seq uint64) (*te
 	return t, err
 }
 
-// tell takes the next row in and returns its frames.
-func (t *teller) tell(ctx context.Context, row *host.Row) ([]Frame, error) {
+// tellRow applies the next row and returns its frames.
+func (t *teller) tellRow(ctx context.Context, row *host.Row) ([]Frame, error) {
 	list := changes(row, t.View(), t.subject.journal.Graph)
 	var steps map[engine.ActivationID]taskStep
 	if t.task != nil {
@@ -271,7 +271,7 @@ func changes(row *host.Row, view *host.View, graph *workflow.Graph) []change {
 		c.fact(fact)
 	}
 	for i := range row.Told {
-		c.tell(&row.Told[i])
+		c.noteTold(&row.Told[i])
 	}
 	if end != nil {
 		c.stop(end)
@@ -351,7 +351,8 @@ func (c *changing) begin(before, after engine.Status) {
 func (c *changing) stop(t *host.Told) {
 	switch {
 	case t.Status.Final():
-		c.list = append(c.list, change{what: executionEnded, err: t.Error, node: host.ActivationView{ID: t.Activation, Node: host.NodeOf(c.graph, t.Activation)}})
+		c.list = append(c.list, change{what: executionEnded, err: t.Error,
+			node: host.ActivationView{ID: t.Activation, Node: host.NodeOf(c.graph, t.Activation)}})
 	case t.Status == engine.StatusWaitingForHuman:
 		c.list = append(c.list, change{what: executionPaused, reason: reasonHuman})
 	case t.Status == engine.StatusPaused:
@@ -431,12 +432,13 @@ func (c *changing) askedBelow(f engine.ChildWaiting) {
 		return // nothing that this version understands; the status says that somebody is asked
 	}
 	for i := range asked {
-		told := &host.Told{What: host.ToldNode, Activation: f.Activation, Generation: a.Generation, Node: engine.NodeWaitingInput, Purpose: asked[i].Purpose}
+		told := &host.Told{What: host.ToldNode, Activation: f.Activation, Generation: a.Generation,
+			Node: engine.NodeWaitingInput, Purpose: asked[i].Purpose}
 		c.list = append(c.list, change{what: inputRequired, node: *a, told: told, below: &asked[i]})
 	}
 }
 
-func (c *changing) tell(t *host.Told) {
+func (c *changing) noteTold(t *host.Told) {
 	if t.What != host.ToldNode {
 		return
 	}
@@ -470,7 +472,8 @@ func (c *changing) tell(t *host.Told) {
 // start tells that an activation begins, or begins anew.
 func (c *changing) start(id engine.ActivationID, generation uint32) {
 	note(&c.told, id, true)
-	a := &host.ActivationView{Node: host.NodeOf(c.graph, id), ID: id, Status: engine.NodeRunning, Generation: generation, Attempt: 1, Started: c.row.Time}
+	a := &host.ActivationView{Node: host.NodeOf(c.graph, id), ID: id, Status: engine.NodeRunning, Generation: generation,
+		Attempt: 1, Started: c.row.Time}
 	c.nodes[id] = a
 	c.list = append(c.list, change{what: nodeStarted, node: *a})
 }

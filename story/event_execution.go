@@ -39,8 +39,10 @@ const (
 // ExecutionEvents lists them, for the documentation.
 func ExecutionEvents() []string {
 	return []string{
-		eventExecutionStarted, eventExecutionResumed, eventExecutionPaused, eventExecutionCompleted, eventExecutionFailed, eventExecutionCanceled, eventExecutionTimeout,
-		eventNodeStarted, eventNodeOutput, eventNodeLogs, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled, eventNodeRetrying, eventNodeWaiting, eventInputRequired,
+		eventExecutionStarted, eventExecutionResumed, eventExecutionPaused, eventExecutionCompleted, eventExecutionFailed,
+		eventExecutionCanceled, eventExecutionTimeout,
+		eventNodeStarted, eventNodeOutput, eventNodeLogs, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled,
+		eventNodeRetrying, eventNodeWaiting, eventInputRequired,
 	}
 }
 
@@ -104,7 +106,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if err := t.nameTool(ctx, row, &node); err != nil {
 			return nil, err
 		}
-		if err := t.subject.address.add(&node, &c.node); err != nil {
+		if err := t.subject.address.addAddress(&node, &c.node); err != nil {
 			return nil, err
 		}
 		update.NodeID, update.InnerStep, update.NodeExecution = node.NodeID, node.InnerStep, &node
@@ -149,7 +151,8 @@ func nodeErrorOf(e *fault.Error, at int64) (*api.NodeError, error) {
 		return nil, nil
 	}
 	details, err := detailsOf(e)
-	return &api.NodeError{ErrorCode: string(e.Code), ErrorMessage: messageOf(e), ErrorDetails: details, IsRetryable: e.Retryable, Timestamp: at}, err
+	return &api.NodeError{ErrorCode: string(e.Code), ErrorMessage: messageOf(e), ErrorDetails: details,
+		IsRetryable: e.Retryable, Timestamp: at}, err
 }
 
 // detailsOf encodes the facts of an error the same, whether it was just made or read: the journal has numbers and objects of
@@ -199,7 +202,8 @@ func questionOf(journal host.Journal, t *host.Told, node string, asked int64, va
 		body.UserInputRequest = api.UserInputRequest{Arguments: value} // not in the form of a question; it is shown as it is
 	}
 	request := body.UserInputRequest
-	request.InteractionID, request.NodeID, request.ActivationID, request.Purpose = interactionOf(journal, t.Ask), node, string(t.Activation), t.Purpose
+	request.InteractionID, request.NodeID, request.ActivationID, request.Purpose = interactionOf(journal, t.Ask), node,
+		string(t.Activation), t.Purpose
 	if body.TimeoutSeconds > 0 {
 		request.TimeoutAt = asked + 1000*body.TimeoutSeconds
 	}
@@ -258,13 +262,14 @@ func (s *subject) output(words Vocabulary, o *host.Output, mark outputMark, now 
 	return Frame{Name: e.EventType, Body: body}, true, nil
 }
 
-// logged is a frame that says that lines were stored. Without an activation it says that some may have been while the reader was behind. The flow vocabulary has
-// no word for it.
+// logged is a frame that says that lines were stored. Without an activation it says that some may have been while the reader was behind.
+// The flow vocabulary has no word for it.
 func (s *subject) logged(words Vocabulary, l host.Logged, now int64) (Frame, bool, error) {
 	if words != VocabularyExecution {
 		return Frame{}, false, nil
 	}
-	update := api.ExecutionUpdate{WrittenLines: &api.WrittenLines{ActivationID: string(l.Activation), Count: l.Lines, Missed: l.Activation == ""}}
+	update := api.ExecutionUpdate{WrittenLines: &api.WrittenLines{ActivationID: string(l.Activation),
+		Count: l.Lines, Missed: l.Activation == ""}}
 	if l.Activation != "" {
 		update.NodeID, update.InnerStep = host.Shown(s.journal.Graph, l.Activation)
 	}

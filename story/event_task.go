@@ -52,7 +52,7 @@ func (s *subject) taskTeller(ctx context.Context, t *teller, node string) error 
 		if row.Seq > t.Seq() {
 			break
 		}
-		if _, err := first.tell(ctx, &row); err != nil {
+		if _, err := first.tellRow(ctx, &row); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,8 @@ type taskRow struct {
 }
 
 // tellTask tells the changes of a row.
-func (t *teller) tellTask(ctx context.Context, row *host.Row, list []change, steps map[engine.ActivationID]taskStep, commands []engine.Command) ([]api.Event, error) {
+func (t *teller) tellTask(ctx context.Context, row *host.Row, list []change, steps map[engine.ActivationID]taskStep,
+	commands []engine.Command) ([]api.Event, error) {
 	r := &taskRow{t: t, ctx: ctx, row: row, commands: commands, steps: steps, over: map[string]bool{}}
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
@@ -185,10 +186,10 @@ func resultRefOf(a *host.ActivationView) engine.Ref {
 	return ""
 }
 
-// add tells an event. The first that is told is the start of the flow.
-func (r *taskRow) add(status engine.Status, name string, data any, step *api.FlowStep) error {
+// addEvent adds an event to the frames of the row. The first event is the start of the flow.
+func (r *taskRow) addEvent(status engine.Status, name string, data any, step *api.FlowStep) error {
 	if !r.t.task.begun && name != flowStart {
-		if err := r.add(status, flowStart, struct{}{}, nil); err != nil {
+		if err := r.addEvent(status, flowStart, struct{}{}, nil); err != nil {
 			return err
 		}
 	}
@@ -218,7 +219,7 @@ func (r *taskRow) start(c *change, judged *host.ActivationView) error {
 			data = risk
 		}
 	}
-	return r.add(c.status, flowStart, data, nil)
+	return r.addEvent(c.status, flowStart, data, nil)
 }
 
 func (r *taskRow) change(c *change) error {
@@ -230,17 +231,17 @@ func (r *taskRow) change(c *change) error {
 		}
 		return nil
 	case executionResumed:
-		return r.add(c.status, flowResume, flowReason{c.reason}, nil)
+		return r.addEvent(c.status, flowResume, flowReason{c.reason}, nil)
 	case executionPaused:
-		return r.add(c.status, flowStop, flowReason{c.reason}, nil)
+		return r.addEvent(c.status, flowStop, flowReason{c.reason}, nil)
 	case executionEnded:
 		switch c.status {
 		case engine.StatusSuccess:
-			return r.add(c.status, flowSuccess, nothing, nil)
+			return r.addEvent(c.status, flowSuccess, nothing, nil)
 		case engine.StatusCanceled:
-			return r.add(c.status, flowCancel, nothing, nil)
+			return r.addEvent(c.status, flowCancel, nothing, nil)
 		}
-		return r.add(c.status, flowFailed, nothing, nil)
+		return r.addEvent(c.status, flowFailed, nothing, nil)
 	}
 	s, ok := r.step(c.node.ID)
 	if !ok {
@@ -261,7 +262,7 @@ func (r *taskRow) change(c *change) error {
 		}
 	case nodeRetrying:
 		if s.kind == agent.KindCall {
-			return r.add(c.status, stepRetry, flowRetry{int(c.told.Attempt), c.told.Time}, r.flowStep(s, stepStatus(c.node.Status, "")))
+			return r.addEvent(c.status, stepRetry, flowRetry{int(c.told.Attempt), c.told.Time}, r.flowStep(s, stepStatus(c.node.Status, "")))
 		}
 	case inputRequired:
 		return r.asked(c, r.flowStep(s, stepStatus(c.node.Status, c.told.Purpose)))
@@ -294,7 +295,8 @@ func (r *taskRow) node(c *change) error {
 		return nil
 	}
 	step := func(status string) *api.FlowStep {
-		return &api.FlowStep{StepID: c.node.Node, StepName: cmp.Or(r.t.task.name, r.t.subject.name), StepType: agent.TaskKind, StepStatus: status}
+		return &api.FlowStep{StepID: c.node.Node, StepName: cmp.Or(r.t.task.name, r.t.subject.name),
+			StepType: agent.TaskKind, StepStatus: status}
 	}
 	switch c.what {
 	case inputRequired:
@@ -305,7 +307,7 @@ func (r *taskRow) node(c *change) error {
 			if err != nil {
 				return err
 			}
-			return r.add(c.status, stepError, data, step(stepStatus(c.node.Status, "")))
+			return r.addEvent(c.status, stepError, data, step(stepStatus(c.node.Status, "")))
 		}
 	}
 	return nil
@@ -346,7 +348,7 @@ func (r *taskRow) began(c *change, s taskStep) error {
 				data.Unregistered = json.RawMessage(list.Raw)
 			}
 		}
-		if err := r.add(c.status, stepInit, data, r.flowStep(s, stepStatus(engine.NodePending, ""))); err != nil {
+		if err := r.addEvent(c.status, stepInit, data, r.flowStep(s, stepStatus(engine.NodePending, ""))); err != nil {
 			return err
 		}
 	}
@@ -360,7 +362,7 @@ func (r *taskRow) began(c *change, s taskStep) error {
 	if !ok {
 		input = json.RawMessage("{}")
 	}
-	return r.add(c.status, stepInput, input, r.flowStep(s, stepStatus(engine.NodeRunning, "")))
+	return r.addEvent(c.status, stepInput, input, r.flowStep(s, stepStatus(engine.NodeRunning, "")))
 }
 
 func (r *taskRow) completed(c *change, s taskStep) error {
@@ -382,7 +384,7 @@ func (r *taskRow) completed(c *change, s taskStep) error {
 		if err != nil {
 			return err
 		}
-		return r.add(c.status, stepOutput, output, r.flowStep(s, stepStatus(engine.NodeDone, "")))
+		return r.addEvent(c.status, stepOutput, output, r.flowStep(s, stepStatus(engine.NodeDone, "")))
 	}
 	return nil
 }
@@ -403,7 +405,7 @@ func (r *taskRow) answered(c *change) error {
 		}
 	}
 	data := flowText{text[offset:], string(c.node.ID), int(max(c.node.Attempt, 1)), int64(offset), true, false}
-	return r.add(c.status, textAdd, data, summaryStep(stepStatus(engine.NodeDone, "")))
+	return r.addEvent(c.status, textAdd, data, summaryStep(stepStatus(engine.NodeDone, "")))
 }
 
 // failed tells the failure of a step: of its call, of what was to be its arguments, or of a decision that the task ends with.
@@ -419,7 +421,7 @@ func (r *taskRow) failed(c *change, s taskStep) error {
 	if err != nil {
 		return err
 	}
-	return r.add(c.status, stepError, data, r.flowStep(s, stepStatus(engine.NodeFailure, "")))
+	return r.addEvent(c.status, stepError, data, r.flowStep(s, stepStatus(engine.NodeFailure, "")))
 }
 
 // endsWith says that the execution ends because of an activation, and not of what the program made of its end.
@@ -447,7 +449,7 @@ func (r *taskRow) ended(c *change, s taskStep, name string) error {
 		return nil
 	}
 	r.over[step.StepID] = true
-	return r.add(c.status, name, struct{}{}, step)
+	return r.addEvent(c.status, name, struct{}{}, step)
 }
 
 // asked tells that somebody has to say something.
@@ -458,9 +460,9 @@ func (r *taskRow) asked(c *change, step *api.FlowStep) error {
 	}
 	id := interactionOf(r.t.subject.journal, c.told.Ask)
 	if asksForData(c.told.Purpose) {
-		return r.add(c.status, stepWaitingForParam, paramsOf(id, c.told, value), step)
+		return r.addEvent(c.status, stepWaitingForParam, paramsOf(id, c.told, value), step)
 	}
-	return r.add(c.status, stepWaitingForStart, decisionOf(id, c.told, withSent(r.row, c.told, value)), step)
+	return r.addEvent(c.status, stepWaitingForStart, decisionOf(id, c.told, withSent(r.row, c.told, value)), step)
 }
 
 // answers says that an activation writes the answer of a task, which is for the user while it is written.
@@ -473,7 +475,7 @@ func (s *subject) answers(id engine.ActivationID) bool {
 // nameTool gives a call of a task the name of its tool, in the execution vocabulary.
 func (t *teller) nameTool(ctx context.Context, row *host.Row, e *api.NodeExecution) error {
 	task, ok := taskNode(t.subject.journal.Graph)
-	if !ok || e.NodeType != toolType {
+	if !ok || e.NodeType != agent.ToolType {
 		return nil
 	}
 	walked := trailOf(t.View(), task, func(*host.ActivationView) json.RawMessage { return nil })

@@ -76,7 +76,9 @@ func (l *Library) Begun(p identity.Principal, id string, ready *revisions.Ready,
 func (r *Reading) See(seen *host.Seen) { r.View, r.known = seen.View, seen }
 
 func (l *Library) reading(p identity.Principal, id string, ready *revisions.Ready) *Reading {
-	return &Reading{lib: l, p: p, Ready: ready, Graph: ready.Graph, Journal: host.Journal{Source: l.Source, Principal: p, Execution: id, Graph: ready.Graph, Revision: ready.Fold, Programs: agent.Programs()}}
+	return &Reading{lib: l, p: p, Ready: ready, Graph: ready.Graph,
+		Journal: host.Journal{Source: l.Source, Principal: p, Execution: id, Graph: ready.Graph,
+			Revision: ready.Fold, Programs: agent.Programs()}}
 }
 
 // ReadExecution reads an execution as people look at it.
@@ -172,10 +174,12 @@ func outputRefs(list []host.ActivationView) []engine.Ref {
 }
 
 // tellActivation tells an activation with its outputs, as far as their values are given. Language is that of the execution.
-func tellActivation(graph *workflow.Graph, language string, a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
+func tellActivation(graph *workflow.Graph, language string, a *host.ActivationView,
+	values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
 	e := api.NodeExecution{
 		NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
-		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, TokensUsed: tokensOf(a.Used), ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
+		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, TokensUsed: tokensOf(a.Used), ActivationID: string(a.ID),
+		Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
 	}
 	for _, w := range a.Warnings {
 		e.Warnings = append(e.Warnings, api.NodeWarning(w))
@@ -208,7 +212,7 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 	if e.ExecutionDetails, err = flowDetails(graph, a, e.ExecutionDetails); err != nil {
 		return e, err
 	}
-	if e.NodeType == toolType && e.InnerStep == "" {
+	if e.NodeType == agent.ToolType && e.InnerStep == "" {
 		e.ExecutionDetails = toolDetails(e.ExecutionDetails, e.OutputData["result"])
 	}
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))
@@ -281,14 +285,17 @@ func (r *Reading) outputNodes() []string {
 	return done
 }
 
-// tell tells the execution.
-func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
+// tellExecution describes the execution in the shape of the API.
+func (r *Reading) tellExecution(ctx context.Context) (*api.Execution, error) {
 	v, sum := r.View, &r.Summary
 	e := &api.Execution{
-		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
+		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion,
+		Revision: sum.Revision, Status: string(v.Status),
 		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.lib.now()), TriggerInfo: r.trigger(),
-		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.Failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
-		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.Start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
+		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.Failure(), Errors: r.failures(),
+		CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
+		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.Start.Told()), Priority: sum.Priority, Seq: v.Seq,
+		TokensUsed: tokensOf(v.Used),
 	}
 	if t := r.Start.Test; t != nil {
 		e.Test = &api.TestRun{Name: t.Name, Node: t.Node, From: t.From, Pinned: append([]string{}, t.Pinned...), By: t.By}
@@ -386,7 +393,8 @@ func (r *Reading) tellNodes(ctx context.Context, e *api.Execution, values map[en
 }
 
 func (r *Reading) trigger() api.TriggerInfo {
-	t := api.TriggerInfo{TriggerType: r.Summary.TriggerType, UserID: r.Summary.User, TokenMadeBy: r.Summary.TokenMadeBy, Timestamp: r.Summary.Created, TriggerData: r.Start.Trigger, ExternalRequestID: r.Start.ExternalRequest}
+	t := api.TriggerInfo{TriggerType: r.Summary.TriggerType, UserID: r.Summary.User, TokenMadeBy: r.Summary.TokenMadeBy,
+		Timestamp: r.Summary.Created, TriggerData: r.Start.Trigger, ExternalRequestID: r.Start.ExternalRequest}
 	if len(t.TriggerData) > host.MaxInline {
 		t.TriggerData = host.Omitted(len(t.TriggerData)) // the context has it
 	}

@@ -40,7 +40,8 @@ func (t *teller) filledInputs(row *host.Row, commands []engine.Command) ([]api.E
 	var events []api.Event
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || run.Cause.Filled == nil || run.Cause.Filled.Ref == "" || !slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return endsFilling(f, run.Activation) }) {
+		if !ok || run.Cause.Filled == nil || run.Cause.Filled.Ref == "" ||
+			!slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return endsFilling(f, run.Activation) }) {
 			continue
 		}
 		input, ok, err := t.input(run.Activation, commands)
@@ -55,7 +56,8 @@ func (t *teller) filledInputs(row *host.Row, commands []engine.Command) ([]api.E
 			return nil, fault.Newf(fault.Internal, "encode %s: %w", stepInput, err)
 		}
 		events = append(events, api.Event{
-			EventType: stepInput, Data: raw, Executor: t.subject.executor(engine.StatusRunning), Step: t.subject.step(run.Activation, stepStatus(engine.NodeRunning, "")),
+			EventType: stepInput, Data: raw, Executor: t.subject.executor(engine.StatusRunning),
+			Step: t.subject.step(run.Activation, stepStatus(engine.NodeRunning, "")),
 		})
 	}
 	return events, nil

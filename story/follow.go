@@ -18,13 +18,16 @@ var ErrFinished = errors.New("the execution has ended")
 // anything twice. It ends when the execution has ended and everything was told. It has one user.
 type Reader struct {
 	lib     *Library
+	ref     host.Ref
 	subject *subject
 	words   Vocabulary
 	from    Position
 	// shared is the context under which is read what several readers share.
 	shared context.Context
 
-	sub  *host.Subscription
+	sub *host.Subscription
+	// left is called when the reader is closed; nil: nobody was told that it follows.
+	left func()
 	feed *feed
 	// own tells rows that the feed does not; nil while the feed does.
 	own *teller
@@ -37,11 +40,13 @@ type Reader struct {
 	live, lost bool
 }
 
-// Follow finds the execution and begins to follow it. What several readers share is read under the context shared, which ends after all of them. The
-// reader must be closed.
-func (l *Library) Follow(ctx, shared context.Context, p identity.Principal, execution string, words Vocabulary, from Position) (_ *Reader, err error) {
+// Follow finds the execution and begins to follow it. What several readers share is read under the context shared, which ends
+// after all of them. The reader must be closed.
+func (l *Library) Follow(ctx, shared context.Context, p identity.Principal, execution string, words Vocabulary,
+	from Position) (_ *Reader, err error) {
 	// First of all the subscription: what is read later than that cannot have missed anything.
-	sub := l.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
+	ref := host.Ref{Workspace: p.Workspace, Execution: execution}
+	sub := l.Hub.Subscribe(ref)
 	defer func() {
 		if err != nil {
 			sub.Close()
@@ -55,13 +60,32 @@ func (l *Library) Follow(ctx, shared context.Context, p identity.Principal, exec
 	if words == VocabularyFlow {
 		about.toUser = found.Ready.ToUser()
 	}
-	r := &Reader{lib: l, shared: shared, subject: about, words: words, from: from, sub: sub, seq: from.before(), final: found.Summary.Status.Final()}
+	r := &Reader{lib: l, ref: ref, shared: shared, subject: about, words: words, from: from, sub: sub, seq: from.before(),
+		final: found.Summary.Status.Final()}
+	if !r.final { // what has ended hands nothing out
+		r.join()
+	}
 	r.feed, _ = sub.Shared(feedKey{words, about.address != nil}, func() any { return &feed{} }).(*feed)
 	return r, nil
 }
 
+// join says that somebody follows the execution, unless it was said. It returns that the journal is to be read after that.
+func (r *Reader) join() bool {
+	if r.left != nil || r.lib.Followed == nil {
+		return false
+	}
+	r.left = r.lib.Followed(r.ref)
+	return true
+}
+
 // Close ends the reader.
-func (r *Reader) Close() { r.sub.Close() }
+func (r *Reader) Close() {
+	r.sub.Close()
+	if r.left != nil {
+		r.left()
+		r.left = nil
+	}
+}
 
 // Execution is the id of what is followed.
 func (r *Reader) Execution() string { return r.subject.journal.Execution }
@@ -101,6 +125,10 @@ func (r *Reader) Next(ctx context.Context, wake <-chan time.Time) ([]Frame, erro
 		if r.final {
 			return nil, ErrFinished
 		}
+		if r.join() { // it had ended, and goes on
+			r.live = false
+			continue
+		}
 		select {
 		case <-more:
 		case <-wake:
@@ -118,7 +146,7 @@ func (r *Reader) catchUp(ctx context.Context) (frames []Frame, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if frames, err = r.tell(frames, &row); err != nil {
+		if frames, err = r.appendRow(frames, &row); err != nil {
 			return nil, err
 		}
 		if n++; n == readBatch && len(frames) > 0 {
@@ -133,7 +161,7 @@ func (r *Reader) catchUp(ctx context.Context) (frames []Frame, err error) {
 		if row.Seq > r.seq+1 {
 			return frames, nil // the journal has what comes before
 		}
-		if frames, err = r.tell(frames, row); err != nil {
+		if frames, err = r.appendRow(frames, row); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +189,7 @@ func (r *Reader) follow(list []host.Notice) (frames []Frame, err error) {
 		} else if n.Logged != nil {
 			frames, err = r.logged(frames, *n.Logged)
 		} else if n.Row.Seq <= r.seq+1 {
-			frames, err = r.tell(frames, n.Row)
+			frames, err = r.appendRow(frames, n.Row)
 		} else {
 			r.live, r.lost = false, true // a row was not published; the journal has it
 			return frames, nil
@@ -173,8 +201,8 @@ func (r *Reader) follow(list []host.Notice) (frames []Frame, err error) {
 	return frames, nil
 }
 
-// tell appends the frames of a row that the reader has not seen.
-func (r *Reader) tell(frames []Frame, row *host.Row) ([]Frame, error) {
+// appendRow appends the frames of a row that the reader has not seen.
+func (r *Reader) appendRow(frames []Frame, row *host.Row) ([]Frame, error) {
 	if row.Seq > r.head {
 		r.head = row.Seq
 		for i := range row.Told {
@@ -202,7 +230,7 @@ func (r *Reader) tell(frames []Frame, row *host.Row) ([]Frame, error) {
 // translate puts a row into words, if possible with the help of others who have read it.
 func (r *Reader) translate(row *host.Row) ([]Frame, error) {
 	ctx := r.shared
-	if told, ok, err := r.feed.tell(ctx, row); ok || err != nil {
+	if told, ok, err := r.feed.framesOf(ctx, row); ok || err != nil {
 		r.own = nil
 		return told, err
 	}
@@ -213,11 +241,11 @@ func (r *Reader) translate(row *host.Row) ([]Frame, error) {
 		}
 		r.own = own
 	}
-	told, err := r.own.tell(ctx, row)
+	told, err := r.own.tellRow(ctx, row)
 	if err != nil {
 		return nil, err
 	}
-	if r.feed.take(r.own, told) {
+	if r.feed.adoptTeller(r.own, told) {
 		r.own = nil
 	}
 	return told, nil
@@ -247,8 +275,8 @@ type feedKey struct {
 	addresses bool
 }
 
-// feed is what the readers of one execution in one vocabulary, who may see the same, share: one teller, and the frames of the rows that it told
-// last, so that a row is put into words once, however many read it. A reader that is not near it has a teller of its own.
+// feed is what the readers of one execution in one vocabulary, who may see the same, share: one teller, and the frames of the
+// rows that it told last, so that a row is told once, however many read it. A reader that is not near it has a teller of its own.
 type feed struct {
 	mu sync.Mutex
 	// teller stands behind the last of rows; the first of them has the number first.
@@ -265,8 +293,8 @@ const (
 	feedGap   = 256
 )
 
-// tell returns the frames of a row; not ok when the feed is elsewhere.
-func (f *feed) tell(ctx context.Context, row *host.Row) (frames []Frame, ok bool, err error) {
+// framesOf returns the frames of a row; not ok when the feed is elsewhere.
+func (f *feed) framesOf(ctx context.Context, row *host.Row) (frames []Frame, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -288,18 +316,18 @@ func (f *feed) tell(ctx context.Context, row *host.Row) (frames []Frame, ok bool
 			if missing.Seq == row.Seq {
 				break
 			}
-			if _, err := f.add(ctx, &missing); err != nil {
+			if _, err := f.addRow(ctx, &missing); err != nil {
 				return nil, false, err
 			}
 		}
 	}
-	frames, err = f.add(ctx, row)
+	frames, err = f.addRow(ctx, row)
 	return frames, err == nil, err
 }
 
-// add tells the next row. A teller that has failed at a row is of no use any more.
-func (f *feed) add(ctx context.Context, row *host.Row) ([]Frame, error) {
-	frames, err := f.teller.tell(ctx, row)
+// addRow makes the frames of the next row. A teller that has failed at a row cannot be used any more.
+func (f *feed) addRow(ctx context.Context, row *host.Row) ([]Frame, error) {
+	frames, err := f.teller.tellRow(ctx, row)
 	if err != nil {
 		f.teller, f.rows, f.bytes = nil, nil, 0
 		return nil, err
@@ -331,8 +359,8 @@ func sizeOf(frames []Frame) int {
 	return n
 }
 
-// take makes a reader's teller, which has just told a row, that of the feed, if the feed has none or is far behind.
-func (f *feed) take(t *teller, frames []Frame) bool {
+// adoptTeller makes a reader's teller, which has just told a row, that of the feed, if the feed has none or is far behind.
+func (f *feed) adoptTeller(t *teller, frames []Frame) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.teller != nil && t.Seq() <= f.teller.Seq()+feedGap {

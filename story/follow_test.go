@@ -609,3 +609,23 @@ func TestStream_WhileItRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestStream_Followed: it is said that somebody follows an execution that goes on, and not of one that has ended: it hands nothing out.
+func TestStream_Followed(t *testing.T) {
+	t.Parallel()
+	st := newStaged(t)
+	followed := 0
+	st.lib.Followed = func(host.Ref) func() {
+		followed++
+		return func() { followed-- }
+	}
+	goesOn := st.reader(VocabularyExecution, "")
+	if followed != 1 {
+		t.Errorf("%d follow what goes on", followed)
+	}
+	goesOn.Close()
+	storytest.PlayScene(st.Stage)
+	if _, ended := st.reader(VocabularyExecution, "").drain(t); followed != 0 || !ended {
+		t.Errorf("%d follow what has ended (%v)", followed, ended)
+	}
+}

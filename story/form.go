@@ -10,7 +10,8 @@ import (
 	"tandem/store"
 )
 
-// TellForm tells the form of a question to a reader of a language; empty: in that of the question. There is none for a record that cannot be read.
+// TellForm tells the form of a question to a reader of a language; empty: in that of the question. There is none for a record that cannot
+// be read.
 func TellForm(i store.Interaction, language string) *api.InteractionForm {
 	r, err := human.ReadRequest(i)
 	if err != nil {
@@ -40,7 +41,8 @@ func TellTitle(i store.Interaction, language string) string {
 
 func tellEntry(e *form.Entry) api.FormEntry {
 	told := api.FormEntry{
-		Group: e.Group, Name: e.Name, Kind: string(e.Kind), Label: e.Label, About: e.About, Limits: e.Limits, Required: e.Required, Open: e.Open,
+		Group: e.Group, Name: e.Name, Kind: string(e.Kind), Label: e.Label, About: e.About, Limits: e.Limits,
+		Required: e.Required, Open: e.Open,
 		Min: e.Min, Max: e.Max, MinLength: e.MinLength, MaxLength: e.MaxLength, MinItems: e.MinItems, MaxItems: e.MaxItems, Whole: e.Whole,
 		Default: e.Default, Known: e.Known, Decides: e.Decides, OnlyWith: e.OnlyWith, List: e.Listed(), Anything: e.TakesText(),
 	}

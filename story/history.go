@@ -9,6 +9,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/host/history"
 	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
@@ -32,32 +33,37 @@ const maxForks = 100
 
 // forksOf are the executions that were forked from one.
 func (l *Library) forksOf(ctx context.Context, p identity.Principal, e *store.Execution) ([]api.HistoryFork, error) {
-	page, err := l.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: e.WorkflowID, ForkedFrom: e.ID, Page: store.Page{Size: maxForks}})
+	page, err := l.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: e.WorkflowID, ForkedFrom: e.ID,
+		Page: store.Page{Size: maxForks}})
 	if err != nil {
 		return nil, err
 	}
 	var list []api.HistoryFork
 	for i := range page.Executions {
 		f := &page.Executions[i]
-		list = append(list, api.HistoryFork{ExecutionID: f.ID, By: f.User, TokenMadeBy: f.TokenMadeBy, At: f.Created, Status: string(f.Status)})
+		list = append(list, api.HistoryFork{ExecutionID: f.ID, By: f.User, TokenMadeBy: f.TokenMadeBy, At: f.Created,
+			Status: string(f.Status)})
 	}
 	return list, nil
 }
 
 // history tells a part of the history of an execution. Depth counts the executions above it, children how many may still be told.
-func (l *Library) history(ctx context.Context, p identity.Principal, id string, after, limit, depth int, children *int) (*api.History, error) {
+func (l *Library) history(ctx context.Context, p identity.Principal, id string, after, limit, depth int,
+	children *int) (*api.History, error) {
 	r, err := l.ReadExecution(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	items, more, err := r.Journal.History(ctx, after, limit)
+	items, more, err := history.Read(ctx, r.Journal, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	v := r.View
 	h := &api.History{
-		ExecutionID: r.Summary.ID, WorkflowID: r.Summary.WorkflowID, WorkflowName: r.Summary.WorkflowName, Status: string(v.Status), ExecutorStatus: executorStatus(v.Status),
-		TriggerInfo: r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(l.now()), Error: r.Failure(), CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
+		ExecutionID: r.Summary.ID, WorkflowID: r.Summary.WorkflowID, WorkflowName: r.Summary.WorkflowName, Status: string(v.Status),
+		ExecutorStatus: executorStatus(v.Status),
+		TriggerInfo:    r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(l.now()), Error: r.Failure(),
+		CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
 		Fork: human.ForkOf(r.Start.Told()), History: make([]api.HistoryRecord, len(items)),
 	}
 	if after == 0 {
@@ -112,16 +118,17 @@ func (l *Library) history(ctx context.Context, p identity.Principal, id string, 
 	return h, nil
 }
 
-func (r *Reading) historyAct(item *host.HistoryItem) *api.Act {
+func (r *Reading) historyAct(item *history.Item) *api.Act {
 	a := item.Act
-	act := &api.Act{Action: string(a.Action), By: a.By, TokenMadeBy: a.TokenMadeBy, Reason: a.Reason, NodeID: a.Node, ActivationID: string(a.Activation), Inherited: item.Execution != r.Summary.ID, At: a.Time}
+	act := &api.Act{Action: string(a.Action), By: a.By, TokenMadeBy: a.TokenMadeBy, Reason: a.Reason, NodeID: a.Node,
+		ActivationID: string(a.Activation), Inherited: item.Execution != r.Summary.ID, At: a.Time}
 	if act.NodeID == "" && a.Activation != "" {
 		act.NodeID, _ = host.Shown(r.Graph, a.Activation)
 	}
 	return act
 }
 
-func (r *Reading) historyStep(ctx context.Context, item *host.HistoryItem, values map[engine.Ref]json.RawMessage) (*api.HistoryStep, error) {
+func (r *Reading) historyStep(ctx context.Context, item *history.Item, values map[engine.Ref]json.RawMessage) (*api.HistoryStep, error) {
 	a := &item.Activation
 	told, err := tellActivation(r.Graph, r.Start.Language, a, values)
 	if err != nil {
@@ -133,10 +140,14 @@ func (r *Reading) historyStep(ctx context.Context, item *host.HistoryItem, value
 	}
 	told = named[0]
 	step := &api.HistoryStep{
-		ID: told.ActivationID, TaskID: item.Execution, ExecutorID: item.Execution, ExecutorName: r.Summary.WorkflowName, ExecutorStatus: executorStatus(item.Status),
-		StepID: told.ActivationID, StepName: told.NodeName, StepType: told.NodeType + "." + told.NodeSubtype, NodeID: told.NodeID, InnerStep: told.InnerStep,
-		Iteration: told.Iteration, Generation: told.Generation, InputData: host.ShownInput(a.ID, item.Input), Sent: item.Sent, OutputData: told.OutputData, Details: told.ExecutionDetails, Error: told.Error,
-		Attempts: told.Attempt, ChildIDs: item.Children, StartTime: told.StartTime, EndTime: told.EndTime, DurationMS: told.DurationMS, UpdatedAt: max(told.EndTime, told.StartTime, item.Time),
+		ID: told.ActivationID, TaskID: item.Execution, ExecutorID: item.Execution, ExecutorName: r.Summary.WorkflowName,
+		ExecutorStatus: executorStatus(item.Status),
+		StepID:         told.ActivationID, StepName: told.NodeName, StepType: told.NodeType + "." + told.NodeSubtype, NodeID: told.NodeID,
+		InnerStep: told.InnerStep,
+		Iteration: told.Iteration, Generation: told.Generation, InputData: host.ShownInput(a.ID, item.Input), Sent: item.Sent,
+		OutputData: told.OutputData, Details: told.ExecutionDetails, Error: told.Error,
+		Attempts: told.Attempt, ChildIDs: item.Children, StartTime: told.StartTime, EndTime: told.EndTime,
+		DurationMS: told.DurationMS, UpdatedAt: max(told.EndTime, told.StartTime, item.Time),
 		CreditsConsumed: told.CreditsConsumed, TokensUsed: told.TokensUsed,
 	}
 	if told.Generation > 0 {
@@ -169,7 +180,7 @@ func (r *Reading) historyStep(ctx context.Context, item *host.HistoryItem, value
 }
 
 // historyQuestion tells a question with all that became of it.
-func (r *Reading) historyQuestion(ctx context.Context, execution string, ask host.Asking) (*api.HistoryQuestion, error) {
+func (r *Reading) historyQuestion(ctx context.Context, execution string, ask history.Asking) (*api.HistoryQuestion, error) {
 	q := &api.HistoryQuestion{InteractionID: host.InteractionID(r.p.Workspace, execution, ask.Ask), Purpose: ask.Purpose, AskedAt: ask.Time}
 	d, err := r.lib.InteractionDetail(ctx, r.p, q.InteractionID, text.English)
 	if errors.Is(err, store.ErrNotFound) {
@@ -178,8 +189,10 @@ func (r *Reading) historyQuestion(ctx context.Context, execution string, ask hos
 	if err != nil {
 		return nil, err
 	}
-	q.InteractionType, q.Status, q.TimeoutAt, q.Asked, q.MinApprovals = d.InteractionType, d.Status, d.TimeoutAt, d.Approvers, d.MinApprovals
-	q.Shown, q.ArgumentsHash, q.Outcome, q.Answers, q.Override, q.Delegations, q.Messages = d.RequestData, d.ArgumentsHash, d.ResponseData, d.Responses, d.Override, d.Delegations, d.Deliveries
+	q.InteractionType, q.Status, q.TimeoutAt = d.InteractionType, d.Status, d.TimeoutAt
+	q.Asked, q.MinApprovals = d.Approvers, d.MinApprovals
+	q.Shown, q.ArgumentsHash, q.Outcome, q.Answers = d.RequestData, d.ArgumentsHash, d.ResponseData, d.Responses
+	q.Override, q.Delegations, q.Messages = d.Override, d.Delegations, d.Deliveries
 	if d.Status != string(store.InteractionPending) {
 		q.EndedAt = d.UpdatedAt
 	}

@@ -23,6 +23,8 @@ type Library struct {
 	Revisions Revisions
 	// WaitAddress makes the address of a call that ends the wait of an activation; nil: calls do not reach the program.
 	WaitAddress func(ref host.Ref, id engine.ActivationID, generation uint32) (string, error)
+	// Followed is told that somebody begins to follow an execution, and what it returns that they have left. Nil: nobody wants to know.
+	Followed func(host.Ref) (left func())
 	// Desk says who may answer a question.
 	Desk *human.Desk
 	// Now is the clock.

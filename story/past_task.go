@@ -45,7 +45,8 @@ func (r *Reading) PastTask(ctx context.Context) (agent.Past, error) {
 	case r.View.Status != engine.StatusSuccess:
 		return agent.Past{}, fault.Say(fault.Conflict, text.Of("task %q is %s; only one that has ended with %s can become a workflow", id, r.View.Status, engine.StatusSuccess))
 	}
-	past := agent.Past{Execution: id, Workflow: r.Summary.WorkflowID, Initial: r.Start.Initial, Question: gjson.GetBytes(r.Start.Initial, "question").String()}
+	past := agent.Past{Execution: id, Workflow: r.Summary.WorkflowID, Initial: r.Start.Initial,
+		Question: gjson.GetBytes(r.Start.Initial, "question").String()}
 	name, err := r.resultOf(ctx, t.flow[agent.KindFlowName])
 	if err != nil {
 		return past, err

@@ -60,12 +60,13 @@ func (r *Reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 	return append(list, below...), err
 }
 
-// nameQuestions adds to the details of the nodes that wait for a person which question it is, and until when: a node does not know under which id its
-// question is kept.
+// nameQuestions adds to the details of the nodes that wait for a person which question it is, and until when: a node does not know under
+// which id its question is kept.
 func nameQuestions(e *api.Execution) error {
 	for _, q := range e.Questions {
 		n, ok := e.NodeExecutions[q.NodeID]
-		if !ok || q.ExecutionID != "" || q.Purpose != human.PurposeNode || n.ActivationID != q.ActivationID || len(n.ExecutionDetails) == 0 {
+		if !ok || q.ExecutionID != "" || q.Purpose != human.PurposeNode || n.ActivationID != q.ActivationID ||
+			len(n.ExecutionDetails) == 0 {
 			continue
 		}
 		var details map[string]json.RawMessage
@@ -90,7 +91,8 @@ func nameQuestions(e *api.Execution) error {
 // questionsBelow tells what the executions ask that this one has started.
 func (r *Reading) questionsBelow(ctx context.Context) ([]api.UserInputRequest, error) {
 	page, err := r.lib.Interactions.List(ctx, r.p, store.InteractionQuery{
-		Execution: r.Summary.ID, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: store.MaxPageSize},
+		Execution: r.Summary.ID, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending},
+		Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +103,8 @@ func (r *Reading) questionsBelow(ctx context.Context) ([]api.UserInputRequest, e
 			continue
 		}
 		journal := host.Journal{Principal: r.p, Execution: i.Execution}
-		told := questionOf(journal, &host.Told{Activation: engine.ActivationID(i.Activation), Ask: engine.AskID(i.Ask), Purpose: i.Purpose}, i.Node, i.Created, i.Request)
+		told := questionOf(journal, &host.Told{Activation: engine.ActivationID(i.Activation), Ask: engine.AskID(i.Ask), Purpose: i.Purpose},
+			i.Node, i.Created, i.Request)
 		told.ExecutionID = i.Execution
 		list = append(list, told)
 	}
@@ -119,8 +122,9 @@ func askOutcome(q *api.UserInputRequest) {
 // checkpoint tells where the execution stands in the words of executors and steps.
 func (r *Reading) checkpoint(e *api.Execution) (*api.Checkpoint, error) {
 	c := &api.Checkpoint{
-		ID: e.Seq, TaskID: e.ExecutionID, AppID: e.WorkflowID, ExecutorID: e.ExecutionID, ExecutorName: e.WorkflowName, ExecutorStatus: executorStatus(r.View.Status),
-		Data: map[string]json.RawMessage{},
+		ID: e.Seq, TaskID: e.ExecutionID, AppID: e.WorkflowID, ExecutorID: e.ExecutionID, ExecutorName: e.WorkflowName,
+		ExecutorStatus: executorStatus(r.View.Status),
+		Data:           map[string]json.RawMessage{},
 	}
 	step := r.step()
 	if step != nil {

@@ -9,10 +9,10 @@ import (
 	"tandem/text"
 )
 
-// Spoken is what an execution has said to whom it is for: what its nodes with to_user have said, else, of one that has ended well, the text of its output. In the
-// place of more than a conversation can show, it is said that it is too long.
+// Spoken is what an execution has said to whom it is for: what its nodes with to_user have said, else, of one that has ended well, the text
+// of its output. In the place of more than a conversation can show, it is said that it is too long.
 func (r *Reading) Spoken(ctx context.Context) (string, error) {
-	e, err := r.tell(ctx)
+	e, err := r.tellExecution(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,8 @@ func (r *Reading) tellNode(n *host.NodeView, values map[engine.Ref]json.RawMessa
 	for i := range n.Recent {
 		a := &n.Recent[i]
 		note := api.ActivationNote{
-			ActivationID: string(a.ID), Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, Generation: int(a.Generation), Attempt: int(a.Attempt), RetryCount: int(a.Retries),
+			ActivationID: string(a.ID), Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, Generation: int(a.Generation),
+			Attempt: int(a.Attempt), RetryCount: int(a.Retries),
 		}
 		if index, ok := host.Iteration(a.ID); ok {
 			note.Iteration = &index
@@ -82,7 +83,8 @@ func (r *Reading) failures() []api.ExecutionError {
 	list := make([]api.ExecutionError, 0, len(r.View.Errors))
 	for i, failed := range r.View.Errors {
 		handedOn := slices.ContainsFunc(r.View.Errors[i+1:], func(o host.NodeError) bool {
-			return strings.HasPrefix(string(failed.Activation), string(o.Activation)+"[") && o.Error.Code == failed.Error.Code && o.Error.Message == failed.Error.Message
+			return strings.HasPrefix(string(failed.Activation), string(o.Activation)+"[") && o.Error.Code == failed.Error.Code &&
+				o.Error.Message == failed.Error.Message
 		})
 		if _, step := host.Shown(r.Graph, failed.Activation); step == "" || !handedOn {
 			list = append(list, r.tellError(failed.Error, failed.Activation, failed.Time))

@@ -56,8 +56,8 @@ func (r *Reading) AskAnew(ctx context.Context, b *api.ActionRequest) error {
 	return nil
 }
 
-// QuestionFor is the question that an input answers, of the execution or of one that it has started; empty: the input is a signal to a node that asks
-// nothing. For a task that is not told which node is meant, the request is completed: it is whatever the task asks.
+// QuestionFor is the question that an input answers, of the execution or of one that it has started; empty: the input is a signal to a node
+// that asks nothing. For a task that is not told which node is meant, the request is completed: it is whatever the task asks.
 func (r *Reading) QuestionFor(ctx context.Context, b *api.InputRequest) (interaction string, err error) {
 	if b.InteractionID != "" && r.View.Questions[r.askOf(b.InteractionID)].Activation == "" {
 		below, err := r.below(ctx, b.InteractionID)
@@ -173,11 +173,13 @@ func severalAsked(node string, ids []string) error {
 func (r *Reading) askedBelow(ctx context.Context, b *api.InputRequest) (string, error) {
 	var ids []string
 	for _, child := range slices.Sorted(maps.Keys(r.View.Below)) {
-		if starter := r.View.Below[child].Activation; !r.isOf(starter, b.NodeID) || b.ActivationID != "" && string(starter) != b.ActivationID {
+		if starter := r.View.Below[child].Activation; !r.isOf(starter, b.NodeID) || b.ActivationID != "" &&
+			string(starter) != b.ActivationID {
 			continue
 		}
 		page, err := r.lib.Interactions.List(ctx, r.p, store.InteractionQuery{
-			Execution: child, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: store.MaxPageSize},
+			Execution: child, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending},
+			Page: store.Page{Size: store.MaxPageSize},
 		})
 		if err != nil {
 			return "", err

@@ -23,20 +23,8 @@ import (
 
 // What is told of a task besides what is told of every execution.
 
-// What the steps that are calls are told to be.
-const (
-	toolType, toolSubtype = "TOOL", "MCP_TOOL"
-	// finalStep is the step that writes the answer, in the words of steps.
-	finalStep = agent.FinalTool
-)
-
-// TaskStepKind is the kind of node that a step of a task counts as.
-func TaskStepKind(id engine.ActivationID) string {
-	if _, name := id.Split(); agent.PartOf(name).Kind == agent.KindCall {
-		return toolType + "." + toolSubtype
-	}
-	return agent.TaskKind
-}
+// finalStep is the step that writes the answer, in the words of steps.
+const finalStep = agent.FinalTool
 
 // decisionTitle is what people call a step of a task.
 func decisionTitle(kind, language string) string {
@@ -65,7 +53,7 @@ func decisionTitle(kind, language string) string {
 	return title.In(language)
 }
 
-// tellTaskStep tells what a step of a task is. The tool of a call is added by who knows it.
+// tellTaskStep tells what a step of a task is. The tool of a call is added by the code that knows it.
 func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution) {
 	_, name := a.ID.Split()
 	kind := agent.PartOf(name).Kind
@@ -73,7 +61,7 @@ func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution)
 	if kind == agent.KindCall {
 		e.NodeName = name
 	}
-	e.NodeType, e.NodeSubtype, _ = strings.Cut(TaskStepKind(a.ID), ".")
+	e.NodeType, e.NodeSubtype, _ = strings.Cut(agent.StepKind(name), ".")
 	e.Iteration = nil // it is not an iteration of anything
 }
 
@@ -139,7 +127,7 @@ func (r *Reading) readTrail(ctx context.Context) (_ *trail, ok bool, err error) 
 
 // nameCalls gives the calls among activations the names of their tools.
 func (r *Reading) nameCalls(ctx context.Context, list []api.NodeExecution) error {
-	if !slices.ContainsFunc(list, func(e api.NodeExecution) bool { return e.NodeType == toolType }) {
+	if !slices.ContainsFunc(list, func(e api.NodeExecution) bool { return e.NodeType == agent.ToolType }) {
 		return nil
 	}
 	t, ok, err := r.readTrail(ctx)
@@ -161,7 +149,7 @@ type taskRequest struct {
 	Documents      []json.RawMessage `json:"documents"`
 }
 
-// task tells the execution as a task; nil when it is none.
+// task tells the execution as a task; nil when it is not a task.
 func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.Ref]json.RawMessage) (*api.Task, error) {
 	t, ok := r.taskTrail(values)
 	if !ok {
@@ -174,8 +162,10 @@ func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.
 	}
 	request := r.request()
 	task := &api.Task{
-		ConversationID: request.ConversationID, SessionID: request.SessionID, Question: request.Question, Language: cmp.Or(request.Language, r.Start.Language, "en"),
-		Documents: request.Documents, PlanID: t.planID(), StepCount: stepCount(t), FailureCount: t.failures, Facts: []string{}, Steps: make([]api.TaskStep, len(t.steps)),
+		ConversationID: request.ConversationID, SessionID: request.SessionID, Question: request.Question,
+		Language:  cmp.Or(request.Language, r.Start.Language, "en"),
+		Documents: request.Documents, PlanID: t.planID(), StepCount: stepCount(t), FailureCount: t.failures, Facts: []string{},
+		Steps: make([]api.TaskStep, len(t.steps)),
 	}
 	task.AgentID, _ = agent.IDOf(r.Summary.WorkflowID)
 	task.FlowName = gjson.GetBytes(resultIn(t.flow[agent.KindFlowName], values), "flow_name").String()
@@ -211,7 +201,7 @@ func (r *Reading) request() taskRequest {
 	for _, raw := range []json.RawMessage{r.Start.Trigger, r.Start.Initial} {
 		var sent taskRequest
 		if len(raw) == 0 || json.Unmarshal(raw, &sent) != nil {
-			continue // whoever wrote it wrote something else; the execution shows it as it is
+			continue // its writer wrote something else; the execution shows it as it is
 		}
 		q.Question, q.ConversationID = cmp.Or(sent.Question, q.Question), cmp.Or(sent.ConversationID, q.ConversationID)
 		q.SessionID, q.Language = cmp.Or(sent.SessionID, q.SessionID), cmp.Or(sent.Language, q.Language)
@@ -310,8 +300,10 @@ func purposesOf(list []api.UserInputRequest) map[string]string {
 
 func tellTrailStep(s *trailStep, asked string, execution engine.Status, values map[engine.Ref]json.RawMessage) api.TaskStep {
 	told := api.TaskStep{
-		StepID: s.id, Tool: s.tool, Description: gjson.GetBytes(resultIn(s.choice, values), "description").String(), Status: s.statusOf(asked, execution),
-		PlanID: agent.PlanID(s.plan), Rung: string(s.rung), Arguments: resultIn(s.arguments, values), Risk: riskOf(resultIn(s.risk, values)),
+		StepID: s.id, Tool: s.tool, Description: gjson.GetBytes(resultIn(s.choice, values), "description").String(),
+		Status: s.statusOf(asked, execution),
+		PlanID: agent.PlanID(s.plan), Rung: string(s.rung), Arguments: resultIn(s.arguments, values),
+		Risk: riskOf(resultIn(s.risk, values)),
 	}
 	if s.call != nil && s.call.Status == engine.NodeDone {
 		told.Result = resultIn(s.call, values)
@@ -364,12 +356,14 @@ func (r *Reading) taskCheckpoint(c *api.Checkpoint, e *api.Execution) {
 		c.StepStatus = stepStatus(t.flow[agent.KindSummary].Status, "")
 	case t.flow[agent.KindConfirmFlow] != nil:
 		a := t.flow[agent.KindConfirmFlow]
-		c.StepID, c.StepName, c.StepType, c.StepStatus = agent.KindConfirmFlow, c.ExecutorName, agent.TaskKind, stepStatus(a.Status, human.PurposeConfirm)
+		c.StepID, c.StepName, c.StepType, c.StepStatus = agent.KindConfirmFlow, c.ExecutorName, agent.TaskKind,
+			stepStatus(a.Status, human.PurposeConfirm)
 		if e.Status == string(engine.StatusCanceled) {
 			c.StepStatus = stepStatus(engine.NodeCanceled, "")
 		}
 	case t.last != nil:
-		c.StepID, c.StepName, c.StepType, c.StepStatus = t.last.Node, decisionTitle(agent.PartOf(t.last.Node).Kind, task.Language), agent.TaskKind, stepStatus(t.last.Status, "")
+		c.StepID, c.StepName, c.StepType, c.StepStatus = t.last.Node, decisionTitle(agent.PartOf(t.last.Node).Kind, task.Language),
+			agent.TaskKind, stepStatus(t.last.Status, "")
 	}
 }
 
@@ -437,7 +431,7 @@ func (l *Library) taskBelow(ctx context.Context, above *Reading, child string) (
 		if err != nil {
 			return nil, err
 		}
-		told.NodeID, told.NodeName, told.NodeType, told.NodeSubtype = step.id, cmp.Or(step.tool, step.id), toolType, toolSubtype
+		told.NodeID, told.NodeName, told.NodeType, told.NodeSubtype = step.id, cmp.Or(step.tool, step.id), agent.ToolType, agent.ToolSubtype
 		if a != step.end && a != step.call { // a decision about it, which is not its output
 			told.OutputData, told.ExecutionDetails = nil, nil
 			if told.Status == string(engine.NodeDone) {

@@ -29,7 +29,7 @@ func (st *staged) readTask() (*Reading, *api.Execution, *api.Checkpoint) {
 	if err != nil {
 		st.T.Fatal(err)
 	}
-	e, err := r.tell(ctx)
+	e, err := r.tellExecution(ctx)
 	if err != nil {
 		st.T.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestTask_ForkGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames, err := teller.tell(t.Context(), turn.Row())
+	frames, err := teller.tellRow(t.Context(), turn.Row())
 	if err != nil {
 		t.Fatal(err)
 	}

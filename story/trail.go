@@ -17,7 +17,7 @@ import (
 // What a task has done is told from its activations: their names say what they were about, and the order in which they began says
 // the rest. So a view is enough, and no task has to be led again to be looked at.
 
-// taskNode is the node that leads the task which an execution is; ok is false for an execution that is none.
+// taskNode is the node that leads the task which an execution is; ok is false for an execution that is not a task.
 func taskNode(graph *workflow.Graph) (id string, ok bool) {
 	if graph == nil {
 		return "", false
@@ -66,7 +66,7 @@ type trailStep struct {
 func trailOf(view *host.View, task string, result func(*host.ActivationView) json.RawMessage) *trail {
 	b := trailBuilder{trail: trail{flow: map[string]*host.ActivationView{}, plans: 1, of: map[string]*trailStep{}}, result: result}
 	for _, a := range begunInOrder(view, task) {
-		b.take(a)
+		b.addActivation(a)
 	}
 	for _, s := range b.steps {
 		b.close(view, task, s)
@@ -88,7 +88,8 @@ func begunInOrder(view *host.View, task string) []*host.ActivationView {
 	}
 	// What the sequence no longer has began before what it has.
 	slices.SortFunc(list, func(a, b *host.ActivationView) int {
-		return cmp.Or(cmp.Compare(place[a.Node], place[b.Node]), cmp.Compare(a.Started, b.Started), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(place[a.Node], place[b.Node]), cmp.Compare(a.Started, b.Started),
+			cmp.Compare(a.Row, b.Row), cmp.Compare(a.Node, b.Node))
 	})
 	return list
 }
@@ -105,7 +106,7 @@ type trailBuilder struct {
 	climbed   int
 }
 
-func (b *trailBuilder) take(a *host.ActivationView) {
+func (b *trailBuilder) addActivation(a *host.ActivationView) {
 	_, name := a.ID.Split()
 	part := agent.PartOf(name)
 	b.last = a

@@ -257,7 +257,7 @@ func (w *wild) sameAtAnyTime() {
 		if err != nil {
 			w.T.Fatal(err)
 		}
-		frames, err := later.tell(w.T.Context(), &w.Written[row-1])
+		frames, err := later.tellRow(w.T.Context(), &w.Written[row-1])
 		if err != nil {
 			w.T.Fatal(err)
 		}

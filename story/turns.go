@@ -22,7 +22,8 @@ func tokensOf(u host.Usage) *api.TokenUsage {
 		return nil
 	}
 	return &api.TokenUsage{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens, CachedTokens: u.CachedTokens, Cost: u.Credits,
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens,
+		CachedTokens: u.CachedTokens, Cost: u.Credits,
 	}
 }
 

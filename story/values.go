@@ -15,7 +15,7 @@ import (
 	"tandem/payload"
 )
 
-// MaxWhole is how large a value may be, and all outputs of an execution together, to be told whole to who wants no references.
+// MaxWhole is how large a value may be, and all outputs of an execution together, to be told whole to a caller that wants no references.
 const MaxWhole = 10 << 20
 
 // farApart is how many rows may lie between two that are wanted before they are read one by one.
@@ -47,7 +47,8 @@ func (r *Reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref
 	})
 }
 
-// each visits the places that references name, in order. Rows that are near to each other are read in one go; those that cannot be read are left out.
+// each visits the places that references name, in order. Rows that are near to each other are read in one go; those that cannot be read are
+// left out.
 func (r *Reading) each(ctx context.Context, refs []engine.Ref, visit func(host.Place, *host.Row) error) error {
 	if len(refs) == 0 {
 		return nil
@@ -113,7 +114,8 @@ func (r *Reading) eachOf(ctx context.Context, wanted []host.Place, visit func(ho
 	return fault.Newf(fault.Internal, "execution %q has no row %d", execution, wanted[0].Seq)
 }
 
-// Outputs are those of an execution that has ended, by node id, as far as the nodes have succeeded. Large ones are told as what they are called.
+// Outputs are those of an execution that has ended, by node id, as far as the nodes have succeeded. Large ones are told as what they are
+// called.
 func (r *Reading) Outputs(ctx context.Context) (map[string]json.RawMessage, error) {
 	names := r.outputNodes()
 	values, err := r.values(ctx, r.refsOf(names))
@@ -130,8 +132,8 @@ func (r *Reading) refsOf(nodes []string) (refs []engine.Ref) {
 	return refs
 }
 
-// WholeOutputs are the outputs with large values as they are, for callers who cannot ask for what a reference names. The error of what is larger than
-// [MaxWhole] is [fault.TooLarge].
+// WholeOutputs are the outputs with large values as they are, for callers who cannot ask for what a reference names. The error of what is
+// larger than [MaxWhole] is [fault.TooLarge].
 func (r *Reading) WholeOutputs(ctx context.Context) (map[string]json.RawMessage, error) {
 	names := r.outputNodes()
 	values, err := r.wholeValues(ctx, names)
@@ -141,8 +143,8 @@ func (r *Reading) WholeOutputs(ctx context.Context) (map[string]json.RawMessage,
 	return r.outputsOf(names, values)
 }
 
-// OutputsOf are the outputs by key of those of some nodes that have ended well, of a node in a loop those of its last run, with large values as they are. The
-// error of what is larger than [MaxWhole] is [fault.TooLarge].
+// OutputsOf are the outputs by key of those of some nodes that have ended well, of a node in a loop those of its last run, with large
+// values as they are. The error of what is larger than [MaxWhole] is [fault.TooLarge].
 func (r *Reading) OutputsOf(ctx context.Context, nodes []string) (map[string]map[string]json.RawMessage, error) {
 	var done []string
 	for _, id := range nodes {
@@ -193,7 +195,8 @@ func (r *Reading) wholeValues(ctx context.Context, nodes []string) (map[engine.R
 	return values, nil
 }
 
-// joinParts puts the large fields that are kept beside values into their places. Together they may be as large as what is told whole, and a bit more.
+// joinParts puts the large fields that are kept beside values into their places. Together they may be as large as what is told whole, and a
+// bit more.
 func (r *Reading) joinParts(ctx context.Context, values map[engine.Ref]json.RawMessage) error {
 	var refs []engine.Ref
 	for ref, value := range values { // order does not matter: they are sorted where they are read
@@ -238,7 +241,8 @@ func (r *Reading) wholeResult(ctx context.Context, id string, told json.RawMessa
 	return told, nil
 }
 
-// large says which of some values are kept beside the journal. A value of somebody else may look like the name of one and is not: the rows decide.
+// large says which of some values are kept beside the journal. A value of somebody else may look like the name of one and is not: the rows
+// decide.
 func (r *Reading) large(ctx context.Context, values map[engine.Ref]json.RawMessage) (map[engine.Ref]host.Blob, error) {
 	var refs []engine.Ref
 	for ref := range values { // order does not matter: they are sorted where they are read

@@ -12,18 +12,19 @@ import (
 	"tandem/workflow"
 )
 
-// A wait that a call ends has an address. It is not kept anywhere: whoever may send signals is told it with the activation, sealed anew each time, and all
-// that were told mean the same wait.
+// A wait that a call ends has an address. It is not kept anywhere: anyone who may send signals is told it with the activation, sealed anew
+// each time, and all that were told mean the same wait.
 
-// mayEndWaits says that somebody may see the addresses that end waits: those who may send signals, with a token that may be used for it. Whoever has an address
-// may be able to end the wait without a token.
+// mayEndWaits says that somebody may see the addresses that end waits: those who may send signals, with a token that may be used for it.
+// Anyone who has an address may be able to end the wait without a token.
 func mayEndWaits(p identity.Principal) bool {
 	return p.MayUse(identity.ScopeExecute) && p.Narrowed().Has(identity.Admin, identity.Editor, identity.Operator)
 }
 
 // AwaitedCall is the call that an activation waits for; not ok when it waits for none.
 func AwaitedCall(graph *workflow.Graph, a *host.ActivationView) (call api.WaitedCall, ok bool) {
-	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Plan.Traits.Signals != workflow.SignalsNamed || a.Status != engine.NodeRunning {
+	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Plan.Traits.Signals != workflow.SignalsNamed ||
+		a.Status != engine.NodeRunning {
 		return api.WaitedCall{}, false
 	}
 	return readWaitedCall(a.Detail)
@@ -50,8 +51,8 @@ func (l *Library) addressesFor(p identity.Principal, execution string, graph *wo
 	}
 }
 
-// add tells the address with an activation.
-func (f addresses) add(e *api.NodeExecution, a *host.ActivationView) (err error) {
+// addAddress adds the address that ends a wait to an activation.
+func (f addresses) addAddress(e *api.NodeExecution, a *host.ActivationView) (err error) {
 	if f != nil {
 		e.WaitURL, err = f(a)
 	}
@@ -64,5 +65,5 @@ func (r *Reading) addressed(a *host.ActivationView, values map[engine.Ref]json.R
 	if _, awaited := AwaitedCall(r.Graph, a); err != nil || !awaited {
 		return told, err
 	}
-	return told, r.lib.addressesFor(r.p, r.Journal.Execution, r.Graph).add(&told, a)
+	return told, r.lib.addressesFor(r.p, r.Journal.Execution, r.Graph).addAddress(&told, a)
 }

@@ -21,7 +21,7 @@ func (l *Library) AboutWorkflow(ctx context.Context, p identity.Principal, id st
 
 // TellWhole tells the execution with where it stands. About is the description of its workflow.
 func (r *Reading) TellWhole(ctx context.Context, about string) (api.GetExecution, error) {
-	told, err := r.tell(ctx)
+	told, err := r.tellExecution(ctx)
 	if err != nil {
 		return api.GetExecution{}, err
 	}

@@ -1,5 +1,5 @@
-// Package templates holds workflows that people begin with: each does something that many teams want, names the credentials and profiles that it
-// needs, and says in its first lines what to change. A recorded run of each is beside it, in testdata.
+// Package templates holds workflows that people begin with: each does something that many teams want, names the credentials and profiles
+// that it needs, and says in its first lines what to change. A recorded run of each is beside it, in testdata.
 //
 // Packages server and console import it. What runs as it is, without anything to set up, is in package examples.
 package templates

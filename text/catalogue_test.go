@@ -43,9 +43,8 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 // inTemplate is a text that a template says.
 var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
 
-// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a problem of
-// a definition is reported, and where it is said.
-// Templates say theirs with .Say.
+// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a
+// problem of a definition is reported, and where it is said. Templates say theirs with .Say.
 func said(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

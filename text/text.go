@@ -1,9 +1,9 @@
 // Package text is what people read, in their language. Code says it in English, with values for its holes; the words in other languages
 // are in one catalogue for each of them (zh.json), by the English. A language more is a file more.
 //
-// A [Text] is put into words where it is shown, by who knows the language of the reader. Nothing is translated by looking at English
-// words: who makes a text or an error says what it is made of. Texts that stand beside what they are about, as the meanings of a kind's
-// fields do, bring their words with them ([Beside]).
+// A [Text] is written out where it is shown, by code that knows the language of the reader. Nothing is translated by looking at English
+// words: the code that makes a text or an error says what it is made of. Texts that stand beside what they are about, as the meanings of a
+// kind's fields do, bring their words with them ([Beside]).
 //
 // Every package may import text; text imports nothing of Tandem.
 package text

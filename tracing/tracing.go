@@ -1,5 +1,5 @@
-// Package tracing makes OpenTelemetry spans of what an instance does: one for each request, and a trace for each execution. It knows rows, and
-// nothing of how they come about; package app imports it.
+// Package tracing makes OpenTelemetry spans of what an instance does: one for each request, and a trace for each execution. It knows rows,
+// and nothing of how they come about; package app imports it.
 package tracing
 
 import (
@@ -73,7 +73,8 @@ func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Trac
 	ids := &spanIDs{}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter), sdktrace.WithIDGenerator(ids),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tandem"), attribute.String("service.version", version))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tandem"),
+			attribute.String("service.version", version))),
 	)
 	return &Tracer{provider: provider, requests: provider.Tracer("tandem"), ids: ids, log: log, open: map[store.Ref]*tracedExecution{}}, nil
 }
@@ -98,7 +99,8 @@ func (t *Tracer) Wrap(next http.Handler) http.Handler {
 	}
 	incoming := propagation.TraceContext{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, span := t.requests.Start(incoming.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := t.requests.Start(incoming.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), r.Method,
+			trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		status := &statusWriter{ResponseWriter: w}
 		r = r.WithContext(ctx)
@@ -235,7 +237,8 @@ func (t *Tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
 	}))
 	_, span := t.requests.Start(ctx, name, trace.WithTimestamp(n.began), trace.WithAttributes(
 		attribute.String("tandem.execution.id", ref.Execution), attribute.String("tandem.activation.id", string(n.id)),
-		attribute.String("tandem.node.id", id), attribute.String("tandem.node.kind", kind), attribute.String("tandem.node.status", string(n.status)),
+		attribute.String("tandem.node.id", id), attribute.String("tandem.node.kind", kind),
+		attribute.String("tandem.node.status", string(n.status)),
 	))
 	failure(span, n.err)
 	span.End(trace.WithTimestamp(n.end))
@@ -245,7 +248,8 @@ func (t *Tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
 func (t *Tracer) root(ref store.Ref, began, end time.Time, told host.Told) {
 	ctx := context.WithValue(context.Background(), rootKey{}, ref)
 	_, span := t.requests.Start(ctx, "execution", trace.WithNewRoot(), trace.WithTimestamp(began), trace.WithAttributes(
-		attribute.String("tandem.workspace", ref.Workspace), attribute.String("tandem.execution.id", ref.Execution), attribute.String("tandem.execution.status", string(told.Status)),
+		attribute.String("tandem.workspace", ref.Workspace), attribute.String("tandem.execution.id", ref.Execution),
+		attribute.String("tandem.execution.status", string(told.Status)),
 	))
 	failure(span, told.Error)
 	span.End(trace.WithTimestamp(end))

@@ -1,5 +1,5 @@
-// Package trial is what tests of definitions need besides a host: what a request asks for, what must not be passed over, what is wrong with the nodes
-// that run, and whether the end is as a test expects it. It starts nothing and reads no store. Package server imports it.
+// Package trial is what tests of definitions need besides a host: what a request asks for, what must not be passed over, what is wrong with
+// the nodes that run, and whether the end is as a test expects it. It starts nothing and reads no store. Package server imports it.
 package trial
 
 import (
@@ -22,13 +22,14 @@ import (
 // Patience is how many seconds a test of a file may take.
 const Patience = 60
 
-// Request is what of a definition is to run. Where the request names a test of the definition, that is returned as well, and the request is filled with
-// what it says.
+// Request is what of a definition is to run. Where the request names a test of the definition, that is returned as well, and the request is
+// filled with what it says.
 func Request(def *workflow.Definition, want *api.TestRequest) (*workflow.Test, workflow.ExcerptRequest, error) {
 	if want.Test == "" {
 		return nil, workflow.ExcerptRequest{Pinned: want.Pinned, Node: want.Node, From: want.From}, nil
 	}
-	for field, given := range map[string]bool{"node": want.Node != "", "from": want.From != "", "trigger_node": want.TriggerNode != "", "inputs": len(want.Inputs) > 0 && string(want.Inputs) != "{}", "pinned": len(want.Pinned) > 0} {
+	for field, given := range map[string]bool{"node": want.Node != "", "from": want.From != "", "trigger_node": want.TriggerNode != "",
+		"inputs": len(want.Inputs) > 0 && string(want.Inputs) != "{}", "pinned": len(want.Pinned) > 0} {
 		if given { // order does not matter: one of them is told
 			return nil, workflow.ExcerptRequest{}, api.WrongField(field, "the test %q says this itself; leave one of them out", want.Test)
 		}
@@ -94,14 +95,16 @@ func Problems(whole, part *workflow.Definition, check func([]byte) (*workflow.De
 		}
 	}
 	_, problems := check(workflow.Encode(&runs))
-	problems = slices.DeleteFunc(problems, func(p workflow.Problem) bool { return p.Code == workflow.ProblemEmptyBody }) // of a loop whose body is pinned; compiling the excerpt finds others
+	// Of a loop whose body is pinned; compiling the excerpt finds others.
+	problems = slices.DeleteFunc(problems, func(p workflow.Problem) bool { return p.Code == workflow.ProblemEmptyBody })
 	if !workflow.HasErrors(problems) {
 		return nil, nil
 	}
 	for i := range problems {
 		p := &problems[i]
 		p.Line, p.Column = 0, 0 // of a text that nobody wrote
-		if path, err := payload.ParsePath(p.Path); err == nil && len(path) > 1 && path[0].Key == "nodes" && path[1].Index >= 0 && path[1].Index < len(places) {
+		if path, err := payload.ParsePath(p.Path); err == nil && len(path) > 1 && path[0].Key == "nodes" && path[1].Index >= 0 &&
+			path[1].Index < len(places) {
 			_, rest, _ := strings.Cut(p.Path, "]")
 			p.Path = payload.JoinIndex("nodes", places[path[1].Index]) + rest
 		}
@@ -118,11 +121,13 @@ type Outcome struct {
 	Outputs map[string]map[string]json.RawMessage
 }
 
-// Judge says in the answer whether a test has passed, and what is not as it expects. Outputs reads those of nodes that have ended well. What has not ended in
-// time is canceled: nobody else looks after it.
-func Judge(test *workflow.Test, told *api.TestResponse, outputs func(nodes []string) (map[string]map[string]json.RawMessage, error), cancel func() error) error {
+// Judge says in the answer whether a test has passed, and what is not as it expects. Outputs reads those of nodes that have ended well.
+// What has not ended in time is canceled: nobody else looks after it.
+func Judge(test *workflow.Test, told *api.TestResponse,
+	outputs func(nodes []string) (map[string]map[string]json.RawMessage, error), cancel func() error) error {
 	if !engine.Status(told.Status).Final() {
-		told.Differences = []api.TestDifference{{About: "status", Expected: payload.Quote(test.Expect.Wanted()), Got: payload.Quote(told.Status), Message: "it has not ended in time, and was canceled; pin what waits"}}
+		told.Differences = []api.TestDifference{{About: "status", Expected: payload.Quote(test.Expect.Wanted()),
+			Got: payload.Quote(told.Status), Message: "it has not ended in time, and was canceled; pin what waits"}}
 		told.Passed = new(bool)
 		return cancel()
 	}
@@ -146,8 +151,8 @@ func expected(test *workflow.Test) ([]string, error) {
 	return slices.Sorted(maps.Keys(outputs)), err
 }
 
-// Compare says what is not as a test expects it. What is written must be there, with this value; an object may have further fields; a list has as many
-// items as are written.
+// Compare says what is not as a test expects it. What is written must be there, with this value; an object may have further fields; a list
+// has as many items as are written.
 func Compare(test *workflow.Test, o Outcome) ([]api.TestDifference, error) {
 	c := &comparison{}
 	if wanted := test.Expect.Wanted(); o.Status != wanted {
@@ -155,14 +160,14 @@ func Compare(test *workflow.Test, o Outcome) ([]api.TestDifference, error) {
 		if o.Error != nil {
 			d.Message = o.Error.ErrorCode + ": " + o.Error.ErrorMessage
 		}
-		c.add(d)
+		c.addDifference(d)
 	}
 	if wanted := test.Expect.ErrorCode; wanted != "" && (o.Error == nil || o.Error.ErrorCode != wanted) {
 		d := api.TestDifference{About: "error_code", Expected: payload.Quote(wanted)}
 		if o.Error != nil {
 			d.Got, d.Message = payload.Quote(o.Error.ErrorCode), o.Error.ErrorMessage
 		}
-		c.add(d)
+		c.addDifference(d)
 	}
 	wanted, err := workflow.OutputsByNode(test.Expect.Outputs)
 	if err != nil {
@@ -171,14 +176,15 @@ func Compare(test *workflow.Test, o Outcome) ([]api.TestDifference, error) {
 	for _, node := range slices.Sorted(maps.Keys(wanted)) {
 		got, done := o.Outputs[node]
 		if !done {
-			c.add(api.TestDifference{About: "outputs", Node: node, Message: "it has not run to its end"})
+			c.addDifference(api.TestDifference{About: "outputs", Node: node, Message: "it has not run to its end"})
 			continue
 		}
 		c.node = node
 		for _, key := range slices.Sorted(maps.Keys(wanted[node])) {
 			value, ok := got[key]
 			if !ok {
-				c.add(api.TestDifference{About: "outputs", Node: node, Path: key, Expected: shown(decode(wanted[node][key])), Message: "it went by " + listed(slices.Sorted(maps.Keys(got)))})
+				c.addDifference(api.TestDifference{About: "outputs", Node: node, Path: key, Expected: shown(decode(wanted[node][key])),
+					Message: "it went by " + listed(slices.Sorted(maps.Keys(got)))})
 				continue
 			}
 			c.values(payload.JoinKey("", key), decode(wanted[node][key]), decode(value))
@@ -202,7 +208,7 @@ type comparison struct {
 	more int
 }
 
-func (c *comparison) add(d api.TestDifference) {
+func (c *comparison) addDifference(d api.TestDifference) {
 	if len(c.list) == maxPlaces {
 		c.more++
 		return
@@ -221,7 +227,7 @@ func (c *comparison) values(path string, wanted, got any) {
 			if value, there := b[name]; there {
 				c.values(payload.JoinKey(path, name), a[name], value)
 			} else {
-				c.add(api.TestDifference{About: "outputs", Node: c.node, Path: payload.JoinKey(path, name), Expected: shown(a[name])})
+				c.addDifference(api.TestDifference{About: "outputs", Node: c.node, Path: payload.JoinKey(path, name), Expected: shown(a[name])})
 			}
 		}
 		return
@@ -243,7 +249,7 @@ func (c *comparison) values(path string, wanted, got any) {
 			return
 		}
 	}
-	c.add(api.TestDifference{About: "outputs", Node: c.node, Path: path, Expected: shown(wanted), Got: shown(got)})
+	c.addDifference(api.TestDifference{About: "outputs", Node: c.node, Path: path, Expected: shown(wanted), Got: shown(got)})
 }
 
 func decode(raw json.RawMessage) any {

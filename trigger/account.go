@@ -13,9 +13,9 @@ import (
 	"tandem/store"
 )
 
-// Shared is a [Source] whose events come by an account of a channel to people. A bot has one address that its service calls, or one stream of updates, and
-// the channel owns it, because people answer questions there. So all triggers with the same credential share it: the channel hands each event to them through a
-// [Relay]. The configuration names the credential as credential_id.
+// Shared is a [Source] whose events come by an account of a channel to people. A bot has one address that its service calls, or one stream
+// of updates, and the channel owns it, because people answer questions there. So all triggers with the same credential share it: the
+// channel hands each event to them through a [Relay]. The configuration names the credential as credential_id.
 type Shared interface {
 	Source
 	// Channel is the name of the channel.
@@ -33,7 +33,8 @@ type Relay struct {
 	kind string
 }
 
-// skew is how much the clock of a service may be behind ours. What was sent longer than that before a trigger was deployed does not start it.
+// skew is how much the clock of a service may be behind ours. What was sent longer than that before a trigger was deployed does not start
+// it.
 const skew = time.Minute
 
 // standing is the cursor of a trigger that shares an account.
@@ -60,8 +61,8 @@ func (t *Trigger) ReadUpTo(place string) (string, error) {
 	return s.At[place], err
 }
 
-// Deliver hands an event to every trigger of the account, and returns how many have taken it, now or before. It returns without an error when all of that is on
-// disk. After an error the event has to be handed over again; triggers that have taken it know its key.
+// Deliver hands an event to every trigger of the account, and returns how many have taken it, now or before. It returns without an error
+// when all of that is on disk. After an error the event has to be handed over again; triggers that have taken it know its key.
 func (r *Relay) Deliver(ctx context.Context, a store.Account, judge Judge) (taken int, err error) {
 	triggers, err := r.Watched(ctx, a)
 	if err != nil {
@@ -129,7 +130,16 @@ func (r *Relay) Watched(ctx context.Context, a store.Account) (list []Trigger, e
 	return list, nil
 }
 
-// credentialOf is the name or id of the credential of a trigger.
+// credentialOf is the name or id of the credential of a trigger. NeedCredential is the credential that the configuration of the trigger
+// names. A trigger that names none is refused, with the type that it needs.
+func (t *Trigger) NeedCredential(kind string) (string, error) {
+	id := gjson.GetBytes(t.Config, "credential_id").String()
+	if id == "" {
+		return "", fault.Newf(fault.CredentialMissing, "credential_id: the trigger needs a credential of the type %s", kind)
+	}
+	return id, nil
+}
+
 func credentialOf(t *store.Trigger) string { return gjson.GetBytes(t.Config, "credential_id").String() }
 
 // Reach notes how far a place was read for a trigger, on disk and in the trigger that is handed in.

@@ -159,7 +159,8 @@ func TestRelay_Failures(t *testing.T) {
 	}
 }
 
-// TestRelay_Since leaves out what happened before a trigger was there; a later revision goes on where the former was, unless it has another credential.
+// TestRelay_Since leaves out what happened before a trigger was there; a later revision goes on where the former was, unless it has another
+// credential.
 func TestRelay_Since(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, testSince)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,7 +20,8 @@ type waiters struct {
 	of map[store.Ref][]chan struct{}
 }
 
-// AwaitAnswer returns a channel that gets a value when an execution has answered the sender of its delivery; the answer is on disk then. Stop ends it.
+// AwaitAnswer returns a channel that gets a value when an execution has answered the sender of its delivery; the answer is on
+// disk then. Stop ends it.
 func (s *Service) AwaitAnswer(ref store.Ref) (answered <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	w := &s.waiters
@@ -39,15 +41,17 @@ func (s *Service) AwaitAnswer(ref store.Ref) (answered <-chan struct{}, stop fun
 const (
 	// NoRequest: no request has started the execution.
 	NoRequest = "no_request"
-	// NotAwaited: whoever sent the request is answered in another way, as the trigger says.
+	// NotAwaited: the one who sent the request is answered in another way, as the trigger says.
 	NotAwaited = "not_awaited"
 	// Replayed: the execution was started by a replay, for which nobody waits.
 	Replayed = "replay"
 )
 
-// Respond records what a node answers the sender of the delivery that started its execution, or one that its execution came of, and then tells who waits
-// for it. The reason, unless it is empty, says why nobody is answered. A second answer is refused with an *[store.AnsweredError], a file that is not there with [fault.NotFound].
-func (s *Service) Respond(ctx context.Context, workspace, execution string, activation engine.ActivationID, a Answer) (reason string, err error) {
+// Respond records what a node answers the sender of the delivery that started its execution, or one that its execution came of,
+// and then tells who waits for it. The reason, unless it is empty, says why nobody is answered. A second answer is refused with
+// an *[store.AnsweredError], a file that is not there with [fault.NotFound].
+func (s *Service) Respond(ctx context.Context, workspace, execution string, activation engine.ActivationID,
+	a Answer) (reason string, err error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return "", fault.Newf(fault.Internal, "an answer cannot be written: %w", err)
@@ -113,7 +117,8 @@ func (s *Service) notAwaited(ctx context.Context, p identity.Principal, d store.
 		if n.ID != d.Node {
 			continue
 		}
-		reply, err := s.replyOf(store.Trigger{Workspace: d.Workspace, WorkflowID: d.WorkflowID, Node: n.ID, Kind: n.Kind, Revision: d.Revision, Config: n.Config})
+		reply, err := s.replyOf(store.Trigger{Workspace: d.Workspace, WorkflowID: d.WorkflowID, Node: n.ID, Kind: n.Kind,
+			Revision: d.Revision, Config: n.Config})
 		if err == nil && reply != ReplyNode {
 			return NotAwaited, nil
 		}
@@ -134,6 +139,22 @@ func (s *Service) replyOf(t store.Trigger) (reply Reply, err error) {
 		return page.Reply, err
 	}
 	return ReplyAtOnce, nil
+}
+
+// LookForAnswers tells those who wait for the answer of an execution if there is one: another process may have recorded it.
+func (s *Service) LookForAnswers(ctx context.Context) {
+	s.waiters.mu.Lock()
+	waiting := slices.Collect(maps.Keys(s.waiters.of))
+	s.waiters.mu.Unlock()
+	for _, ref := range waiting {
+		d, err := s.o.Triggers.DeliveryOf(ctx, identity.System(ref.Workspace), ref.Execution)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			s.o.Log.Warn("it is not known whether an execution has answered", "execution", ref.Execution, "error", err)
+		}
+		if err == nil && len(d.Answer) > 0 {
+			s.answered(ref)
+		}
+	}
 }
 
 func (s *Service) answered(ref store.Ref) {

@@ -23,7 +23,8 @@ const (
 	clockPause = time.Minute
 )
 
-// clock starts what schedules say. It remembers nothing: the store says when each trigger has to be looked at, and one index finds the first of them.
+// clock starts what schedules say. It remembers nothing: the store says when each trigger has to be looked at, and one index finds the
+// first of them.
 type clock struct {
 	s    *Service
 	wake chan struct{}
@@ -79,7 +80,8 @@ func (c *clock) one(ctx context.Context, t store.Trigger, at time.Time) bool {
 	if err == nil || ctx.Err() != nil {
 		return true
 	}
-	c.s.o.Log.Error("a schedule cannot be kept; trying again", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
+	c.s.o.Log.Error("a schedule cannot be kept; trying again", "workspace", t.Workspace, "workflow", t.WorkflowID,
+		"node", t.Node, "error", err)
 	if !permanent(err) {
 		return false
 	}
@@ -87,8 +89,8 @@ func (c *clock) one(ctx context.Context, t store.Trigger, at time.Time) bool {
 	return c.s.o.Triggers.Move(ctx, identity.System(t.Workspace), t) == nil
 }
 
-// fire starts what a schedule has due at a time, and moves the trigger to the next. The key of each start is its scheduled time, so that what is fired
-// again because the move was lost starts nothing.
+// fire starts what a schedule has due at a time, and moves the trigger to the next. The key of each start is its scheduled time, so that
+// what is fired again because the move was lost starts nothing.
 func (c *clock) fire(ctx context.Context, t store.Trigger, at time.Time) (err error) {
 	scheduler, ok := c.s.sources[t.Kind].(Scheduler)
 	if !ok {
@@ -147,12 +149,13 @@ func (c *clock) due(t *store.Trigger, s Schedule, after, at time.Time) (run []ti
 	default:
 		run = newest[len(newest)-1:]
 	}
-	c.s.o.Log.Info("scheduled times were missed", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "since", first.UTC(), "policy", string(s.Missed), "started", len(run))
+	c.s.o.Log.Info("scheduled times were missed", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "since", first.UTC(),
+		"policy", string(s.Missed), "started", len(run))
 	return run, last
 }
 
-// newestOf are at least the newest so many times between two that have come, in order; all of them if there are fewer. It looks back further and further
-// from the end, so that a schedule of every second costs no more after a year than after an hour.
+// newestOf are at least the newest so many times between two that have come, in order; all of them if there are fewer. It looks back
+// further and further from the end, so that a schedule of every second costs no more after a year than after an hour.
 func newestOf(s Schedule, after, at time.Time, come func(time.Time) bool, most int) (list []time.Time) {
 	for window := time.Hour; ; window *= 8 {
 		from := at.Add(-window)
@@ -176,8 +179,10 @@ func jitter(t *store.Trigger, s Schedule, tick time.Time) time.Duration {
 		return 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(strings.Join([]string{t.Workspace, t.WorkflowID, t.Node, tick.UTC().Format(time.RFC3339Nano)}, "\x00"))) // it never fails
-	return time.Duration(h.Sum64()%uint64(s.Jitter.Milliseconds()+1)) * time.Millisecond                                           // as exact as the store keeps times
+	// It never fails.
+	_, _ = h.Write([]byte(strings.Join([]string{t.Workspace, t.WorkflowID, t.Node, tick.UTC().Format(time.RFC3339Nano)}, "\x00")))
+	// As exact as the store keeps times.
+	return time.Duration(h.Sum64()%uint64(s.Jitter.Milliseconds()+1)) * time.Millisecond
 }
 
 // cursorAt is a time as the cursor of a schedule: the last that is dealt with.
@@ -212,8 +217,8 @@ func (s *Service) NextRuns(t store.Trigger, count int) (runs []time.Time, err er
 	return runs, nil
 }
 
-// RouteOf is where a trigger takes requests, with the address in front of its path; false: it takes none. That of a trigger which shares an account is the address of
-// the account, which is the same for all of them.
+// RouteOf is where a trigger takes requests, with the address in front of its path; false: it takes none. That of a trigger which shares an
+// account is the address of the account, which is the same for all of them.
 func (s *Service) RouteOf(ctx context.Context, t store.Trigger) (r Route, ok bool, err error) {
 	if source, is := s.sources[t.Kind].(Presenter); is {
 		r, err := s.pageRoute(t, source)

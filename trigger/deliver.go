@@ -28,7 +28,8 @@ const (
 
 // newDelivery is a delivery to a trigger with an id of its own.
 func newDelivery(t store.Trigger, at int64) store.TriggerDelivery {
-	return store.TriggerDelivery{Workspace: t.Workspace, ID: "dlv_" + strings.ToLower(rand.Text()), WorkflowID: t.WorkflowID, Node: t.Node, Kind: t.Kind, Revision: t.Revision, Received: at}
+	return store.TriggerDelivery{Workspace: t.Workspace, ID: "dlv_" + strings.ToLower(rand.Text()), WorkflowID: t.WorkflowID, Node: t.Node,
+		Kind: t.Kind, Revision: t.Revision, Received: at}
 }
 
 // boundedKey is a key that fits into an index.
@@ -40,10 +41,11 @@ func boundedKey(key string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// deliver records an event and starts its execution, both in one step. It returns without an error when the delivery is on disk: started, ignored, taken
-// before, or accepted, to be started as soon as that is possible. Cursor, unless it is nil, is kept with it. What can never be started is an error, and the
-// outcome has the refusal that was recorded.
-func (s *Service) deliver(ctx context.Context, t store.Trigger, e Event, cursor []byte, replayOf string, follow func(execution string)) (Outcome, error) {
+// deliver records an event and starts its execution, both in one step. It returns without an error when the delivery is on disk: started,
+// ignored, taken before, or accepted, to be started as soon as that is possible. Cursor, unless it is nil, is kept with it. What can never
+// be started is an error, and the outcome has the refusal that was recorded.
+func (s *Service) deliver(ctx context.Context, t store.Trigger, e Event, cursor []byte, replayOf string,
+	follow func(execution string)) (Outcome, error) {
 	p, at := identity.System(t.Workspace), now()
 	d := newDelivery(t, at.UnixMilli())
 	d.Key, d.ReplayOf, d.Conversation = boundedKey(e.Key), replayOf, e.Conversation
@@ -148,16 +150,18 @@ func (s *Service) record(ctx context.Context, p identity.Principal, d store.Trig
 }
 
 // begin starts the execution of a delivery.
-func (s *Service) begin(ctx context.Context, p identity.Principal, d store.TriggerDelivery, payload json.RawMessage, a *store.Arrival, follow func(execution string)) (host.Started, error) {
-	start := Start{Execution: host.NewExecutionID(now()), WorkflowID: d.WorkflowID, Revision: d.Revision, Node: d.Node, Kind: d.Kind, Payload: payload, Arrival: a}
+func (s *Service) begin(ctx context.Context, p identity.Principal, d store.TriggerDelivery, payload json.RawMessage, a *store.Arrival,
+	follow func(execution string)) (host.Started, error) {
+	start := Start{Execution: host.NewExecutionID(now()), WorkflowID: d.WorkflowID, Revision: d.Revision, Node: d.Node, Kind: d.Kind,
+		Payload: payload, Arrival: a}
 	if follow != nil {
 		start.Follow = func() { follow(start.Execution) }
 	}
 	return s.o.Start(ctx, p, start)
 }
 
-// Replay starts an execution once more for what a delivery has brought, at the trigger as it is deployed now. Key, if it is given, makes asking for it
-// twice start it once.
+// Replay starts an execution once more for what a delivery has brought, at the trigger as it is deployed now. Key, if it is given, makes
+// asking for it twice start it once.
 func (s *Service) Replay(ctx context.Context, p identity.Principal, id, key string) (Outcome, error) {
 	d, err := s.o.Triggers.Delivery(ctx, p, id)
 	if err != nil {
@@ -259,7 +263,8 @@ func (w *sweep) one(ctx context.Context, d store.TriggerDelivery) bool {
 	if permanent(err) {
 		d.Decision, d.NextAt = store.DeliveryGivenUp, 0
 	}
-	w.s.o.Log.Warn("a delivery could not be started", "workspace", d.Workspace, "delivery", d.ID, "attempts", d.Attempts, "decision", d.Decision, "error", err)
+	w.s.o.Log.Warn("a delivery could not be started", "workspace", d.Workspace, "delivery", d.ID, "attempts", d.Attempts,
+		"decision", d.Decision, "error", err)
 	if err := w.s.o.Triggers.Settle(ctx, p, d); err != nil && !errors.Is(err, store.ErrConflict) {
 		w.s.o.Log.Error("what became of a delivery cannot be written; trying again", "workspace", d.Workspace, "delivery", d.ID, "error", err)
 		return false
@@ -284,7 +289,7 @@ func eachOf[T any](list []T, atOnce int, do func(T) bool) bool {
 	return len(failed) == 0
 }
 
-// nudge wakes whoever waits on a channel, if nobody has yet.
+// nudge wakes the goroutine that waits on a channel, if nothing else has yet.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

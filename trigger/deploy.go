@@ -17,8 +17,9 @@ import (
 // registerTimeout is how long the registration of one trigger may take.
 const registerTimeout = time.Minute
 
-// Deploy puts a revision of a workflow in force: the workflow is pending while its triggers are registered, and then all of them take the place of the
-// former ones in one step. If one cannot be registered the deployment fails with the reason, and what was in force stays so. The revision was checked.
+// Deploy puts a revision of a workflow in force: the workflow is pending while its triggers are registered, and then all of them take the
+// place of the former ones in one step. If one cannot be registered the deployment fails with the reason, and what was in force stays so.
+// The revision was checked.
 func (s *Service) Deploy(ctx context.Context, p identity.Principal, workflow string, revision int64) error {
 	r, err := s.o.Revision(ctx, p, workflow, revision)
 	if err != nil {
@@ -40,7 +41,8 @@ func (s *Service) Deploy(ctx context.Context, p identity.Principal, workflow str
 func deployment(workspace, workflow string, r Revision) store.Deployment {
 	d := store.Deployment{Workspace: workspace, WorkflowID: workflow, Revision: r.Number, Hash: r.Hash, Time: now().UnixMilli()}
 	for _, n := range r.Nodes {
-		d.Triggers = append(d.Triggers, store.Trigger{Workspace: workspace, WorkflowID: workflow, Node: n.ID, Kind: n.Kind, Revision: r.Number, Config: n.Config})
+		d.Triggers = append(d.Triggers, store.Trigger{Workspace: workspace, WorkflowID: workflow, Node: n.ID, Kind: n.Kind,
+			Revision: r.Number, Config: n.Config})
 	}
 	return d
 }
@@ -116,7 +118,8 @@ func refusalOf(problems []problem) *fault.Error {
 	return e
 }
 
-// registerAll lets each source register its triggers, at the same time, and notes how far that is. Triggers get the cursors that their sources begin with.
+// registerAll lets each source register its triggers, at the same time, and notes how far that is. Triggers get the cursors that their
+// sources begin with.
 func (s *Service) registerAll(ctx context.Context, p identity.Principal, d store.Deployment, former []store.Trigger) (problems []problem) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

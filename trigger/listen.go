@@ -43,8 +43,8 @@ type Listening struct {
 	attempt time.Time
 }
 
-// listeners lets the sources listen that have to. One goroutine decides which triggers are listened for and owns the fields open and ending; each trigger
-// has a goroutine of its own.
+// listeners lets the sources listen that have to. One goroutine decides which triggers are listened for and owns the fields open and
+// ending; each trigger has a goroutine of its own.
 type listeners struct {
 	s    *Service
 	wake chan struct{}
@@ -70,7 +70,8 @@ func listeningFor(t store.Trigger) listening {
 }
 
 func newListeners(s *Service) *listeners {
-	return &listeners{s: s, wake: make(chan struct{}, 1), open: map[listening]context.CancelFunc{}, ended: map[place]chan struct{}{}, fares: map[listening]Listening{}}
+	return &listeners{s: s, wake: make(chan struct{}, 1), open: map[listening]context.CancelFunc{}, ended: map[place]chan struct{}{},
+		fares: map[listening]Listening{}}
 }
 
 func (l *listeners) run(ctx context.Context) {
@@ -108,8 +109,8 @@ func (l *listeners) run(ctx context.Context) {
 	}
 }
 
-// pass ends the listeners of triggers that are no longer in force, and begins those of triggers that are. The successor of a listener begins when that has ended,
-// so that one mailbox is never read by two revisions at once.
+// pass ends the listeners of triggers that are no longer in force, and begins those of triggers that are. The successor of a listener
+// begins when that has ended, so that one mailbox is never read by two revisions at once.
 func (l *listeners) pass(ctx context.Context, kinds []string, all *sync.WaitGroup) error {
 	wanted := map[listening]store.Trigger{}
 	for _, kind := range kinds {
@@ -146,7 +147,7 @@ func (l *listeners) pass(ctx context.Context, kinds []string, all *sync.WaitGrou
 			defer close(ended)
 			defer stop()
 			if before != nil {
-				<-before // it was told to end
+				<-before // it was asked to end
 			}
 			l.listen(own, key, t)
 			l.mu.Lock()
@@ -157,7 +158,7 @@ func (l *listeners) pass(ctx context.Context, kinds []string, all *sync.WaitGrou
 	return nil
 }
 
-// fare changes what is told of a listener.
+// fare changes what is shown of a listener.
 func (l *listeners) fare(key listening, change func(*Listening)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +203,8 @@ func (l *listeners) listen(ctx context.Context, key listening, t store.Trigger) 
 		}
 		// Many that lose one server at once do not come back at once.
 		wait := pause + rand.N(pause/5)
-		l.s.o.Log.Warn("a trigger cannot be listened for; trying again", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "pause", wait, "error", err, "detail", fault.From(err).Detail)
+		l.s.o.Log.Warn("a trigger cannot be listened for; trying again", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node,
+			"pause", wait, "error", err, "detail", fault.From(err).Detail)
 		l.fare(key, func(f *Listening) {
 			if f.State != ListenFailing {
 				f.State, f.Since = ListenFailing, now()

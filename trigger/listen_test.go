@@ -74,8 +74,8 @@ func (s *spring) Listen(ctx context.Context, t trigger.Trigger, deliver trigger.
 	}
 }
 
-// TestListener_Redeploy deploys anew again and again while events arrive: each starts one execution, of the revision that is in force then, and no two
-// revisions listen at once.
+// TestListener_Redeploy deploys anew again and again while events arrive: each starts one execution, of the revision that is in force then,
+// and no two revisions listen at once.
 func TestListener_Redeploy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

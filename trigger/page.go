@@ -18,7 +18,8 @@ const (
 	ChatPath  = "/chat/"
 )
 
-// Presenter is a [Source] whose triggers have a page on which visitors start executions. Who serves pages shows it; what a visitor sends is an [Event].
+// Presenter is a [Source] whose triggers have a page on which visitors start executions. Who serves pages shows it; what a visitor sends is
+// an [Event].
 type Presenter interface {
 	Source
 	// Page describes the page. It depends on the configuration alone.
@@ -74,13 +75,14 @@ type Page struct {
 	// Schema is what a form asks for, a JSON Schema of an object. MaxFile is how large a file may be.
 	Schema  json.RawMessage
 	MaxFile int64
-	// Reply is how a visitor is answered; in a chat it is [ReplyNode]: what a node answers is shown there. Wait is for how long a visitor who has sent a form waits at most. Thanks is what is said then, and Redirect
-	// where the visitor is sent instead.
+	// Reply is how a visitor is answered; in a chat it is [ReplyNode]: what a node answers is shown there. Wait is for how long a visitor
+	// who has sent a form waits at most. Thanks is what is said then, and Redirect where the visitor is sent instead.
 	Reply            Reply
 	Wait             time.Duration
 	Thanks, Redirect string
 
-	// Greeting is what a chat says first. MaxMessage is how long a message may be, in characters, and Earlier how many messages before it a workflow is told.
+	// Greeting is what a chat says first. MaxMessage is how long a message may be, in characters, and Earlier how many messages before it a
+	// workflow is shown.
 	Greeting   string
 	MaxMessage int
 	Earlier    int
@@ -105,7 +107,7 @@ type Entrance struct {
 	source  Presenter
 }
 
-// Enter finds the page at a path of a workflow. The error of one that there is not is [Unknown].
+// Enter finds the page at a path of a workflow. The error for a page that does not exist is [Unknown].
 func (s *Service) Enter(ctx context.Context, kind PageType, workspace, workflow, path string) (*Entrance, error) {
 	list, err := s.load(ctx, workflowKey{workspace, workflow})
 	if err != nil {
@@ -125,8 +127,8 @@ func (e *Entrance) Secret(ctx context.Context) (secret string, err error) {
 	return e.source.Secret(ctx, e.s.trigger(e.Trigger))
 }
 
-// Deliver records what a visitor has sent and starts its execution. It returns without an error when both are on disk, or were before. Follow is that of
-// [Door.Receive].
+// Deliver records what a visitor has sent and starts its execution. It returns without an error when both are on disk, or were before.
+// Follow is that of [Door.Receive].
 func (e *Entrance) Deliver(ctx context.Context, event Event, follow func(execution string)) (Outcome, error) {
 	return e.s.deliver(ctx, e.Trigger, event, nil, "", follow)
 }

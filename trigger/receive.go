@@ -106,7 +106,8 @@ func (s *Service) load(ctx context.Context, k workflowKey) (doors, error) {
 	}
 	for _, t := range stored {
 		if err := s.open(ctx, &list, t); err != nil {
-			s.o.Log.Error("a trigger that was deployed takes no requests", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
+			s.o.Log.Error("a trigger that was deployed takes no requests", "workspace", t.Workspace, "workflow", t.WorkflowID,
+				"node", t.Node, "error", err)
 		}
 	}
 	// Of two that fit, the one whose path says more comes first.
@@ -195,7 +196,8 @@ type Outcome struct {
 	Repeated bool
 }
 
-// Find looks the trigger of a request up, before its body is read. The error of a path that nobody takes is [Unknown], that of a method a *[MethodError].
+// Find looks the trigger of a request up, before its body is read. The error of a path that nobody takes is [Unknown], that of a method a
+// *[MethodError].
 func (s *Service) Find(ctx context.Context, workspace, workflow, path, method string) (*Door, error) {
 	list, err := s.load(ctx, workflowKey{workspace, workflow})
 	if err != nil {
@@ -240,8 +242,8 @@ type Door struct {
 	path   string
 }
 
-// Receive takes a request. It returns without an error when its delivery is on disk, or was before, or when it is to be answered at once. Follow, unless it
-// is nil, is called with the execution before its first row is told.
+// Receive takes a request. It returns without an error when its delivery is on disk, or was before, or when it is to be answered at once.
+// Follow, unless it is nil, is called with the execution before anybody hears of its first row.
 func (d *Door) Receive(ctx context.Context, r *Request, follow func(execution string)) (Outcome, error) {
 	s, t := d.s, d.trigger
 	r.Path, r.PathParams, r.Received = d.path, d.params, now()
@@ -264,7 +266,7 @@ func (d *Door) ask(ctx context.Context, r *Request) (v Verdict, err error) {
 	return d.source.Receive(ctx, d.s.trigger(d.trigger), r)
 }
 
-// refusals bounds how many refused requests are recorded: whoever sends nonsense must not fill the disk.
+// refusals bounds how many refused requests are recorded: anyone who sends nonsense must not fill the disk.
 type refusals struct {
 	mu sync.Mutex
 	of map[workflowKey][]int64
@@ -291,7 +293,7 @@ func (r *refusals) room(k workflowKey, at int64) bool {
 	return room
 }
 
-// RecordedError is a refusal with what is recorded of it. Its sender is told the whole, which may repeat what was sent.
+// RecordedError is a refusal with what is recorded of it. Its sender gets the whole text, which may repeat what was sent.
 type RecordedError struct {
 	error
 	reason string
@@ -300,11 +302,11 @@ type RecordedError struct {
 // Recorded says what is recorded of a refusal. The reason must not hold anything that was sent.
 func Recorded(err error, reason string) error { return &RecordedError{err, reason} }
 
-// Unwrap is the refusal as the sender is told it.
+// Unwrap is the refusal as the sender gets it.
 func (e *RecordedError) Unwrap() error { return e.error }
 
-// refuse records that a request was refused, without anything that it has brought: what is wrong with it is told to its sender, and recorded as far as
-// the source says by [Recorded] that it repeats nothing of it.
+// refuse records that a request was refused, without anything that it has brought: what is wrong with it is answered to its sender, and
+// recorded as far as the source says by [Recorded] that it repeats nothing of it.
 func (s *Service) refuse(ctx context.Context, t store.Trigger, cause error) {
 	reason := fault.From(cause)
 	at := now().UnixMilli()
@@ -320,7 +322,8 @@ func (s *Service) refuse(ctx context.Context, t store.Trigger, cause error) {
 	d := newDelivery(t, at)
 	d.Decision, d.Reason = store.DeliveryRefused, string(reason.Code)+": "+told
 	if err := s.o.Triggers.Record(context.WithoutCancel(ctx), identity.System(t.Workspace), d, nil); err != nil {
-		s.o.Log.Warn("a refused request could not be recorded", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "error", err)
+		s.o.Log.Warn("a refused request could not be recorded", "workspace", t.Workspace, "workflow", t.WorkflowID,
+			"node", t.Node, "error", err)
 	}
 }
 

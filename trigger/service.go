@@ -28,7 +28,8 @@ type Options struct {
 	Revision func(ctx context.Context, p identity.Principal, workflow string, revision int64) (Revision, error)
 	// Start starts an execution and records the delivery together with it.
 	Start func(ctx context.Context, p identity.Principal, s Start) (host.Started, error)
-	// CredentialID is the id of the credential that a name or an id stands for; [store.ErrNotFound] if there is none. Nil: no trigger shares an account.
+	// CredentialID is the id of the credential that a name or an id stands for; [store.ErrNotFound] if there is none. Nil: no trigger
+	// shares an account.
 	CredentialID func(ctx context.Context, workspace, name string) (string, error)
 	// Callback is the address of an account; empty: it has none. May be nil.
 	Callback func(a store.Account) string
@@ -36,7 +37,8 @@ type Options struct {
 	Changed func()
 	// PublicURL is where requests reach this instance; empty: nowhere.
 	PublicURL string
-	// LongestNap is how long the time is not looked at, 10 s when zero: the clock may be set, and the machine may sleep, which waiting does not see.
+	// LongestNap is how long the time is not looked at, 10 s when zero: the clock may be set, and the machine may sleep, which waiting does
+	// not see.
 	LongestNap time.Duration
 	Log        *slog.Logger
 }
@@ -71,7 +73,8 @@ type Start struct {
 	Follow func()
 }
 
-// Service deploys workflows and starts what their triggers bring. It keeps no state that is not in the store, except for what spares reading it.
+// Service deploys workflows and starts what their triggers bring. It keeps no state that is not in the store, except for what spares
+// reading it.
 type Service struct {
 	o       Options
 	sources map[string]Source
@@ -121,7 +124,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// Start begins what goes on by itself: deployments that a process before has left, the clock, deliveries that are yet to be started, listeners.
+// Start begins what goes on by itself: deployments that a process before has left, the clock, deliveries that are yet to be started,
+// listeners.
 func (s *Service) Start() {
 	s.start.Do(func() {
 		s.loops.Go(func() { s.resume(s.working) })
@@ -135,7 +139,7 @@ func (s *Service) Start() {
 func (s *Service) Drain(ctx context.Context) {
 	s.rest()
 	done := make(chan struct{})
-	go func() { // it ends with the loops, which were told to
+	go func() { // it ends with the loops, which were asked to
 		s.loops.Wait()
 		close(done)
 	}()
@@ -167,8 +171,8 @@ const DefaultWorkspace = "default"
 // HooksPath is where the addresses of all triggers begin.
 const HooksPath = "/hooks/"
 
-// Address is where the requests of a workflow come to; empty: this instance has no address. The id of a workflow is unique in its workspace, so the
-// address names every workspace but the default one.
+// Address is where the requests of a workflow come to; empty: this instance has no address. The id of a workflow is unique in its
+// workspace, so the address names every workspace but the default one.
 func (s *Service) Address(workspace, workflow string) string {
 	if s.o.PublicURL == "" {
 		return ""
@@ -205,7 +209,8 @@ func (s *Service) source(kind string) (Source, error) {
 // Registers says whether triggers of a kind can be registered.
 func (s *Service) Registers(kind string) bool { return s.sources[kind] != nil }
 
-// StartsByItself says whether triggers of a kind start executions without a user who wants them: a request, a time, a message or a visitor does.
+// StartsByItself says whether triggers of a kind start executions without a user who wants them: a request, a time, a message or a visitor
+// does.
 func (s *Service) StartsByItself(kind string) bool {
 	switch s.sources[kind].(type) {
 	case Receiver, Scheduler, Listener, Presenter, Shared:

@@ -52,7 +52,8 @@ func (o *odd) Listen(ctx context.Context, t trigger.Trigger, deliver trigger.Del
 
 func oneNode(string, int64) []trigger.Node { return []trigger.Node{{ID: "n", Kind: "TRIGGER.ODD"}} }
 
-// TestService_Listener lets a source listen: what it delivers is kept with its cursor, and it begins again where it was after a failure and a restart.
+// TestService_Listener lets a source listen: what it delivers is kept with its cursor, and it begins again where it was after a failure and
+// a restart.
 func TestService_Listener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +162,8 @@ func TestService_StartsLater(t *testing.T) {
 	})
 }
 
-// TestService_Deploy: what a source refuses, or breaks down at, is a failure of the deployment that names the node; what was in force stays so.
+// TestService_Deploy: what a source refuses, or breaks down at, is a failure of the deployment that names the node; what was in force stays
+// so.
 func TestService_Deploy(t *testing.T) {
 	t.Parallel()
 	shelf, p := triggertest.NewShelf(), identity.System("w")
@@ -254,7 +256,8 @@ func TestService_ClockReadsWhatIsDue(t *testing.T) {
 	})
 }
 
-// TestService_LostMove lets a process die between the start of a scheduled time and the move to the next: the time is fired again and starts nothing.
+// TestService_LostMove lets a process die between the start of a scheduled time and the move to the next: the time is fired again and
+// starts nothing.
 func TestService_LostMove(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,12 +1,12 @@
-// Package trigger starts executions of deployed workflows by themselves: when a request comes, when the time has come, when something has arrived that a
-// source listens for.
+// Package trigger starts executions of deployed workflows by themselves: when a request comes, when the time has come, when something has
+// arrived that a source listens for.
 //
-// A [Source] knows one kind of trigger and nothing else: what its configuration means, whether a request is genuine, when the next time is. Extensions
-// bring sources, and the built-in kinds are sources like all others. The [Service] does what all kinds have in common: it deploys and undeploys, records
-// each delivery together with the start of its execution, so that one delivery leads to one execution whatever dies in between, keeps one clock over one
-// index for all schedules, and lets listeners run.
+// A [Source] knows one kind of trigger and nothing else: what its configuration means, whether a request is genuine, when the next time is.
+// Extensions bring sources, and the built-in kinds are sources like all others. The [Service] does what all kinds have in common: it
+// deploys and undeploys, records each delivery together with the start of its execution, so that one delivery leads to one execution
+// whatever dies in between, keeps one clock over one index for all schedules, and lets listeners run.
 //
-// The server, the package that puts a program together and sources import it. It knows no kind and no vendor.
+// The server, the package that puts a program together and sources import it. It does not know any kind or vendor.
 package trigger
 
 import (
@@ -21,13 +21,13 @@ import (
 	"tandem/store"
 )
 
-// Source is what starts executions for one kind of trigger. It is at least one of [Receiver], [Scheduler], [Listener], [Shared] and [Presenter], unless people start
-// what it stands for. It is used by several goroutines at once.
+// Source is what starts executions for one kind of trigger. It is at least one of [Receiver], [Scheduler], [Listener], [Shared] and
+// [Presenter], unless people start what it stands for. It is used by several goroutines at once.
 type Source interface {
 	// Kind is the kind of node that it is the source of, such as TRIGGER.WEBHOOK.
 	Kind() string
-	// Register checks a trigger that is to be deployed, and makes everything ready for it outside if that is needed. An error says why it cannot be
-	// deployed. It may be called again for a trigger that is registered.
+	// Register checks a trigger that is to be deployed, and makes everything ready for it outside if that is needed. An error says why it
+	// cannot be deployed. It may be called again for a trigger that is registered.
 	Register(ctx context.Context, t Trigger) error
 }
 
@@ -43,8 +43,8 @@ type Receiver interface {
 	Source
 	// Route is where the trigger takes which requests; without a path it takes none. It depends on the configuration alone.
 	Route(t Trigger) (Route, error)
-	// Receive looks at a request to that address and says what becomes of it. What is not genuine is a [fault.Unauthorized] error; what cannot be read is
-	// [fault.InvalidInput] or [fault.TooLarge]. Nothing of a request is kept before Receive has returned.
+	// Receive looks at a request to that address and says what becomes of it. What is not genuine is a [fault.Unauthorized] error; what
+	// cannot be read is [fault.InvalidInput] or [fault.TooLarge]. Nothing of a request is kept before Receive has returned.
 	Receive(ctx context.Context, t Trigger, r *Request) (Verdict, error)
 }
 
@@ -58,24 +58,24 @@ type Scheduler interface {
 // Listener is a [Source] that has to look for events itself: a mailbox, a connection to a service.
 type Listener interface {
 	Source
-	// Listen hands over what arrives until the context ends. It begins where the cursor of the trigger says, and returns early only with an error; then it
-	// is begun again after a pause, from the cursor that is stored by then. It calls [Trigger.Ready] once it hears what arrives. Of one trigger one Listen
-	// runs at a time, also while the workflow is deployed anew.
+	// Listen hands over what arrives until the context ends. It begins where the cursor of the trigger says, and returns early only with an
+	// error; then it is begun again after a pause, from the cursor that is stored by then. It calls [Trigger.Ready] once it hears what
+	// arrives. Of one trigger one Listen runs at a time, also while the workflow is deployed anew.
 	Listen(ctx context.Context, t Trigger, deliver Deliver) error
 }
 
 // Positioner is a [Listener] whose triggers begin at the moment of their deployment, even if nobody is able to listen then.
 type Positioner interface {
 	Listener
-	// Position returns the cursor that a trigger begins with. It is called while the trigger is deployed, after Register. The cursor of t is that of the
-	// trigger of the same node which is in force so far, nil if there is none; if Position returns nil, the new trigger goes on from where that one is when
-	// it is replaced. An error keeps the trigger from being deployed.
+	// Position returns the cursor that a trigger begins with. It is called while the trigger is deployed, after Register. The cursor of t
+	// is that of the trigger of the same node which is in force so far, nil if there is none; if Position returns nil, the new trigger goes
+	// on from where that one is when it is replaced. An error keeps the trigger from being deployed.
 	Position(ctx context.Context, t Trigger) ([]byte, error)
 }
 
-// Deliver takes an event of a [Listener]. It returns without an error once the event and the cursor are on disk; one whose key is known changes the
-// cursor alone. After an error the same event has to be delivered again. Once another revision is in force, an event with a cursor is refused with a
-// *[store.SupersededError]: the listener of that revision delivers it.
+// Deliver takes an event of a [Listener]. It returns without an error once the event and the cursor are on disk; one whose key is known
+// changes the cursor alone. After an error the same event has to be delivered again. Once another revision is in force, an event with a
+// cursor is refused with a *[store.SupersededError]: the listener of that revision delivers it.
 type Deliver func(ctx context.Context, e Event, cursor []byte) error
 
 // Trigger is a trigger of a deployed workflow, or of one that is being deployed, as its source sees it.
@@ -90,8 +90,8 @@ type Trigger struct {
 	// KeepFile keeps the content of a file and returns the hash of it. It returns when the content is on disk.
 	KeepFile func(ctx context.Context, r io.Reader) (store.Blob, error)
 
-	// Ready and Move are there for a [Listener] while it listens. Ready says that it hears what arrives from now on, which people are told; it may be called
-	// again. Move keeps how far the listener has come without an event.
+	// Ready and Move are there for a [Listener] while it listens. Ready says that it hears what arrives from now on, which people see;
+	// it may be called again. Move keeps how far the listener has come without an event.
 	Ready func()
 	Move  func(ctx context.Context, cursor []byte) error
 }
@@ -106,7 +106,8 @@ type Event struct {
 	Conversation string
 	// Ignored is why nothing is started; the event is kept in the history all the same. Empty: an execution is.
 	Ignored string
-	// Time is when it happened, as its sender says. Triggers that share an account leave out what happened before they were deployed. Zero: nobody knows.
+	// Time is when it happened, as its sender says. Triggers that share an account leave out what happened before they were deployed. Zero:
+	// nobody knows.
 	Time time.Time
 }
 
@@ -150,8 +151,8 @@ type Verdict struct {
 	// Answer is sent at once, such as the answer to a challenge; nothing is recorded then.
 	Answer *Answer
 	Event  Event
-	// Reply is how the sender is answered when the event starts something, Wait how long the sender waits for it, and Format what a result is sent as:
-	// json, text or html.
+	// Reply is how the sender is answered when the event starts something, Wait how long the sender waits for it, and Format what a result
+	// is sent as: json, text or html.
 	Reply  Reply
 	Wait   time.Duration
 	Format string

@@ -66,8 +66,8 @@ type Syntax struct {
 	Waits func()
 }
 
-// NewSyntax is a syntax with interpreters of its own, for programs that have no instance. The interpreters are compiled once and kept with the user's other caches, if there is a
-// place for those.
+// NewSyntax is a syntax with interpreters of its own, for programs that have no instance. The interpreters are compiled once and kept with
+// the user's other caches, if there is a place for those.
 func NewSyntax() *Syntax {
 	dir, err := sandbox.MachineCache()
 	if err != nil {
@@ -96,7 +96,8 @@ func (s *Syntax) check(language workflow.Language, source string) error {
 	defer cancel()
 	result, err := s.Pool.Run(ctx, sandbox.Call{
 		Waiting: s.Waits,
-		Tenant:  syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
+		Tenant:  syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit,
+		MemoryMB: 256, Now: time.Now(),
 	})
 	if err != nil {
 		if fault.CodeOf(err) == fault.Unsupported {
@@ -134,13 +135,15 @@ func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflo
 			continue
 		}
 		for _, path := range plan.Shielded {
-			source := gjson.GetBytes(n.Configurations, strings.NewReplacer("[", ".", "]", "").Replace(strings.TrimPrefix(path, "configurations.")))
+			source := gjson.GetBytes(n.Configurations, strings.NewReplacer("[", ".", "]",
+				"").Replace(strings.TrimPrefix(path, "configurations.")))
 			language, known := codeLanguage(n, plan.Traits.Code, source.Str)
 			if source.Type != gjson.String || strings.TrimSpace(source.Str) == "" || !known {
 				continue
 			}
 			if err := s.check(language, source.Str); err != nil {
-				problem := workflow.Problem{Severity: workflow.SeverityError, Code: ProblemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path)}
+				problem := workflow.Problem{Severity: workflow.SeverityError, Code: ProblemInvalidCode,
+					Path: fmt.Sprintf("nodes[%d].%s", i, path)}
 				problems = append(problems, problem.Saying(text.Of("the %s code cannot be run: %s", language, err.Error())))
 			}
 		}

@@ -14,8 +14,9 @@ import (
 	"tandem/workflow"
 )
 
-// missingFields warns of expressions that read a field which is not there, where the shape of what they read is known: it is that of a manual trigger with an
-// input_schema. A schema that closes its objects says so of every other field, an open one only of a name that is nearly a declared one.
+// missingFields warns of expressions that read a field which is not there, where the shape of what they read is known: it is that of a
+// manual trigger with an input_schema. A schema that closes its objects says so of every other field, an open one only of a name that is
+// nearly a declared one.
 func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []workflow.Problem) {
 	trigger, only := onlyTrigger(def)
 	warn := func(at, source string, of func(path []string) reading) {
@@ -33,7 +34,8 @@ func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []w
 				if len(path[:r.from]) == 0 && !strings.Contains(field, ".") {
 					then = text.Of("is an error")
 				}
-				problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: ProblemMissingField, Path: at}.Saying(
+				problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning,
+					Code: ProblemMissingField, Path: at}.Saying(
 					text.Of("the expression reads %q, which the trigger's input_schema does not have and which then %s%s", field, then, hint)))
 			}
 		}
@@ -74,8 +76,8 @@ func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []w
 	return problems
 }
 
-// reading is what an expression reads by a path: an object of a schema, whose first field is the step from of the path. Near says that only a name which is nearly a
-// declared one is told, since others can come from elsewhere.
+// reading is what an expression reads by a path: an object of a schema, whose first field is the step from of the path. Near says that only
+// a name which is nearly a declared one is told, since others can come from elsewhere.
 type reading struct {
 	known, near bool
 	schema      gjson.Result
@@ -106,7 +108,8 @@ func ofInput(names workflow.ConditionNames, schema gjson.Result, path []string) 
 	case workflow.NamesOfInput:
 		return ofPayload(schema, path, "input", "data")
 	case workflow.NamesOfCarried: // what an iteration makes is the data of the next one
-		return reading{known: len(path) > 1 && (path[0] == "input" || path[0] == "data" && !declares(schema, "data")), near: path[0] == "data", schema: schema, from: 1}
+		return reading{known: len(path) > 1 && (path[0] == "input" || path[0] == "data" && !declares(schema, "data")),
+			near: path[0] == "data", schema: schema, from: 1}
 	}
 	return reading{known: len(path) > 1 && path[0] == "input", schema: schema, from: 1}
 }
@@ -158,7 +161,8 @@ func emptyObject(raw []byte) bool { return len(gjson.ParseBytes(raw).Map()) == 0
 // maxLooked is how many connections a workflow may have for the way back to a loop to be looked for.
 const maxLooked = 2000
 
-// inputShape is the schema of what comes to a node that only a manual trigger leads to, as the trigger was given it. The way back to a loop does not count.
+// inputShape is the schema of what comes to a node that only a manual trigger leads to, as the trigger was given it. The way back to a loop
+// does not count.
 func inputShape(def *workflow.Definition, kinds workflow.Kinds, to string, loops bool) (gjson.Result, bool) {
 	from, count := "", 0
 	for i := range def.Connections {
@@ -212,7 +216,8 @@ func notIn(r reading, path []string) (field, hint string, missing bool) {
 	schema := r.schema
 	for i := r.from; i < len(path); i++ {
 		properties := schema.Get("properties")
-		if !properties.IsObject() || slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"}, func(k string) bool { _, is := schema.Map()[k]; return is }) {
+		if !properties.IsObject() || slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties",
+			"dependentSchemas"}, func(k string) bool { _, is := schema.Map()[k]; return is }) {
 			return "", "", false
 		}
 		declared := properties.Map()

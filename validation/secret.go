@@ -11,8 +11,8 @@ import (
 	"tandem/workflow"
 )
 
-// InlineSecrets reports secrets that stand in a definition. Whoever may read a workflow reads all of it, and so does whoever it is
-// sent to; credentials are sealed, and what they hold is hidden in records and logs.
+// InlineSecrets reports secrets that stand in a definition. Anyone who may read a workflow reads all of it, and so does everybody whom it
+// is sent to; credentials are sealed, and what they hold is hidden in records and logs.
 func InlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflow.Problem {
 	document, err := json.Marshal(def)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 func Tell(language string, problems []workflow.Problem, def *workflow.Definition) []api.Problem {
 	list := make([]api.Problem, len(problems))
 	for i, p := range problems {
-		list[i] = api.Problem{Code: p.Code, Severity: string(p.Severity), Message: p.In(language), Path: p.Path, Line: p.Line, Column: p.Column}
+		list[i] = api.Problem{Code: p.Code, Severity: string(p.Severity), Message: p.In(language), Path: p.Path,
+			Line: p.Line, Column: p.Column}
 		if n, ok := NodeIndex(p.Path); ok && def != nil && n < len(def.Nodes) {
 			list[i].Node = def.Nodes[n].ID
 		}

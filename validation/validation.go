@@ -1,6 +1,6 @@
 // Package validation finds what is wrong with a definition that somebody has written, with all parts of Tandem at hand: expressions,
-// placeholders, code in Python and JavaScript, kinds of nodes, secrets that stand in it. Package workflow knows the form of a definition alone;
-// here the rest meets. Package app imports it and says which kinds there are.
+// placeholders, code in Python and JavaScript, kinds of nodes, secrets that stand in it. Package workflow knows the form of a definition
+// alone; here the rest meets. Package app imports it and says which kinds there are.
 package validation
 
 import (
@@ -92,7 +92,8 @@ func (c Checker) problems(source *workflow.Source) []workflow.Problem {
 		if n.Kind() != agent.TaskKind {
 			continue
 		}
-		found = append(found, workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemUnknownKind, Path: fmt.Sprintf("nodes[%d].subtype", i)}.Saying(
+		found = append(found, workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemUnknownKind,
+			Path: fmt.Sprintf("nodes[%d].subtype", i)}.Saying(
 			text.Of("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)))
 	}
 	if c.Code != nil {
@@ -111,17 +112,20 @@ func (c Checker) runnable(kind string) bool {
 	return runs && kind != agent.TaskKind
 }
 
-// idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
+// idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a
+// server.
 func (c Checker) idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
 		k, _ := c.Runs(n.Kind())
-		if !c.runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
+		if !c.runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() ||
+			gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
 			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
 			continue
 		}
-		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at}.Saying(node.NothingToFill()))
+		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig,
+			Path: at}.Saying(node.NothingToFill()))
 	}
 	return found
 }
@@ -153,7 +157,8 @@ func references(raw json.RawMessage) []workflow.Reference {
 		case r.Problem != "":
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Problem: r.Problem})
 		case r.Raw != node.ToBeChosen:
-			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
+			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head,
+				Rest: strings.Join(r.Rest, "."), Certain: r.Node})
 		}
 	}
 	return refs

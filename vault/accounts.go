@@ -24,7 +24,8 @@ type pendingAccount struct {
 	oauth.Authorization
 	// User is who has begun it, and must still be allowed to when it is finished.
 	User string `json:"user"`
-	// Ticket is in the address that this user was given. Whoever opens it first gets Browser as a cookie, and only who has that may come back.
+	// Ticket is in the address that this user was given. Anyone who opens it first gets Browser as a cookie, and only a browser that has
+	// that may come back.
 	Ticket  string `json:"ticket"`
 	Browser string `json:"browser,omitempty"`
 	// Until is when it is too late, in milliseconds.
@@ -57,7 +58,8 @@ func (x *Accounts) Authorize(ctx context.Context, p identity.Principal, id strin
 			return nil, fault.Newf(fault.CredentialInvalid, "credential %q does not say where it is authorized; enter authorize_url and token_url", a.Name)
 		}
 		g.AccessToken, g.RefreshToken, g.Expires = "", "", 0
-		pending := &pendingAccount{Authorization: oauth.Authorization{Redirect: x.Public + settings.AccountAuthorizedPath, Grant: g}, User: p.User, Ticket: rand.Text(), Until: time.Now().Add(pendingFor).UnixMilli()}
+		pending := &pendingAccount{Authorization: oauth.Authorization{Redirect: x.Public + settings.AccountAuthorizedPath, Grant: g},
+			User: p.User, Ticket: rand.Text(), Until: time.Now().Add(pendingFor).UnixMilli()}
 		if err := pending.Begin(authorize, place, from.More); err != nil {
 			return nil, fault.Newf(fault.CredentialInvalid, "credential %q has an authorize_url that cannot be used", a.Name).WithCause(err)
 		}
@@ -76,7 +78,8 @@ func (x *Accounts) Begin(ctx context.Context, state string) (to, browser string,
 	err = x.change(ctx, p, id, func(a *account) (map[string]any, error) {
 		pending := a.data.Pending
 		_, ticket, _ := strings.Cut(state, ".")
-		if pending == nil || pending.Browser != "" || subtle.ConstantTimeCompare([]byte(pending.Ticket), []byte(ticket)) != 1 || time.Now().UnixMilli() > pending.Until {
+		if pending == nil || pending.Browser != "" || subtle.ConstantTimeCompare([]byte(pending.Ticket), []byte(ticket)) != 1 ||
+			time.Now().UnixMilli() > pending.Until {
 			return nil, errNotBegun()
 		}
 		pending.Browser, to = rand.Text(), pending.URL
@@ -86,8 +89,8 @@ func (x *Accounts) Begin(ctx context.Context, state string) (to, browser string,
 	return to, browser, strings.HasPrefix(x.Public, "https://"), hideMissing(err)
 }
 
-// Authorized finishes an authorization with what a browser came back with, and returns the name of the credential that can be used now. A state is good for
-// one answer, whatever that is.
+// Authorized finishes an authorization with what a browser came back with, and returns the name of the credential that can be used now. A
+// state is good for one answer, whatever that is.
 func (x *Accounts) Authorized(ctx context.Context, back url.Values, browser string) (string, error) {
 	state := back.Get("state")
 	p, id, err := placeOf(state)
@@ -123,7 +126,9 @@ func (x *Accounts) Authorized(ctx context.Context, back url.Values, browser stri
 	if err != nil {
 		return "", err
 	}
-	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: p.Workspace, User: begun.User, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: id})
+	audited := store.Audited(context.WithoutCancel(ctx),
+		store.AuditEntry{Workspace: p.Workspace, User: begun.User, Means: identity.Means{Kind: identity.ByCallback},
+			Action: "credential.authorized", Object: "credential", ObjectID: id})
 	err = x.change(audited, p, id, func(a *account) (map[string]any, error) {
 		a.Problem = ""
 		return map[string]any{"token": g.AccessToken, "refresh_token": g.RefreshToken, "expires": tellMillis(g.Expires)}, nil
@@ -187,7 +192,7 @@ func refusedBy(back url.Values) error {
 	return fault.Newf(fault.Forbidden, "the authorization server refused: %q", problem)
 }
 
-// placeFor is how a state begins that is for a credential or a tool server: whoever comes back has nothing but the state.
+// placeFor is how a state begins that is for a credential or a tool server: a browser that comes back has nothing but the state.
 func placeFor(p identity.Principal, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(p.Workspace+"\n"+id)) + "."
 }

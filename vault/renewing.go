@@ -20,7 +20,8 @@ import (
 const (
 	// renewEarly is how long before its end a token is renewed.
 	renewEarly = time.Minute
-	// leaseFor is how long a process may take to renew a token before another one tries: longer than a call of the authorization server takes.
+	// leaseFor is how long a process may take to renew a token before another one tries: longer than a call of the authorization server
+	// takes.
 	leaseFor = 45 * time.Second
 	// leasePoll is how often a process looks whether another one has renewed a token.
 	leasePoll = 100 * time.Millisecond
@@ -43,7 +44,8 @@ type accountData struct {
 
 // grant is what there is, for a type.
 func (d accountData) grant(t credential.Type) oauth.Grant {
-	g := oauth.Grant{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Auth: d.ClientAuth, TokenURL: cmp.Or(d.TokenURL, t.OAuth.TokenURL), Scopes: d.Scopes,
+	g := oauth.Grant{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Auth: d.ClientAuth,
+		TokenURL: cmp.Or(d.TokenURL, t.OAuth.TokenURL), Scopes: d.Scopes,
 		AccessToken: d.Token, RefreshToken: d.RefreshToken, Expires: readMillis(d.Expires)}
 	if len(g.Scopes) == 0 {
 		g.Scopes = t.OAuth.Scopes
@@ -112,9 +114,11 @@ func (v *Vault) put(ctx context.Context, p identity.Principal, a *account, chang
 	return v.Credentials.Swap(ctx, p, a.Credential)
 }
 
-// renewed returns an account with a token that can be used. One renewal happens at a time, whoever asks: goroutines of this process wait for each other at
-// a gate, processes by a lease in the database, since a refresh token is often good for one use. Refused is a token that a service did not take.
-func (v *Vault) renewed(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
+// renewed returns an account with a token that can be used. One renewal happens at a time, no matter who asks: goroutines of this process
+// wait for each other at a gate, processes by a lease in the database, since a refresh token is often good for one use. Refused is a token
+// that a service did not take.
+func (v *Vault) renewed(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type,
+	refused string) (store.Credential, error) {
 	a, err := v.readAccount(c, t)
 	if err != nil {
 		return c, err
@@ -160,7 +164,8 @@ func (v *Vault) renewed(ctx context.Context, p identity.Principal, c store.Crede
 }
 
 // renewNow renews the token of an account under its lease, unless somebody has done it before.
-func (v *Vault) renewNow(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type, refused string) (store.Credential, error) {
+func (v *Vault) renewNow(ctx context.Context, p identity.Principal, c store.Credential, t credential.Type,
+	refused string) (store.Credential, error) {
 	if c.Problem != "" {
 		return c, needsPerson(c)
 	}
@@ -194,7 +199,8 @@ func (v *Vault) renewNow(ctx context.Context, p identity.Principal, c store.Cred
 		return c, fault.Newf(fault.RemoteError, "the token of credential %q could not be renewed; the authorization server could not be asked", c.Name).WithCause(err)
 	}
 	// Nobody uses the new token before it is kept: it could be lost, and with it the only refresh token.
-	if err := v.put(ctx, p, &a, map[string]any{"token": next.AccessToken, "refresh_token": next.RefreshToken, "expires": tellMillis(next.Expires)}); err != nil {
+	if err := v.put(ctx, p, &a, map[string]any{"token": next.AccessToken, "refresh_token": next.RefreshToken,
+		"expires": tellMillis(next.Expires)}); err != nil {
 		return c, fault.Newf(fault.CodeOf(err), "the renewed token of credential %q could not be kept: %w", c.Name, err)
 	}
 	return a.Credential, nil

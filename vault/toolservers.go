@@ -113,14 +113,22 @@ func (t *ToolServers) Secret(ctx context.Context, p identity.Principal, credenti
 	if json.Unmarshal(opened.Data, &fields) != nil || json.Unmarshal(fields[field], &text) != nil || text == "" {
 		names := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 		opened.Release()
-		return "", nil, fault.Newf(fault.CredentialInvalid, "credential %q has no text %q; it has %s", credential, field, cmp.Or(names, "nothing"))
+		return "", nil, fault.Newf(fault.CredentialInvalid, "credential %q has no text %q; it has %s", credential,
+			field, cmp.Or(names, "nothing"))
 	}
 	return text, opened.Release, nil
 }
 
+// Version implements [mcp.Secrets].
+func (t *ToolServers) Version(ctx context.Context, p identity.Principal, credential string) (string, error) {
+	found, err := t.vault.find(ctx, p, credential)
+	return found.ID + " " + strconv.FormatInt(found.Version, 10), err
+}
+
 // grantData is a grant as its credential has it, with the authorization that is under way, if one is.
 type grantData struct {
-	// Issuer is the authorization server that the client belongs to. A client that a person has entered without one belongs to the first that is met.
+	// Issuer is the authorization server that the client belongs to. A client that a person has entered without one belongs to the first
+	// that is met.
 	Issuer        string   `json:"issuer,omitempty"`
 	ClientID      string   `json:"client_id,omitempty"`
 	ClientSecret  string   `json:"client_secret,omitempty"`
@@ -151,13 +159,17 @@ type pendingGrant struct {
 const pendingFor = 15 * time.Minute
 
 func (d grantData) grant() mcp.Grant {
-	return mcp.Grant{Issuer: d.Issuer, ClientID: d.ClientID, ClientSecret: d.ClientSecret, Auth: d.ClientAuth, Redirect: d.RedirectURI, ClientExpires: readMillis(d.ClientExpires),
-		TokenURL: d.TokenURL, Resource: d.Resource, AccessToken: d.Token, RefreshToken: d.RefreshToken, Expires: readMillis(d.Expires), Scopes: d.Scopes}
+	return mcp.Grant{Issuer: d.Issuer, ClientID: d.ClientID, ClientSecret: d.ClientSecret, Auth: d.ClientAuth, Redirect: d.RedirectURI,
+		ClientExpires: readMillis(d.ClientExpires),
+		TokenURL:      d.TokenURL, Resource: d.Resource, AccessToken: d.Token, RefreshToken: d.RefreshToken,
+		Expires: readMillis(d.Expires), Scopes: d.Scopes}
 }
 
 func (d *grantData) set(g mcp.Grant) {
-	d.Issuer, d.ClientID, d.ClientSecret, d.ClientAuth, d.RedirectURI, d.ClientExpires = g.Issuer, g.ClientID, g.ClientSecret, g.Auth, g.Redirect, tellMillis(g.ClientExpires)
-	d.TokenURL, d.Resource, d.Token, d.RefreshToken, d.Expires, d.Scopes = g.TokenURL, g.Resource, g.AccessToken, g.RefreshToken, tellMillis(g.Expires), g.Scopes
+	d.Issuer, d.ClientID, d.ClientSecret, d.ClientAuth, d.RedirectURI, d.ClientExpires = g.Issuer, g.ClientID, g.ClientSecret, g.Auth,
+		g.Redirect, tellMillis(g.ClientExpires)
+	d.TokenURL, d.Resource, d.Token, d.RefreshToken, d.Expires, d.Scopes = g.TokenURL, g.Resource, g.AccessToken, g.RefreshToken,
+		tellMillis(g.Expires), g.Scopes
 }
 
 // readMillis reads a time as its credential has it. What nobody said, or somebody wrote by hand, is zero.
@@ -180,7 +192,7 @@ func tellMillis(at int64) string {
 func (t *ToolServers) Load(ctx context.Context, p identity.Principal, credential string) (mcp.Grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := t.read(ctx, p, credential)
+	data, err := t.readGrant(ctx, p, credential)
 	return data.grant(), err
 }
 
@@ -188,7 +200,7 @@ func (t *ToolServers) Load(ctx context.Context, p identity.Principal, credential
 func (t *ToolServers) Save(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := t.read(ctx, p, credential)
+	data, err := t.readGrant(ctx, p, credential)
 	if err != nil {
 		return err
 	}
@@ -196,8 +208,8 @@ func (t *ToolServers) Save(ctx context.Context, p identity.Principal, credential
 	return t.write(ctx, p, credential, data)
 }
 
-// read opens the credential of a grant. The mutex is held.
-func (t *ToolServers) read(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
+// readGrant opens the credential of a grant. The mutex is held.
+func (t *ToolServers) readGrant(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
 	opened, err := t.vault.Opener(p)(ctx, credential, oauthCredential)
 	if err != nil {
 		return grantData{}, err
@@ -260,15 +272,16 @@ func (t *ToolServers) Authorize(ctx context.Context, p identity.Principal, id st
 	redirect := t.public + authorizedPath
 	if server.Credential != "" {
 		t.mu.Lock()
-		known, err = t.read(ctx, p, server.Credential)
+		known, err = t.readGrant(ctx, p, server.Credential)
 		t.mu.Unlock()
 		if err != nil {
 			return "", err
 		}
 	}
-	// Whoever comes back has nothing but the state, so it also says what it is for.
+	// A browser that comes back has nothing but the state, so it also says what it is for.
 	place := placeFor(p, id)
-	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Place: place, Document: t.document(), Known: known.grant()})
+	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Place: place,
+		Document: t.document(), Known: known.grant()})
 	if err != nil {
 		return "", err
 	}
@@ -278,7 +291,7 @@ func (t *ToolServers) Authorize(ctx context.Context, p identity.Principal, id st
 	if server.Credential == "" {
 		return a.URL, t.adopt(ctx, p, server, grantData{Pending: pending})
 	}
-	if known, err = t.read(ctx, p, server.Credential); err != nil {
+	if known, err = t.readGrant(ctx, p, server.Credential); err != nil {
 		return "", err
 	}
 	if known.Pending = pending; known.ClientID != "" && known.ClientID == a.Grant.ClientID {
@@ -287,8 +300,8 @@ func (t *ToolServers) Authorize(ctx context.Context, p identity.Principal, id st
 	return a.URL, t.write(ctx, p, server.Credential, known)
 }
 
-// document is where authorization servers read what this program is; empty: they cannot, or would not: they want an address that nobody on the way
-// can change.
+// document is where authorization servers read what this program is; empty: they cannot, or would not: they want an address that nobody on
+// the way can change.
 func (t *ToolServers) document() string {
 	if !strings.HasPrefix(t.public, "https://") {
 		return ""
@@ -307,12 +320,14 @@ func (t *ToolServers) ClientDocument() (json.RawMessage, error) {
 // adopt makes a credential for a server that has none.
 func (t *ToolServers) adopt(ctx context.Context, p identity.Principal, server store.MCPServer, data grantData) error {
 	now := time.Now().UnixMilli()
-	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID, Type: oauthCredential, CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
+	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID,
+		Type: oauthCredential, CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	var err error
 	if c.Sealed, err = t.seal(p.Workspace, c.ID, data); err != nil {
 		return err
 	}
-	audited := store.AuditedBy(ctx, p, "credential.create", c.ID, map[string]string{"name": c.Name, "type": c.Type, "mcp_server": server.ID})
+	audited := store.AuditedBy(ctx, p, "credential.create", c.ID,
+		map[string]string{"name": c.Name, "type": c.Type, "mcp_server": server.ID})
 	err = t.stores.Credentials.Create(audited, p, c)
 	if errors.Is(err, store.ErrConflict) { // the name is taken
 		c.Name += " " + c.ID[len(c.ID)-6:]
@@ -342,7 +357,7 @@ func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, 
 	if err != nil || server.Credential == "" {
 		return "", errNotBegun()
 	}
-	a, err := t.take(ctx, p, server.Credential, state)
+	a, err := t.takeGrant(ctx, p, server.Credential, state)
 	if err != nil {
 		return "", err
 	}
@@ -361,7 +376,9 @@ func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, 
 		}
 		return "", err
 	}
-	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: p.Workspace, Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential", ObjectID: server.Credential, Detail: store.AuditDetail(map[string]string{"server_id": id})})
+	audited := store.Audited(context.WithoutCancel(ctx), store.AuditEntry{Workspace: p.Workspace,
+		Means: identity.Means{Kind: identity.ByCallback}, Action: "credential.authorized", Object: "credential",
+		ObjectID: server.Credential, Detail: store.AuditDetail(map[string]string{"server_id": id})})
 	if err := t.finish(audited, p, server.Credential, g); err != nil {
 		return "", err
 	}
@@ -374,7 +391,7 @@ func (t *ToolServers) Authorized(ctx context.Context, back url.Values) (string, 
 func (t *ToolServers) finish(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := t.read(ctx, p, credential)
+	data, err := t.readGrant(ctx, p, credential)
 	if err != nil {
 		return err
 	}
@@ -382,11 +399,12 @@ func (t *ToolServers) finish(ctx context.Context, p identity.Principal, credenti
 	return t.write(ctx, p, credential, data)
 }
 
-// retire notes that an authorization server does not know a client that was registered here, so that the next authorization registers another.
+// retire notes that an authorization server does not know a client that was registered here, so that the next authorization registers
+// another.
 func (t *ToolServers) retire(ctx context.Context, p identity.Principal, credential, client string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := t.read(ctx, p, credential)
+	data, err := t.readGrant(ctx, p, credential)
 	if err != nil || data.ClientID != client || data.RedirectURI == "" {
 		return err
 	}
@@ -394,11 +412,11 @@ func (t *ToolServers) retire(ctx context.Context, p identity.Principal, credenti
 	return t.write(ctx, p, credential, data)
 }
 
-// take takes the authorization that is under way out of its credential, if the state is that of it.
-func (t *ToolServers) take(ctx context.Context, p identity.Principal, credential, state string) (pendingGrant, error) {
+// takeGrant takes the pending authorization out of its credential, if the state belongs to it.
+func (t *ToolServers) takeGrant(ctx context.Context, p identity.Principal, credential, state string) (pendingGrant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data, err := t.read(ctx, p, credential)
+	data, err := t.readGrant(ctx, p, credential)
 	if err != nil {
 		return pendingGrant{}, err
 	}

@@ -1,5 +1,5 @@
-// Package vault has the credentials of an instance: it opens them for what runs, renews their tokens, and lets people authorize accounts and tool
-// servers with a browser.
+// Package vault has the credentials of an instance: it opens them for what runs, renews their tokens, and lets people authorize accounts
+// and tool servers with a browser.
 package vault
 
 import (
@@ -30,7 +30,7 @@ type Options struct {
 	Log  *slog.Logger
 }
 
-// New makes a vault. It knows no type of credentials before Know is called.
+// New makes a vault. It does not know any type of credentials before Know is called.
 func New(o Options) *Vault { return &Vault{Options: o} }
 
 // Know says which types of credentials there are. It is called once, before the first one is opened.
@@ -153,7 +153,8 @@ func (v *Vault) open(ctx context.Context, p identity.Principal, name string, typ
 }
 
 // opened opens a credential that was found, with a token other than one that was refused.
-func (v *Vault) opened(ctx context.Context, p identity.Principal, stored store.Credential, known credential.Type, refused string) (credential.Opened, error) {
+func (v *Vault) opened(ctx context.Context, p identity.Principal, stored store.Credential, known credential.Type,
+	refused string) (credential.Opened, error) {
 	if stored.Problem != "" {
 		return credential.Opened{}, needsPerson(stored)
 	}

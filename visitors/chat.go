@@ -129,7 +129,8 @@ func (h *Pages) showChat(w http.ResponseWriter, r *http.Request, v *visit) error
 		return err
 	}
 	h.greet(w, r, v)
-	page := &chatPage{Page: sheet.Page{Lang: v.lang, Heading: v.Page.Title, Text: v.Page.Description}, Style: t.style, Script: template.JS(chatScript), Greeting: v.Page.Greeting, Max: v.Page.MaxMessage}
+	page := &chatPage{Page: sheet.Page{Lang: v.lang, Heading: v.Page.Title, Text: v.Page.Description}, Style: t.style,
+		Script: template.JS(chatScript), Greeting: v.Page.Greeting, Max: v.Page.MaxMessage}
 	if page.Heading == "" {
 		page.Heading = page.Tell(text.Of("Chat"))
 	}
@@ -137,7 +138,8 @@ func (h *Pages) showChat(w http.ResponseWriter, r *http.Request, v *visit) error
 		"you": page.Tell(text.Of("You")), "answer": page.Tell(text.Of("Answer")), "question": page.Tell(text.Of("Question")),
 		"working": page.Tell(text.Of("Working on it…")), "waiting": page.Tell(text.Of("Somebody has to look at this first. The answer will be here.")),
 		"failed": page.Tell(text.Of("Something went wrong. Please try again later.")), "done": page.Tell(text.Of("Done.")),
-		"retry": page.Tell(text.Of("The connection is interrupted. Trying again…")), "first": page.Tell(text.Of("Please answer the question above first.")),
+		"retry": page.Tell(text.Of("The connection is interrupted. Trying again…")),
+		"first": page.Tell(text.Of("Please answer the question above first.")),
 	})
 	if err != nil {
 		return fault.Newf(fault.Internal, "the words of a chat cannot be written: %w", err)
@@ -187,7 +189,8 @@ func (h *Pages) turns(ctx context.Context, v *visit, most int) ([]turn, error) {
 		return nil, nil
 	}
 	p := systemOf(v.workspace)
-	page, err := h.o.Deliveries.Deliveries(ctx, p, store.DeliveryQuery{WorkflowID: v.Trigger.WorkflowID, Node: v.Trigger.Node, Conversation: v.conversation(), Page: store.Page{Size: most}})
+	page, err := h.o.Deliveries.Deliveries(ctx, p, store.DeliveryQuery{WorkflowID: v.Trigger.WorkflowID, Node: v.Trigger.Node,
+		Conversation: v.conversation(), Page: store.Page{Size: most}})
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +275,8 @@ func (h *Pages) takeMessage(w http.ResponseWriter, r *http.Request, v *visit) er
 		Text string `json:"text"`
 	}
 	clean, err := payload.Normalize(body, payload.Door())
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || err != nil || payload.ReadKnown(clean, &sent) != nil || sent.ID == "" || len(sent.ID) > maxMessageID {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") || err != nil ||
+		payload.ReadKnown(clean, &sent) != nil || sent.ID == "" || len(sent.ID) > maxMessageID {
 		return fault.New(fault.InvalidInput, "the message cannot be read; it is sent as JSON with an id and a text, and nothing else")
 	}
 	said := strings.TrimSpace(sent.Text)
@@ -283,7 +287,8 @@ func (h *Pages) takeMessage(w http.ResponseWriter, r *http.Request, v *visit) er
 		return fault.Say(fault.InvalidInput, text.Of("The message has %d characters; it may have %d.", n, v.Page.MaxMessage))
 	}
 	key := v.conversation() + ":" + sent.ID
-	known, err := h.o.Deliveries.Deliveries(ctx, systemOf(v.workspace), store.DeliveryQuery{WorkflowID: v.Trigger.WorkflowID, Node: v.Trigger.Node, Key: key, Page: store.Page{Size: 1}})
+	known, err := h.o.Deliveries.Deliveries(ctx, systemOf(v.workspace),
+		store.DeliveryQuery{WorkflowID: v.Trigger.WorkflowID, Node: v.Trigger.Node, Key: key, Page: store.Page{Size: 1}})
 	if err != nil {
 		return err
 	}
@@ -297,15 +302,17 @@ func (h *Pages) takeMessage(w http.ResponseWriter, r *http.Request, v *visit) er
 	if len(earlier) > 0 && slices.ContainsFunc(earlier[len(earlier)-1].Questions, func(q question) bool { return q.Open }) {
 		return fault.Say(fault.Conflict, text.Of("Please answer the question above first."))
 	}
-	if err := h.limits.take(v, h.now()); err != nil {
+	if err := h.limits.countVisit(v, h.now()); err != nil {
 		v.Refuse(ctx, err)
 		return err
 	}
-	brought, err := h.payloadOf(v, map[string]any{"message": said, "conversation_id": v.conversation(), "messages": messagesOf(earlier, v.Page.Earlier)})
+	brought, err := h.payloadOf(v, map[string]any{"message": said, "conversation_id": v.conversation(),
+		"messages": messagesOf(earlier, v.Page.Earlier)})
 	if err != nil {
 		return err
 	}
-	ending, err := h.o.Executions.Deliver(ctx, v.Entrance, trigger.Event{Key: key, Conversation: v.conversation(), Payload: brought}, trigger.ReplyAtOnce, 0)
+	ending, err := h.o.Executions.Deliver(ctx, v.Entrance,
+		trigger.Event{Key: key, Conversation: v.conversation(), Payload: brought}, trigger.ReplyAtOnce, 0)
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,11 @@ func stateOf(t Told) string {
 // maxQuestions is how many questions of one execution are looked at.
 const maxQuestions = 100
 
-// questionsOf are the questions of an execution, and of those that came of it, that are put to the visitor. All others are not the visitor's business.
+// questionsOf are the questions of an execution, and of those that came of it, that are put to the visitor. All others are not the
+// visitor's business.
 func (h *Pages) questionsOf(ctx context.Context, p identity.Principal, v *visit, execution string) ([]question, error) {
-	page, err := h.o.Interactions.List(ctx, p, store.InteractionQuery{Execution: execution, Family: true, Approvers: []string{human.Visitor}, Page: store.Page{Size: maxQuestions}})
+	page, err := h.o.Interactions.List(ctx, p, store.InteractionQuery{Execution: execution, Family: true,
+		Approvers: []string{human.Visitor}, Page: store.Page{Size: maxQuestions}})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,8 @@ func answerOf(f *form.Form, response json.RawMessage) string {
 	return strings.Join(said, "\n")
 }
 
-// asked finds a question of the visitor's conversation. Whatever else there is under the id, or nothing, is not found: a visitor learns of no other question.
+// asked finds a question of the visitor's conversation. Whatever else there is under the id, or nothing, is not found: a visitor learns of
+// no other question.
 func (h *Pages) asked(ctx context.Context, v *visit, id string) (store.Interaction, human.Request, error) {
 	p := systemOf(v.workspace)
 	unknown := fault.Say(fault.NotFound, text.Of("There is no such question in this conversation."))
@@ -142,7 +145,8 @@ func (h *Pages) asked(ctx context.Context, v *visit, id string) (store.Interacti
 		return i, human.Request{}, err
 	}
 	d, err := h.o.Deliveries.DeliveryOf(ctx, p, i.Root)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (d.Conversation != v.conversation() || d.WorkflowID != v.Trigger.WorkflowID || d.Node != v.Trigger.Node) {
+	if errors.Is(err, store.ErrNotFound) || err == nil &&
+		(d.Conversation != v.conversation() || d.WorkflowID != v.Trigger.WorkflowID || d.Node != v.Trigger.Node) {
 		return i, human.Request{}, unknown
 	}
 	if err != nil {
@@ -167,8 +171,10 @@ func (h *Pages) showQuestion(w http.ResponseWriter, r *http.Request, v *visit) e
 // prefixOf keeps the controls of several questions on one page apart.
 func prefixOf(i store.Interaction) string { return i.ID + "-" }
 
-func (h *Pages) sendQuestion(w http.ResponseWriter, v *visit, status int, i store.Interaction, request human.Request, f *sheet.Sheet, general []string) error {
-	page := &sheet.Page{Lang: v.lang, Heading: request.Title, Text: request.Description, Form: f, General: general, Hash: i.ArgumentsHash, Action: "?do=" + doAnswer + "&id=" + i.ID + "&lang=" + v.lang}
+func (h *Pages) sendQuestion(w http.ResponseWriter, v *visit, status int, i store.Interaction, request human.Request,
+	f *sheet.Sheet, general []string) error {
+	page := &sheet.Page{Lang: v.lang, Heading: request.Title, Text: request.Description, Form: f, General: general, Hash: i.ArgumentsHash,
+		Action: "?do=" + doAnswer + "&id=" + i.ID + "&lang=" + v.lang}
 	if page.Heading == "" {
 		page.Heading = page.Tell(text.Of("Your answer is needed"))
 	}
@@ -226,7 +232,7 @@ func (h *Pages) takeAnswer(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err := request.Check(i.Purpose, data); err != nil {
 		return h.refuseAnswer(w, v, i, request, f, err)
 	}
-	if err := h.limits.take(v, h.now()); err != nil {
+	if err := h.limits.countVisit(v, h.now()); err != nil {
 		v.Refuse(ctx, err)
 		return err
 	}

@@ -28,8 +28,8 @@ type streams struct {
 
 func newStreams() *streams { return &streams{open: map[string]int{}} }
 
-// add counts a stream, until done is called.
-func (s *streams) add(v *visit) (done func(), err error) {
+// addVisit counts a stream, until done is called.
+func (s *streams) addVisit(v *visit) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := map[string]int{v.conversation(): streamsPerConversation, "address " + v.address: streamsPerAddress}
@@ -52,19 +52,20 @@ func (s *streams) add(v *visit) (done func(), err error) {
 	}, nil
 }
 
-// stream tells a visitor what happens to an execution of the conversation: what is said while it is said, and when the page should look again. Nothing else of
-// the execution is told.
+// stream tells a visitor what happens to an execution of the conversation: what is said while it is said, and when the page should look
+// again. Nothing else of the execution is told.
 func (h *Pages) stream(w http.ResponseWriter, r *http.Request, v *visit) error {
 	ctx := r.Context()
 	execution := r.URL.Query().Get("execution")
 	d, err := h.o.Deliveries.DeliveryOf(ctx, systemOf(v.workspace), execution)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (d.Conversation != v.conversation() || d.WorkflowID != v.Trigger.WorkflowID || d.Node != v.Trigger.Node) {
+	if errors.Is(err, store.ErrNotFound) || err == nil &&
+		(d.Conversation != v.conversation() || d.WorkflowID != v.Trigger.WorkflowID || d.Node != v.Trigger.Node) {
 		return fault.Say(fault.NotFound, text.Of("There is no such message in this conversation."))
 	}
 	if err != nil {
 		return err
 	}
-	done, err := h.streams.add(v)
+	done, err := h.streams.addVisit(v)
 	if err != nil {
 		return err
 	}

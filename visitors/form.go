@@ -23,8 +23,8 @@ import (
 	"tandem/trigger"
 )
 
-// ticket is the one-time id of a form, sealed into the page: it is sent back with the form, and a second form with it is a repetition of the first. On a page that
-// is not for everybody it is good for the visitor alone who was shown the page.
+// ticket is the one-time id of a form, sealed into the page: it is sent back with the form, and a second form with it is a repetition of
+// the first. On a page that is not for everybody it is good for the visitor alone who was shown the page.
 type ticket struct {
 	ID      string `json:"i"`
 	Page    string `json:"p"`
@@ -72,7 +72,8 @@ func (h *Pages) readTicket(v *visit, given string) string {
 	}
 	var t ticket
 	want := v.ticketFor()
-	if json.Unmarshal(plain, &t) != nil || t.Page != want.Page || t.Visitor != want.Visitor || h.now().UnixMilli()-t.Issued > ticketLife.Milliseconds() {
+	if json.Unmarshal(plain, &t) != nil || t.Page != want.Page || t.Visitor != want.Visitor ||
+		h.now().UnixMilli()-t.Issued > ticketLife.Milliseconds() {
 		return ""
 	}
 	return t.ID
@@ -100,7 +101,8 @@ func (h *Pages) showForm(w http.ResponseWriter, r *http.Request, status int, v *
 		h.fail(w, r, v, err)
 		return
 	}
-	page := &sheet.Page{Lang: v.lang, Heading: v.Page.Title, Text: v.Page.Description, Form: f, General: general, Hidden: []sheet.Hidden{{Name: ticketName, Value: ticket}}}
+	page := &sheet.Page{Lang: v.lang, Heading: v.Page.Title, Text: v.Page.Description, Form: f, General: general,
+		Hidden: []sheet.Hidden{{Name: ticketName, Value: ticket}}}
 	if page.Heading == "" {
 		page.Heading = page.Tell(text.Of("Form"))
 	}
@@ -145,7 +147,7 @@ func (h *Pages) takeForm(w http.ResponseWriter, r *http.Request, v *visit) {
 		h.showForm(w, r, http.StatusUnprocessableEntity, v, f, general)
 		return
 	}
-	if err := h.limits.take(v, h.now()); err != nil {
+	if err := h.limits.countVisit(v, h.now()); err != nil {
 		v.Refuse(r.Context(), err)
 		h.fail(w, r, v, err)
 		return
@@ -238,7 +240,8 @@ func (h *Pages) startForm(w http.ResponseWriter, r *http.Request, v *visit, id s
 		h.fail(w, r, v, err)
 		return
 	}
-	ending, err := h.o.Executions.Deliver(r.Context(), v.Entrance, trigger.Event{Key: "form:" + id, Payload: payload}, v.Page.Reply, v.Page.Wait)
+	ending, err := h.o.Executions.Deliver(r.Context(), v.Entrance,
+		trigger.Event{Key: "form:" + id, Payload: payload}, v.Page.Reply, v.Page.Wait)
 	if err == nil && ending.Repeated {
 		var same bool
 		if same, err = h.sentBefore(r.Context(), ending, payload); err == nil && !same {
@@ -283,7 +286,7 @@ func (h *Pages) thank(w http.ResponseWriter, r *http.Request, v *visit, ending E
 	page := &sheet.Page{Lang: v.lang, Heading: text.Of("Thank you").In(v.lang)}
 	switch {
 	case v.Page.Reply != trigger.ReplyAtOnce && ending.Status.Final() && ending.Status != engine.StatusSuccess:
-		page.Heading, page.Lines = text.Of("This did not work").In(v.lang), []string{text.Of("What you have sent was received, and something went wrong with it. Whoever runs this can see why.").In(v.lang)}
+		page.Heading, page.Lines = text.Of("This did not work").In(v.lang), []string{text.Of("What you have sent was received, and something went wrong with it. The people who run this can see why.").In(v.lang)}
 		h.render(w, r, http.StatusInternalServerError, v.frame(), page)
 		return
 	case v.Page.Reply == trigger.ReplyResult && ending.Status == engine.StatusSuccess:

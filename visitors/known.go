@@ -42,10 +42,11 @@ func (h *Pages) visitorOf(r *http.Request) string {
 	return c.Value
 }
 
-// setCookie gives the visitor a cookie. Where other sites may show the page, the browser has to send it inside of them, too, which it does on encrypted
-// connections only; it is then kept apart for each of these sites.
+// setCookie gives the visitor a cookie. Where other sites may show the page, the browser has to send it inside of them, too, which it does
+// on encrypted connections only; it is then kept apart for each of these sites.
 func (h *Pages) setCookie(w http.ResponseWriter, r *http.Request, v *visit, name, value string, life time.Duration) {
-	c := &http.Cookie{Name: name, Value: value, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(life / time.Second)}
+	c := &http.Cookie{Name: name, Value: value, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(life / time.Second)}
 	if c.Secure = h.router.Encrypted(r); c.Secure && len(v.Page.Origins) > 0 {
 		c.SameSite, c.Partitioned = http.SameSiteNoneMode, true
 	}
@@ -62,7 +63,8 @@ func (h *Pages) greet(w http.ResponseWriter, r *http.Request, v *visit) {
 
 // hashed is a hash of what belongs to a visit, in a form that tells nothing of its parts.
 func (v *visit) hashed(what string, parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{"tandem " + what, v.workspace, v.Trigger.WorkflowID, v.Trigger.Node, v.user.User}, parts...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{"tandem " + what, v.workspace, v.Trigger.WorkflowID, v.Trigger.Node,
+		v.user.User}, parts...), "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -165,14 +167,15 @@ type limits struct {
 const (
 	// maxCounted is how many visitors and addresses are counted at once.
 	maxCounted = 50_000
-	// perAddress is how much more an address may send than a visitor: there may be several behind it, and a visitor without a cookie is a new one each time.
+	// perAddress is how much more an address may send than a visitor: there may be several behind it, and a visitor without a cookie is a
+	// new one each time.
 	perAddress = 5
 )
 
 func newLimits() *limits { return &limits{times: map[string][]time.Time{}} }
 
-// take counts something that a visitor sends; an error says that it is too much, and when it no longer is.
-func (l *limits) take(v *visit, now time.Time) error {
+// countVisit counts something that a visitor sends; an error says that it is too much, and when it no longer is.
+func (l *limits) countVisit(v *visit, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	page := v.workspace + "/" + v.Trigger.WorkflowID + "/" + v.Trigger.Node + "/"

@@ -38,10 +38,12 @@ type Manual struct {
 
 // ByHand is how people start workflows by hand.
 type ByHand interface {
-	// Manual is the trigger of a workflow that people start by hand. [fault.NotFound]: there is no such workflow, or none that is started so.
+	// Manual is the trigger of a workflow that people start by hand. [fault.NotFound]: there is no such workflow, or none that is started
+	// so.
 	Manual(ctx context.Context, p identity.Principal, workflow string) (Manual, error)
 	// Start starts an execution in somebody's name, once for a key, and waits for it so long at most.
-	Start(ctx context.Context, p identity.Principal, workflow string, m Manual, key string, inputs json.RawMessage, wait time.Duration) (execution string, ending Ending, err error)
+	Start(ctx context.Context, p identity.Principal, workflow string, m Manual, key string, inputs json.RawMessage,
+		wait time.Duration) (execution string, ending Ending, err error)
 }
 
 // runPages serves the page on which people start workflows who are logged in.
@@ -50,7 +52,8 @@ func (h *Pages) runPages() {
 	h.router.Public("POST "+RunPath+"{workflow}", func(w http.ResponseWriter, r *http.Request) { h.run(w, r, h.takeRun) })
 }
 
-// run lets in who may start executions. A request that changes something must come from a page of this server: who is let in by a session sees to that.
+// run lets in who may start executions. A request that changes something must come from a page of this server: who is let in by a session
+// sees to that.
 func (h *Pages) run(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request, *visit, Manual)) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "same-origin") // so that a browser says where a form comes from
@@ -75,7 +78,8 @@ func (h *Pages) run(w http.ResponseWriter, r *http.Request, serve func(http.Resp
 		h.fail(w, r, v, err)
 		return
 	}
-	v.Entrance = &trigger.Entrance{Trigger: store.Trigger{Workspace: p.Workspace, WorkflowID: r.PathValue("workflow"), Node: m.Node}, Page: trigger.Page{Access: trigger.AccessUsers, Schema: m.Schema}}
+	v.Entrance = &trigger.Entrance{Trigger: store.Trigger{Workspace: p.Workspace, WorkflowID: r.PathValue("workflow"), Node: m.Node},
+		Page: trigger.Page{Access: trigger.AccessUsers, Schema: m.Schema}}
 	if h.known(w, r, v, p, m.Language) {
 		serve(w, r, v, m)
 	}
@@ -101,7 +105,8 @@ func (h *Pages) runForm(w http.ResponseWriter, r *http.Request, status int, v *v
 		return
 	}
 	f.Buttons = []sheet.Button{{Label: f.Say(text.Of("Start")), Tone: "good"}}
-	page := &sheet.Page{Lang: v.lang, Heading: m.Name, Text: m.Description, Form: f, General: general, Hidden: []sheet.Hidden{{Name: ticketName, Value: ticket}}}
+	page := &sheet.Page{Lang: v.lang, Heading: m.Name, Text: m.Description, Form: f, General: general,
+		Hidden: []sheet.Hidden{{Name: ticketName, Value: ticket}}}
 	page.AddFact(page.Tell(text.Of("Started by")), v.user.User)
 	for _, c := range f.Controls {
 		page.Multipart = page.Multipart || c.Kind == sheet.ControlFile

@@ -42,14 +42,15 @@ type Options struct {
 
 // Executions is what the pages have to know of executions.
 type Executions interface {
-	// Deliver records what a visitor has sent and starts its execution. Unless reply is [trigger.ReplyAtOnce] it waits for what comes of that, at most so long.
+	// Deliver records what a visitor has sent and starts its execution. Unless reply is [trigger.ReplyAtOnce] it waits for what comes of
+	// that, at most so long.
 	Deliver(ctx context.Context, e *trigger.Entrance, event trigger.Event, reply trigger.Reply, wait time.Duration) (Ending, error)
 	// SendAnswer sends what a node has answered.
 	SendAnswer(w http.ResponseWriter, r *http.Request, workspace string, a trigger.Answer) error
 	// Tell tells how an execution stands.
 	Tell(ctx context.Context, workspace, execution string) (Told, error)
-	// Follow hands over what happens to an execution after a position, until it has ended, send fails or the context ends. Send is called at once, and now
-	// and then with nothing, so that a connection that is gone is noticed.
+	// Follow hands over what happens to an execution after a position, until it has ended, send fails or the context ends. Send is called
+	// at once, and now and then with nothing, so that a connection that is gone is noticed.
 	Follow(ctx context.Context, workspace, execution, after string, send func([]Piece) error) error
 }
 
@@ -58,8 +59,8 @@ type Ending struct {
 	Delivery store.TriggerDelivery
 	Repeated bool
 	Status   engine.Status
-	// Outputs are those of an execution that has ended well, Answer is what a node has answered; nil: nothing. TooLarge says that the outputs are too large
-	// to be told.
+	// Outputs are those of an execution that has ended well, Answer is what a node has answered; nil: nothing. TooLarge says that the
+	// outputs are too large to be told.
 	Outputs  map[string]json.RawMessage
 	TooLarge bool
 	Answer   *trigger.Answer
@@ -101,7 +102,10 @@ func Register(o Options) {
 	h := &Pages{o: o, router: o.Router, pages: sheet.NewPages(), limits: newLimits(), streams: newStreams()}
 	h.chat = loadChat(h.pages)
 	h.runPages()
-	for path, serve := range map[string]func(http.ResponseWriter, *http.Request, *visit){trigger.FormsPath: h.serveForm, trigger.ChatPath: h.serveChat} { // order does not matter: each has its own address
+	// The order does not matter: each has its own address.
+	for path, serve := range map[string]func(http.ResponseWriter, *http.Request, *visit){
+		trigger.FormsPath: h.serveForm, trigger.ChatPath: h.serveChat,
+	} {
 		kind := trigger.PageForm
 		if path == trigger.ChatPath {
 			kind = trigger.PageChat
@@ -131,7 +135,8 @@ type visit struct {
 func (v *visit) frame() sheet.Frame { return sheet.Frame{Ancestors: v.Page.Origins} }
 
 // enter finds the page and lets the visitor in.
-func (h *Pages) enter(w http.ResponseWriter, r *http.Request, kind trigger.PageType, path string, serve func(http.ResponseWriter, *http.Request, *visit)) {
+func (h *Pages) enter(w http.ResponseWriter, r *http.Request, kind trigger.PageType, path string,
+	serve func(http.ResponseWriter, *http.Request, *visit)) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "same-origin") // so that a browser says where a form comes from
 	v, err := h.find(r, kind, path)
@@ -187,8 +192,8 @@ func (h *Pages) find(r *http.Request, kind trigger.PageType, path string) (*visi
 	return v, nil
 }
 
-// sameSite refuses what a page of another site sends where that would be done in somebody's name. A public form is nobody's: whoever has its one-time id
-// may send it.
+// sameSite refuses what a page of another site sends where that would be done in somebody's name. A public form is nobody's: anyone who has
+// its one-time id may send it.
 func (h *Pages) sameSite(r *http.Request, v *visit) error {
 	if v.Page.Type == trigger.PageForm && v.Page.Access == trigger.AccessPublic {
 		return nil
@@ -199,8 +204,8 @@ func (h *Pages) sameSite(r *http.Request, v *visit) error {
 	return nil
 }
 
-// language is that of a page: as it was chosen on it, else as the reader has set it, else as the browser says, else that of the workflow, else that of
-// the installation.
+// language is that of a page: as it was chosen on it, else as the reader has set it, else as the browser says, else that of the workflow,
+// else that of the installation.
 func (h *Pages) language(r *http.Request, reader, workflow string) string {
 	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, sheet.BrowserLanguage(r), workflow, h.o.Language} {
 		if lang, ok := sheet.KnownLanguage(wanted); ok {
@@ -250,7 +255,7 @@ func (h *Pages) fail(w http.ResponseWriter, r *http.Request, v *visit, err error
 		page.Lines = []string{page.Tell(text.Of("Check the address. What was here may have been taken away."))}
 	case http.StatusForbidden:
 		page.Heading = page.Tell(text.Of("This is not for you"))
-		page.Lines = []string{page.Tell(text.Of("Your account may not use this page. Ask whoever gave you the address."))}
+		page.Lines = []string{page.Tell(text.Of("Your account may not use this page. Ask the person who gave you the address."))}
 	case http.StatusTooManyRequests:
 		page.Heading = page.Tell(text.Of("Please wait a moment"))
 		page.Lines = []string{page.Tell(text.Of("Too much was sent. Try again in a while; nothing was recorded."))}
@@ -268,8 +273,8 @@ func (h *Pages) fail(w http.ResponseWriter, r *http.Request, v *visit, err error
 	h.render(w, r, told.Status, frame, page)
 }
 
-// admitted lets users in who are logged in and have one of the roles; otherwise it answers and says no. Who belongs to another workspace is told what
-// everybody is told of a page that there is not.
+// admitted lets users in who are logged in and have one of the roles; otherwise it answers and says no. A user of another workspace
+// gets the answer for a page that does not exist.
 func (h *Pages) admitted(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	p, err := h.router.Identify(r.Context(), route.Authorization(r))
 	switch {

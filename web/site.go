@@ -60,8 +60,8 @@ type Asset struct {
 	packed bool
 }
 
-// Asset finds a file by its name below /assets. It is kept compressed, as nearly every browser wants it, and unpacked for the others. A file that does not
-// exist is an [fs.ErrNotExist].
+// Asset finds a file by its name below /assets. It is kept compressed, as nearly every browser wants it, and unpacked for the others. A
+// file that does not exist is an [fs.ErrNotExist].
 func (s *Site) Asset(r *http.Request, file string) (Asset, error) {
 	a := Asset{name: "assets" + path.Clean("/"+file)} // what leads out of them leads nowhere
 	data, err := fs.ReadFile(s.files, a.name+".gz")

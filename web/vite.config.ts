@@ -45,8 +45,8 @@ function documents(): Plugin {
 }
 
 // The longest files of tests begin first: a worker that begins with one of them when all others are done keeps everybody waiting. Without this, files
-// begin by their size where nobody has run them before.
-const long = ["kinds", "editor", "settings", "executions", "inbox", "kinds_form"]
+// begin by their size where nobody has run them before. The one without a browser is before them all: no other can share its worker.
+const long = ["kinds_form", "kinds", "editor", "settings", "executions", "inbox"]
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
@@ -57,6 +57,9 @@ class LongFirst extends BaseSequencer {
     return (await super.sort(files)).sort((a, b) => at(a) - at(b))
   }
 }
+
+// The tests read all icons from one file. Else each of them is one of thousands of files, and all are read for a few.
+const icons = { "@tabler/icons-react": join(here, "node_modules", "@tabler", "icons-react", "dist", "cjs", "tabler-icons-react.cjs") }
 
 const server = process.env.TANDEM_URL ?? "http://127.0.0.1:8080"
 const proxied = ["/api", "/login", "/openapi", "/respond", "/forms", "/chat", "/run"]
@@ -71,11 +74,13 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongFirst },
     projects: [
-      { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"], environment: "jsdom" } },
+      // The files share a page and what they import: to make both anew for each of them is half of all the work.
+      { extends: true, resolve: { alias: icons }, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"], environment: "jsdom", isolate: false, testTimeout: 30_000 } },
+      // The files of a worker share its browser.
       {
         extends: true,
-        resolve: { alias: { "react/jsx-dev-runtime": join(here, "e2e", "jsx.ts") } },
-        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], setupFiles: ["e2e/production.ts"], retry: 1, testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 20_000 } }, fileParallelism: true, maxWorkers: 3 },
+        resolve: { alias: { ...icons, "react/jsx-dev-runtime": join(here, "e2e", "jsx.ts") } },
+        test: { name: "e2e", include: ["e2e/**/*.test.ts"], globalSetup: ["e2e/setup.ts"], setupFiles: ["e2e/production.ts"], retry: 1, testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 120_000 } }, isolate: false, fileParallelism: true, maxWorkers: 3 },
       },
     ],
   },

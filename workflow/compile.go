@@ -112,7 +112,8 @@ func triggersOf(l *linked) []int {
 	}
 	var triggers []int
 	for i := range l.def.Nodes {
-		if l.def.Nodes[i].Type == TypeTrigger && !l.plans[i].Disabled && len(l.def.Nodes[i].Pinned) == 0 && (named[i] || len(l.def.Triggers) == 0) {
+		if l.def.Nodes[i].Type == TypeTrigger && !l.plans[i].Disabled && len(l.def.Nodes[i].Pinned) == 0 &&
+			(named[i] || len(l.def.Triggers) == 0) {
 			triggers = append(triggers, i)
 		}
 	}

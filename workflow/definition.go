@@ -70,8 +70,8 @@ type Node struct {
 	OutputParams   json.RawMessage `json:"output_params"`
 	AttachedNodes  []string        `json:"attached_nodes,omitempty"`
 	Position       *Position       `json:"position,omitempty"`
-	// Pinned, in the definition of a test, are outputs by key that the node has instead of running; an empty object says that it may not run, and
-	// fails if it is reached. No other definition can have it.
+	// Pinned, in the definition of a test, are outputs by key that the node has instead of running; an empty object says that it may not
+	// run, and fails if it is reached. No other definition can have it.
 	Pinned json.RawMessage `json:"pinned,omitempty"`
 }
 

@@ -61,8 +61,11 @@ type excerpting struct {
 
 // NewExcerpt cuts out what a test runs. Errors name the field of the request.
 func NewExcerpt(def *Definition, kinds Kinds, want ExcerptRequest) (*Excerpt, error) {
-	x := &excerpting{def: def, want: want, byID: make(map[string]int, len(def.Nodes)), plans: make([]Plan, len(def.Nodes)), barred: make([]bool, len(def.Nodes)), entries: make([]string, len(def.Nodes)), pins: make([]map[string]json.RawMessage, len(def.Nodes)),
-		next: make([][]int, len(def.Nodes)), before: make([][]int, len(def.Nodes)), attached: make([]bool, len(def.Nodes)), start: -1, kept: make([]bool, len(def.Nodes))}
+	x := &excerpting{def: def, want: want, byID: make(map[string]int, len(def.Nodes)), plans: make([]Plan, len(def.Nodes)),
+		barred: make([]bool, len(def.Nodes)), entries: make([]string, len(def.Nodes)),
+		pins: make([]map[string]json.RawMessage, len(def.Nodes)),
+		next: make([][]int, len(def.Nodes)), before: make([][]int, len(def.Nodes)), attached: make([]bool, len(def.Nodes)),
+		start: -1, kept: make([]bool, len(def.Nodes))}
 	for i := range def.Nodes {
 		x.byID[def.Nodes[i].ID] = i
 		if kind, ok := kinds.Kind(def.Nodes[i].Kind()); ok {
@@ -332,7 +335,8 @@ func (x *excerpting) write() *Definition {
 	for i := 1; i < len(x.chain); i++ {
 		from, to := x.chain[i-1], x.chain[i]
 		def.Connections = append(def.Connections, Connection{
-			ID: "pinned-" + x.def.Nodes[from].ID + "-" + x.def.Nodes[to].ID, FromNode: x.def.Nodes[from].ID, ToNode: x.def.Nodes[to].ID, OutputKey: slices.Sorted(maps.Keys(x.pins[from]))[0],
+			ID: "pinned-" + x.def.Nodes[from].ID + "-" + x.def.Nodes[to].ID, FromNode: x.def.Nodes[from].ID, ToNode: x.def.Nodes[to].ID,
+			OutputKey: slices.Sorted(maps.Keys(x.pins[from]))[0],
 		})
 	}
 	for _, id := range x.def.Triggers {
@@ -372,7 +376,8 @@ func (x *excerpting) passed() (list []Passed) {
 		}
 		behind := x.reach([]int{q}, func(n int) []int { return x.targets(n, true) })
 		for n := range x.def.Nodes {
-			if n == q || !behind[n] || !x.kept[n] || x.barred[n] || x.pins[n] != nil || x.plans[n].Effect == Pure && x.plans[n].Child == nil && len(x.def.Nodes[n].AttachedNodes) == 0 {
+			if n == q || !behind[n] || !x.kept[n] || x.barred[n] || x.pins[n] != nil ||
+				x.plans[n].Effect == Pure && x.plans[n].Child == nil && len(x.def.Nodes[n].AttachedNodes) == 0 {
 				continue
 			}
 			p := Passed{Question: x.def.Nodes[q].ID, Node: x.def.Nodes[n].ID}
@@ -400,5 +405,6 @@ func pinnedObject(outputs map[string]json.RawMessage) json.RawMessage {
 // pinnedPlan is how a pinned node behaves: it waits for nothing but its connections, does nothing, and produces what it is pinned with.
 func pinnedPlan(kind Kind, n *Node) Plan {
 	of, _ := kind.Plan(n)
-	return Plan{KeyAliases: of.KeyAliases, Effect: Pure, TimeoutMS: cmp.Or(of.TimeoutMS, 60_000), OnError: OnErrorFail, OnUnknown: OnUnknownRetry, Unscoped: true}
+	return Plan{KeyAliases: of.KeyAliases, Effect: Pure, TimeoutMS: cmp.Or(of.TimeoutMS, 60_000), OnError: OnErrorFail,
+		OnUnknown: OnUnknownRetry, Unscoped: true}
 }

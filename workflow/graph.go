@@ -16,7 +16,8 @@ type Graph struct {
 	// Triggers are the enabled TRIGGER nodes that can start the workflow, by index.
 	Triggers []int
 
-	// flow is how one node leads to the next, for graphs in which people are asked: vertex 0 leads to where it begins, vertex n+1 is node n.
+	// flow is how one node leads to the next, for graphs in which people are asked: vertex 0 leads to where it begins, vertex n+1 is node
+	// n.
 	flow      *dominance.Adjacency
 	byID      map[string]int
 	bySegment map[string]int

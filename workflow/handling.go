@@ -22,8 +22,8 @@ func (l *linked) checkHandling(b *bodies) {
 	}
 }
 
-// checkContinue warns of a failure that nobody hears of: nothing is connected to the key that it goes out under, and what is connected to the
-// others is skipped.
+// checkContinue warns of a failure that nobody hears of: nothing is connected to the key that it goes out under, and what is connected to
+// the others is skipped.
 func (l *linked) checkContinue(b *bodies, node int) {
 	var skipped []string
 	for _, n := range b.outLinks.Of(int32(node)) {

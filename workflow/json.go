@@ -422,7 +422,7 @@ func (r *jsonReader) number() (string, *flaw) {
 	return text, nil
 }
 
-// finite tells whether a number fits the range of a double. Digits beyond its precision are no harm: they are kept.
+// finite tells whether a number fits the range of a double. Digits beyond its precision do no harm: they are kept.
 func finite(text string) bool {
 	if len(text) < 300 && !strings.ContainsAny(text, "eE") {
 		return true

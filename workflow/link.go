@@ -23,7 +23,7 @@ type linked struct {
 	severed  []bool  // a connection of the node leads to a node that does not exist
 	links    []link
 	problemList
-	// ids are kept for suggestions, in definition order; hints counts the suggestions still to be had, since a file in
+	// ids are kept for suggestions, in definition order; hints counts how many suggestions may still be made, since a file in
 	// which everything is misspelt must not cost a search for each.
 	ids   []string
 	hints int
@@ -248,7 +248,7 @@ func (l *linked) suggestID(id string) text.Text {
 	return l.suggest(id, l.ids, otherwise)
 }
 
-// suggest is suggestion, as long as there are hints to be had.
+// suggest is suggestion, as long as more may be made.
 func (l *linked) suggest(name string, candidates []string, otherwise text.Text) text.Text {
 	if l.hints == 0 {
 		return text.Of("; %s", otherwise)
@@ -257,7 +257,8 @@ func (l *linked) suggest(name string, candidates []string, otherwise text.Text) 
 	return suggestion(name, candidates, otherwise)
 }
 
-// suggestKey is the tail of a message about a key that a node does not produce: the nearest one, if there are hints to be had, and all of them.
+// suggestKey is the tail of a message about a key that a node does not produce: the nearest one, if more suggestions may be made, and all
+// of them.
 func (l *linked) suggestKey(key string, keys []string) text.Text {
 	if len(keys) == 0 {
 		return text.Of("; it produces none, so remove the connection")

@@ -70,7 +70,8 @@ func Parse(data []byte, opts Options) (*Source, []Problem) {
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
-	d := &decoder{kinds: opts.Kinds, pinned: opts.Pinned, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections, repeated: make(map[string]bool, len(repeated))}
+	d := &decoder{kinds: opts.Kinds, pinned: opts.Pinned, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections,
+		repeated: make(map[string]bool, len(repeated))}
 	for i := range repeated {
 		d.report(repeated[i].problem())
 		d.repeated[repeated[i].path] = true

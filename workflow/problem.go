@@ -27,8 +27,9 @@ type Problem struct {
 	// Line and Column are where the path stands in the file, counted from 1; 0 when unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Saving says that it is an error only where a definition is validated, saved or deployed: a revision that is stored already is still run, and a node that
-	// cannot use what is written says so when it runs. So a new check does not take away what an older program has let pass.
+	// Saving says that it is an error only where a definition is validated, saved or deployed: a revision that is stored already is still
+	// run, and a node that cannot use what is written says so when it runs. So a new check does not take away what an older program has let
+	// pass.
 	Saving bool `json:"-"`
 	// Words are the message in the languages of readers; a problem without them has its message only. Set both with [Problem.Saying].
 	Words text.Text `json:"-"`

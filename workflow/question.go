@@ -7,8 +7,8 @@ import (
 )
 
 // findQuestions sets every node's Questions and Children: the binding questions and the sub-workflows that lie on every way
-// to it from where the workflow can begin. They are among the dominators of the node in the flow as it runs: a body that runs exactly once leads
-// on to what its owner's first exit key leads to, any other body may run no time at all and leads nowhere.
+// to it from where the workflow can begin. They are among the dominators of the node in the flow as it runs: a body that runs exactly once
+// leads on to what its owner's first exit key leads to, any other body may run no time at all and leads nowhere.
 func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 	if !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Plan.Asks != "" || n.Plan.Child != nil }) {
 		return
@@ -119,9 +119,9 @@ func (g *Graph) walk(from []int, stops func(node int) bool) []bool {
 	return reached
 }
 
-// Guard returns questions that together guard a node although none of them lies on every way to it: whichever way leads there, one of them is
-// asked on it. The questions that lie on every way do not count here. For a node that nothing which starts the workflow leads to it returns the
-// questions that guard what comes after it. Asks says which nodes ask a binding question, themselves or in another workflow.
+// Guard returns questions that together guard a node although none of them lies on every way to it: whichever way leads there, one of them
+// is asked on it. The questions that lie on every way do not count here. For a node that nothing which starts the workflow leads to it
+// returns the questions that guard what comes after it. Asks says which nodes ask a binding question, themselves or in another workflow.
 func (g *Graph) Guard(node int, asks func(node int) bool) []int {
 	if g.flow == nil || g.Nodes[node].Attached {
 		return nil

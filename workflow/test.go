@@ -247,7 +247,8 @@ func fieldNames(raw json.RawMessage) (names []string) {
 	return names
 }
 
-// effectless says what a test without effects may not run: what reaches outside, asks people, runs other workflows or has its input filled by a model.
+// effectless says what a test without effects may not run: what reaches outside, asks people, runs other workflows or has its input filled
+// by a model.
 func (x *excerpting) effectless() {
 	for i := range x.def.Nodes {
 		plan, n := &x.plans[i], &x.def.Nodes[i]

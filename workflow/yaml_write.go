@@ -64,8 +64,8 @@ func yamlNode(raw []byte) *yaml.Node {
 	return n
 }
 
-// ToJSON reads a document of any content, in JSON or YAML, as JSON: with names in the same order, numbers with the same digits, and within the limits of
-// a definition. What is wrong with it is told as of a definition; of names that stand twice the last one counts.
+// ToJSON reads a document of any content, in JSON or YAML, as JSON: with names in the same order, numbers with the same digits, and within
+// the limits of a definition. What is wrong with it is told as of a definition; of names that stand twice the last one counts.
 func ToJSON(data []byte, opts Options) (json.RawMessage, []Problem) {
 	s, _, problem := readDocument(data, opts.withDefaults())
 	if problem != nil {

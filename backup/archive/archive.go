@@ -7,7 +7,7 @@
 //	tables/NUMBER-NAME     rows of a table, compressed with gzip; a large table has many
 //	end.json               what there should be, and the sum
 //
-// It knows no database: a store hands over rows of plain values and takes them back. Package backup and what reads and writes the
+// It does not know any database: a store hands over rows of plain values and takes them back. Package backup and what reads and writes the
 // tables of a store import it.
 package archive
 
@@ -69,16 +69,26 @@ type Contents struct {
 	FileBytes int64 `json:"file_bytes"`
 	// Damaged are large values that did not hold what their name says when they were read.
 	Damaged []string `json:"damaged,omitempty"`
-	// Gone are large values that were removed while they were read: the first entries with their names hold no values. They are counted all the same.
+	// Gone are large values that were removed while they were read: the first entries with their names hold no values. They are
+	// counted all the same.
 	Gone []string `json:"gone,omitempty"`
-	// AsFound are databases among the files of workspaces that could not be copied as they are at one moment. Their files were copied one after the other, with
-	// those of their logs, and may not fit each other.
+	// AsFound are databases among the files of workspaces that could not be copied as they are at one moment. Their files were
+	// copied one after the other, with those of their logs, and may not fit each other.
 	AsFound []string `json:"as_found,omitempty"`
 	// Keys are the ids of the master keys that the credentials are sealed with.
 	Keys []string `json:"keys,omitempty"`
 	// Entries is how many entries there are before the end, Sum the SHA-256 of their names, sizes and contents.
 	Entries int64  `json:"entries"`
 	Sum     string `json:"sum"`
+}
+
+// Moment is what rows are of.
+type Moment struct {
+	// Version is that of the tables, Taken when they were so.
+	Version int64
+	Taken   time.Time
+	// Keys are the ids of the master keys that credentials are sealed with.
+	Keys []string
 }
 
 // chunkSize is how many bytes of rows are kept together. One row may be longer.
@@ -208,8 +218,8 @@ func (n *Named) Write(b []byte) (int, error) {
 	return n.sum.Write(b)
 }
 
-// Holds says whether a value has the content that its name is made of. A list of parts has the name of what the parts make; it is text, so that one with
-// zeros was overwritten.
+// Holds says whether a value has the content that its name is made of. A list of parts has the name of what the parts make; it is
+// text, so that one with zeros was overwritten.
 func (n *Named) Holds() bool {
 	if strings.Contains(n.base, ".") {
 		return !n.zero
@@ -268,8 +278,8 @@ func (w *Writer) flush() error {
 	return w.entry(fmt.Sprintf("%s%08d-%s", tablesDir, w.have.Entries, w.table), w.packed.Bytes())
 }
 
-// End ends the backup: it is whole from then on. The caller says of the contents which version they have, when they were taken and which keys
-// they need; the rest is known.
+// End ends the backup: it is whole from then on. The caller says of the contents which version they have, when they were taken
+// and which keys they need; the rest is known.
 func (w *Writer) End(version int64, taken time.Time, keys []string) (Contents, error) {
 	if err := w.flush(); err != nil {
 		return w.have, err

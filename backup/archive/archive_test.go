@@ -146,7 +146,7 @@ func TestWriter_DamagedBlob(t *testing.T) {
 	}
 }
 
-// A file that has become shorter than it was said to be is no value.
+// A file that has become shorter than it was said to be is not a value.
 func TestWriter_ShortBlob(t *testing.T) {
 	t.Parallel()
 	w, err := archive.NewWriter(io.Discard, archive.Head{})

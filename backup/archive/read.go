@@ -52,7 +52,8 @@ func Check(ctx context.Context, r io.Reader) (Contents, error) { return Read(ctx
 
 // Read hands over what a backup holds. It refuses as [Check] does, though perhaps late: check a backup before you act on what it says.
 func Read(ctx context.Context, r io.Reader, to Taker) (c Contents, err error) {
-	in := &reader{ctx: ctx, in: tar.NewReader(bufio.NewReaderSize(r, 64<<10)), sum: sha256.New(), to: to, have: Contents{Tables: map[string]int64{}}}
+	in := &reader{ctx: ctx, in: tar.NewReader(bufio.NewReaderSize(r, 64<<10)), sum: sha256.New(), to: to,
+		have: Contents{Tables: map[string]int64{}}}
 	for {
 		if ctx.Err() != nil {
 			return c, context.Cause(ctx)
@@ -129,7 +130,7 @@ func (r *reader) entry(h *tar.Header) error {
 	return nil
 }
 
-// entryReader remembers that an entry could not be read, whoever read it.
+// entryReader remembers that an entry could not be read, no matter who read it.
 type entryReader struct {
 	in  io.Reader
 	err error

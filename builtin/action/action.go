@@ -1,9 +1,9 @@
 // Package action makes kinds of node that act in a service: one kind with several operations, of which a node does one.
 //
 // The fields of all operations stand in one configuration. What a node leaves empty its input may bring, so that data can fill
-// in a message and cannot change a channel that the author has fixed. Of what the input brings only the fields of the operation are looked at: the
-// answer of another service may have fields of the same names. Each operation has an effect class of its own, and may say how
-// the service is asked what became of a call whose answer was lost.
+// in a message and cannot change a channel that the author has fixed. Of what the input brings only the fields of the operation
+// are looked at: the answer of another service may have fields of the same names. Each operation has an effect class of its own,
+// and may say how the service is asked what became of a call whose answer was lost.
 package action
 
 import (
@@ -18,8 +18,10 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/shape"
 	"tandem/payload"
 	"tandem/workflow"
 )
@@ -35,7 +37,8 @@ type Fields struct {
 // Operation implements the constraint of [Define].
 func (f Fields) Operation() string { return f.ActionType }
 
-// Optional stands in the place of [Fields] for a kind that also knows what to do when no operation is named: a model of its llm_profile chooses.
+// Optional stands in the place of [Fields] for a kind that also knows what to do when no operation is named: a model of its
+// llm_profile chooses.
 type Optional struct {
 	_ struct{} `empty:"absent"`
 
@@ -64,9 +67,10 @@ type Operation[C, O any] struct {
 	Inquire func(ctx context.Context, call *node.Call, cfg C) (out O, found bool, err error)
 }
 
-// Define makes a kind of its operations. C is a struct that embeds [Fields]; what a field is for is told by its tags, and which operations
+// Define makes a kind of its operations. C is a struct that embeds [Fields]; its tags say what a field is for, and which operations
 // read it by the tag with.
-func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O], plan ...func(p *node.Planning, cfg *C)) node.Kind {
+func Define[C interface{ Operation() string }, O any](about node.About, operations []Operation[C, O],
+	plan ...func(p *node.Planning, cfg *C)) node.Kind {
 	s := newSet(operations)
 	about.Values, about.Legacy = map[string][]string{actionType: s.names}, map[string][]string{actionType: s.older}
 	if len(s.lists) > 0 {
@@ -78,7 +82,7 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 	about.Inputs = append(slices.DeleteFunc(node.ValuesOf[C](), func(v node.Value) bool { return v.Name == actionType }),
 		node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。"))
 	k := node.Define(about, func(ctx context.Context, call *node.Call, _ C, _ json.RawMessage) (out O, err error) {
-		o, cfg, err := s.read(call)
+		o, cfg, err := s.readOperation(call)
 		if err != nil {
 			return out, err
 		}
@@ -87,10 +91,10 @@ func Define[C interface{ Operation() string }, O any](about node.About, operatio
 		}
 		return out, nil
 	}, append(plan, s.plan)...)
-	k.Run = pausing(k.Run)
+	k.Run = pausing(s.spelled(k.Run))
 	k.InputSchema = inputSchema(node.SchemaOf[C](about.Name))
 	if s.inquires {
-		k.Inquire = s.inquire
+		k.Inquire = s.spelled(s.inquire)
 	}
 	return node.Reads[C](k)
 }
@@ -173,6 +177,53 @@ func (s *set[C, O]) plan(p *node.Planning, cfg *C) {
 	if o := s.byName[(*cfg).Operation()]; o != nil {
 		p.Effect = o.effect(*cfg)
 	}
+	p.Value("data").ForEach(func(key, _ gjson.Result) bool {
+		if !slices.Contains(s.fields, shape.Snake(key.Str)) {
+			p.Warn(node.ProblemDropped, node.Under(p.At("data"), key.Str), "%q is not known here and is ignored; remove it%s", key.Str, p.Suggest(key.Str, s.fields))
+		}
+		return true
+	})
+}
+
+// spelled runs with a configuration whose fields have the names of today, also inside of data: files may write them in camel case.
+func (s *set[C, O]) spelled(run runs) runs {
+	return func(ctx context.Context, call *node.Call) (node.Outcome, error) {
+		config, err := Spelled(call.Config)
+		if err != nil {
+			return nil, err
+		}
+		inner := *call
+		inner.Config = config
+		return run(ctx, &inner)
+	}
+}
+
+type runs = func(ctx context.Context, call *node.Call) (node.Outcome, error)
+
+// Spelled is a configuration with the names of its fields, and of those inside of data, in snake case. Where a field is there in
+// both spellings, the one in snake case counts.
+func Spelled(config json.RawMessage) (json.RawMessage, error) {
+	fields := Named(config)
+	if data := fields["data"]; values.IsObject(data) {
+		inner, err := payload.Encode(Named(data))
+		if err != nil {
+			return nil, err
+		}
+		fields["data"] = inner
+	}
+	return payload.Encode(fields)
+}
+
+// Named are the fields of an object by their names in snake case.
+func Named(object json.RawMessage) map[string]json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	for _, m := range values.Members(object) {
+		name := shape.Snake(m.Key)
+		if before := fields[name]; name == m.Key || payload.IsNull(before) || string(before) == `""` {
+			fields[name] = m.Value
+		}
+	}
+	return fields
 }
 
 // effect is the class of the operation with a configuration.
@@ -183,8 +234,8 @@ func (o *Operation[C, O]) effect(cfg C) workflow.Effect {
 	return o.Effect
 }
 
-// read reads what a node does, and with what.
-func (s *set[C, O]) read(call *node.Call) (*Operation[C, O], C, error) {
+// readOperation reads what a node does, and with what.
+func (s *set[C, O]) readOperation(call *node.Call) (*Operation[C, O], C, error) {
 	filled, brought, err := s.filled(call)
 	if err != nil {
 		var none C
@@ -258,12 +309,18 @@ func fromInput(err error, brought []string) error {
 
 // inquire asks the service what became of a call.
 func (s *set[C, O]) inquire(ctx context.Context, call *node.Call) (node.Outcome, error) {
-	o, cfg, err := s.read(call)
+	unable := func(o *Operation[C, O]) error {
+		return fault.Newf(fault.Unsupported, "the service cannot be asked what became of %s", o.Name)
+	}
+	if o := s.byName[gjson.GetBytes(call.Config, actionType).Str]; o != nil && o.Inquire == nil {
+		return nil, unable(o) // whatever else is wrong with it
+	}
+	o, cfg, err := s.readOperation(call)
 	if err != nil {
 		return nil, err
 	}
 	if o.Inquire == nil {
-		return nil, fault.Newf(fault.Unsupported, "the service cannot be asked what became of %s", o.Name)
+		return nil, unable(o)
 	}
 	out, found, err := o.Inquire(ctx, call, cfg)
 	if err != nil || !found {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,8 @@ func TestDefine(t *testing.T) {
 		{Name: "Configured", Config: `{"action_type":"dim","room":"a","level":7}`, Input: `{"room":"b","level":9}`, Want: map[string]string{"result": `{"room":"a","level":7}`}},
 		{Name: "Filled", Config: `{"action_type":"dim","room":""}`, Input: `{"room":"b","level":9}`, Want: map[string]string{"result": `{"room":"b","level":9}`}},
 		{Name: "FilledFromData", Config: `{"action_type":"dim","data":{"level":3}}`, Input: `{"data":{"room":"b","level":9}}`, Want: map[string]string{"result": `{"room":"b","level":3}`}},
+		{Name: "CamelCase", Config: `{"actionType":"dim","Room":"a","level":null,"Level":7,"data":{"Why":"x"}}`, Input: `{"Level":9,"room":"b"}`, Want: map[string]string{"result": `{"room":"a","level":7}`}},
+		{Name: "CamelCaseInData", Config: `{"action_type":"dim","data":{"Room":"c","room":"a"}}`, Want: map[string]string{"result": `{"room":"a","level":50}`}},
 		{Name: "OlderName", Config: `{"action_type":"fade","room":"a"}`, Want: map[string]string{"result": `{"room":"a","level":50}`}},
 		{Name: "TheInputDoesNotChoose", Config: `{"action_type":"dim","room":"a"}`, Input: `{"action_type":"off"}`, Want: map[string]string{"result": `{"room":"a","level":50}`}},
 		{Name: "Missing", Config: `{"action_type":"dim"}`, Code: fault.InvalidInput, Part: "dim needs room"},
@@ -60,13 +63,16 @@ func TestDefine(t *testing.T) {
 		{Name: "WrongConfig", Config: `{"action_type":"dim","room":"a","level":1000}`, Code: fault.InvalidConfig, Part: "level"},
 		{Name: "Unknown", Config: `{"action_type":"dance","room":"a"}`, Code: fault.InvalidConfig, Part: "action_type"},
 	})
-	plan := func(config string) workflow.Plan {
+	problems := func(config string) (workflow.Plan, []workflow.Problem) {
 		r := &node.Registry{}
 		r.Register(lamp(nil))
 		known, _ := r.Kind("EXTERNAL_ACTION.LAMP")
-		p, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: "EXTERNAL_ACTION", Subtype: "LAMP", Configurations: json.RawMessage(config)})
-		return p
+		return known.Plan(&workflow.Node{ID: "n", Name: "n", Type: "EXTERNAL_ACTION", Subtype: "LAMP", Configurations: json.RawMessage(config)})
 	}
+	if _, told := problems(`{"action_type":"dim","data":{"Room":"a","leval":1}}`); len(told) != 1 || told[0].Path != "configurations.data.leval" || !strings.Contains(told[0].Message, `"level"`) {
+		t.Errorf("data with a field that nobody knows: %+v", told)
+	}
+	plan := func(config string) workflow.Plan { p, _ := problems(config); return p }
 	if p := plan(`{"action_type":"dim","room":"a"}`); p.Effect != workflow.Idempotent {
 		t.Errorf("dim is %s", p.Effect)
 	}
@@ -80,6 +86,7 @@ func TestDefine_Inquire(t *testing.T) {
 	kind := lamp(nil)
 	for config, want := range map[string]string{
 		`{"action_type":"off","room":"known"}`: `{"room":"known","level":0}`,
+		`{"actionType":"off","Room":"known"}`:  `{"room":"known","level":0}`,
 		`{"action_type":"off","room":"other"}`: "",
 	} {
 		out, err := kind.Inquire(context.Background(), nodetest.NewCall(t, config, ""))

@@ -62,15 +62,15 @@ func wished(f *fault.Error) time.Duration {
 	return 0
 }
 
-// Pause is what an operation ends a run with when the service needs time: the node waits, and the operation is run again with what it has left
-// as its memo.
+// Pause is what an operation ends a run with when the service needs time: the node waits, and the operation is run again with
+// what it has left as its memo.
 type Pause struct{ Wait node.Wait }
 
 // Error says that it waits.
 func (p *Pause) Error() string { return "the service needs more time" }
 
 // pausing makes a run wait that pauses.
-func pausing(run func(context.Context, *node.Call) (node.Outcome, error)) func(context.Context, *node.Call) (node.Outcome, error) {
+func pausing(run runs) runs {
 	return func(ctx context.Context, call *node.Call) (node.Outcome, error) {
 		out, err := run(ctx, call)
 		if later, ok := errors.AsType[*Pause](err); ok {

@@ -13,8 +13,8 @@ import (
 	"tandem/node"
 )
 
-// Offered describes operations as tools for a model: the fields that each reads, and those that it needs. Said is what each does, by its name; an operation of which
-// nothing is said is not offered, nor are the fields that are left out.
+// Offered describes operations as tools for a model: the fields that each reads, and those that it needs. Said is what each does, by its
+// name; an operation of which nothing is said is not offered, nor are the fields that are left out.
 func Offered[C interface{ Operation() string }, O any](operations []Operation[C, O], said map[string]string, without ...string) []llm.Tool {
 	s := newSet(operations)
 	fields := gjson.GetBytes(node.ConfigurationSchema[C]().JSON(), "properties")
@@ -50,7 +50,8 @@ func argument(field gjson.Result) json.RawMessage {
 	var out []values.Member
 	types := []string{}
 	for _, takes := range field.Get("x-takes").Array() {
-		if kind, ok := map[string]string{"text": "string", "list": "array", "object": "object", "integer": "integer", "number": "number", "flag": "boolean"}[takes.Str]; ok {
+		if kind, ok := map[string]string{"text": "string", "list": "array", "object": "object", "integer": "integer", "number": "number",
+			"flag": "boolean"}[takes.Str]; ok {
 			types = append(types, kind)
 		}
 	}

@@ -43,8 +43,22 @@ func (r *Result) Done(what string) {
 	}
 }
 
-// Marker names what a node does in a service, the same in every attempt of it: what is made there has it with it, so that it is found again.
+// Marker names what a node does in a service, the same in every attempt of it: what is made there has it with it, so that it is found
+// again.
 func Marker(call *node.Call, service string) string {
 	sum := sha256.Sum256([]byte(service + "\x00" + call.EffectKey()))
 	return hex.EncodeToString(sum[:16])
+}
+
+// Hidden is the marker for texts in Markdown or HTML, where people do not see it.
+func Hidden(call *node.Call, service string) string {
+	return "<!-- tandem " + Marker(call, service) + " -->"
+}
+
+// Marked is a text with a marker after it.
+func Marked(text, marker string) string {
+	if text == "" {
+		return marker
+	}
+	return text + "\n\n" + marker
 }

@@ -43,7 +43,8 @@ func agents(d Deps) []node.Kind {
 		list = append(list, t.make(provider, d.Turns[provider]))
 	}
 	return append(list, t.make("", turn.Of[llmConfig](turn.Kind{
-		Name: anyModel, Title: node.Says("Language model", "大语言模型"), Description: node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
+		Name: anyModel, Title: node.Says("Language model", "大语言模型"),
+		Description: node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
 	})))
 }
 
@@ -175,7 +176,8 @@ func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
 const toolTimeoutMS = 60_000
 
 func (t *turns) open(ctx context.Context, call *node.Call, cfg turn.Config, in turn.Input) (node.Led, error) {
-	state := turnState{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000), ToUser: gjson.GetBytes(call.Config, "to_user").Bool()}
+	state := turnState{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000),
+		ToUser: gjson.GetBytes(call.Config, "to_user").Bool()}
 	if gjson.GetBytes(call.Config, "timeout").Exists() {
 		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
 	}
@@ -303,8 +305,8 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turn.Config, 
 	return nil
 }
 
-// prompts are what the model is told before the conversation, and what it is asked. What is configured wins over what the input brings; the older
-// "prompt" is a question only where there is no other.
+// prompts are what the model is told before the conversation, and what it is asked. What is configured wins over what the input brings; the
+// older "prompt" is a question only where there is no other.
 func prompts(c *turn.Config, in *turn.Input, listed bool) (system, user string) {
 	system, user = string(c.SystemPrompt), string(c.UserPrompt)
 	brought := in.Prompt()
@@ -375,8 +377,8 @@ func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMess
 	return images, nil
 }
 
-// asks says that a person decides about a call first: because the author of the workflow or somebody's policy wants that, or because the tool
-// may destroy and the author has said nothing.
+// asks says that a person decides about a call first: because the author of the workflow or somebody's policy wants that, or because the
+// tool may destroy and the author has said nothing.
 func (t turnTool) asks(e workflow.Effect, d mcp.Decision) bool {
 	return t.approved(e) || d == mcp.Asks || d == mcp.Destroys && t.Unsaid
 }

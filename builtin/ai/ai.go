@@ -1,6 +1,7 @@
-// Package ai holds the kinds that have a turn with a model, with its tools and memories (AI_AGENT), and the small calls of a model that other parts are
-// made of (CALL). A turn is led by a program of the engine and so has many steps: package turn reads what a node says, tools.go and listed.go equip the model,
-// turn.go does the steps, result.go tells what came of them. How models are reached is in package models.
+// Package ai holds the kinds that have a turn with a model, with its tools and memories (AI_AGENT), and the small calls of a model that
+// other parts are made of (CALL). A turn is led by a program of the engine and so has many steps: package turn reads what a node says,
+// tools.go and listed.go equip the model, turn.go does the steps, result.go tells what came of them. How models are reached is in package
+// models.
 //
 // The package that puts a program together imports it; nothing else does.
 package ai

@@ -18,7 +18,7 @@ type llmConfig struct {
 	Parameters  turn.Parameters `json:"parameters" doc:"Parameters of the completion, together." zh:"集中书写的生成参数。"`
 }
 
-// Defaults are those of all turns, but for the pieces of an answer: they are told to those who ask for them.
+// Defaults are those of all turns, except for the pieces of an answer: they are told to those who ask for them.
 func (c *llmConfig) Defaults() {
 	c.Common.Defaults()
 	c.Stream = false

@@ -253,7 +253,7 @@ func TestCallSlot_AsksTheModelThenAPerson(t *testing.T) {
 	nodetest.WantError(t, err, fault.ParameterMissing, `"n"`)
 }
 
-// What was found before a budget ran out is kept; its answer is none to the form.
+// What was found before a budget ran out is kept; its answer does not answer the form.
 func TestCallSlot_WaitsForABudget(t *testing.T) {
 	t.Parallel()
 	m := &talker{say: []string{`{"to":"a"}`, `{"n":2}`}}

@@ -38,7 +38,8 @@ func callFacts(m *models.Models) node.Kind {
 			Name: "CALL.FACTS", Title: node.Says("Facts", "事实提取"),
 			Description: node.Says("Takes facts from messages or a text.", "从消息或文本中提取事实。"),
 			Effect:      workflow.Idempotent, Older: []string{"FACTS"},
-			Keys: []node.Key{{Name: "result", Meaning: node.Says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。"), Fields: node.ValuesOf[factsOutput]()}},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。"),
+				Fields: node.ValuesOf[factsOutput]()}},
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Notes what is worth remembering.", "记录值得记住的内容。"),

@@ -39,7 +39,7 @@ func listedTools(raw json.RawMessage) ([]listedTool, error) {
 		t := &tools[i]
 		if values.Leading(one) == '"' {
 			t.Name, _ = values.Scalar(one)
-		} else if problem := t.read(one); problem != "" {
+		} else if problem := t.readArguments(one); problem != "" {
 			return nil, wrong(i, problem)
 		}
 		if server, remote, ok := mcp.SplitToolID(t.Name); ok {
@@ -61,8 +61,8 @@ func listedTools(raw json.RawMessage) ([]listedTool, error) {
 	return tools, nil
 }
 
-// read reads a description of a tool and says what is wrong with it.
-func (t *listedTool) read(raw json.RawMessage) (problem string) {
+// readArguments reads a description of a tool and says what is wrong with it.
+func (t *listedTool) readArguments(raw json.RawMessage) (problem string) {
 	var outer struct {
 		Type     string          `json:"type"`
 		Function json.RawMessage `json:"function"`
@@ -88,7 +88,7 @@ func (t *turns) equipListed(ctx context.Context, call *node.Call, a approval, li
 	for _, l := range listed {
 		if l.Server == "" {
 			a.of(l.Name) // a call of it ends the turn: there is nothing to approve
-			if err := state.add(turnTool{Name: l.Name}, l.Description, l.Parameters); err != nil {
+			if err := state.addTool(turnTool{Name: l.Name}, l.Description, l.Parameters); err != nil {
 				return nil, err
 			}
 		} else if !slices.Contains(servers, l.Server) {
@@ -119,7 +119,8 @@ func (t *turns) listedServer(call *node.Call, server string, tools []string) (*t
 	return &toolset.Server{Pool: t.tools, Call: call, Config: &cfg}, nil
 }
 
-func (t *turns) equipServer(ctx context.Context, call *node.Call, a approval, server string, wanted []listedTool, state *turnState) (*node.Wait, error) {
+func (t *turns) equipServer(ctx context.Context, call *node.Call, a approval, server string, wanted []listedTool,
+	state *turnState) (*node.Wait, error) {
 	names := make([]string, len(wanted))
 	for i, w := range wanted {
 		names[i] = w.Remote

@@ -17,16 +17,19 @@ import (
 func turnKeys() []node.Key {
 	return []node.Key{
 		{Name: "result", Meaning: node.Says("The answer as text and, if it is JSON, as a value; the calls of tools and the tokens used.", "回答文本（为 JSON 时含其值）、工具调用和所用的令牌。"), Fields: node.ValuesOf[agentOutput]()},
-		{Name: "structured_data", Meaning: node.Says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"), Fields: node.ValuesOf[agentOutput]()},
+		{Name: "structured_data", Meaning: node.Says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"),
+			Fields: node.ValuesOf[agentOutput]()},
 	}
 }
 
 // planTurn checks what the configuration of a turn with a model says together.
 func planTurn(p *node.Planning, c turn.Common) {
 	switch {
-	case c.ResponseFormat == "schema" && !p.Has("output_schema") && !p.Has("output_processing") && !p.Has("generation_config") && !p.Templated():
+	case c.ResponseFormat == "schema" && !p.Has("output_schema") && !p.Has("output_processing") &&
+		!p.Has("generation_config") && !p.Templated():
 		p.Invalid("configurations.output_schema", `is required when response_format is "schema"`)
-	case c.ResponseFormat == "text" && p.Has("response_format") && (p.Has("output_schema") || p.Value("output_processing").Get("output_schema").IsObject()):
+	case c.ResponseFormat == "text" && p.Has("response_format") &&
+		(p.Has("output_schema") || p.Value("output_processing").Get("output_schema").IsObject()):
 		p.Warn(workflow.ProblemConfig, p.At("output_schema"), `output_schema does nothing while response_format is "text"; set response_format to "schema", or leave one of them out`)
 	}
 	if v := p.Value("tool_approval"); p.Has("tool_approval") && !p.Dynamic("tool_approval") && !v.IsArray() {
@@ -110,7 +113,8 @@ func planMembers(p *node.Planning, at string, object gjson.Result, known []strin
 		case key.Str == "strict": // of OpenAI's interface; arguments are always checked
 			p.Warn(node.ProblemDropped, at+".strict", "%q is not known here and is ignored; remove it%s", key.Str, "")
 		case !slices.Contains(known, key.Str):
-			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at, key.Str), "a function has no %q%s", key.Str, p.Suggest(key.Str, known))
+			p.Refuse(node.ProblemUnknownConfiguration, node.Under(at, key.Str), "a function has no %q%s",
+				key.Str, p.Suggest(key.Str, known))
 		}
 		return true
 	})

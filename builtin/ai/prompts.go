@@ -74,7 +74,8 @@ func slotShape(remaining json.RawMessage) (*llm.Schema, error) {
 func told(list []node.Past) string {
 	var b strings.Builder
 	for _, p := range list {
-		fmt.Fprintf(&b, "%d. %s (%s, %s): %s", p.Step, p.NodeName, p.NodeType, p.Status, text.Fit(payload.JSON(p.Output), models.MaxPromptValue))
+		fmt.Fprintf(&b, "%d. %s (%s, %s): %s", p.Step, p.NodeName, p.NodeType, p.Status,
+			text.Fit(payload.JSON(p.Output), models.MaxPromptValue))
 		if p.Error != "" {
 			b.WriteString(" " + text.Fit(p.Error, models.MaxPromptValue))
 		}

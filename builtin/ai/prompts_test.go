@@ -11,7 +11,7 @@ import (
 	"tandem/node"
 )
 
-// What a model is told of a value has no escapes in it, whoever wrote the JSON.
+// What a model is told of a value has no escapes in it, no matter who wrote the JSON.
 func TestPrompts_ReadableValues(t *testing.T) {
 	t.Parallel()
 	value := json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)

@@ -92,7 +92,8 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 			With("finish_reason", last.Finish).With("answer", values.Excerpt(last.Message.Content))
 	}
 	out := agentOutput{
-		Response: last.Message.Content, FinishReason: string(last.Finish), Reasoning: last.Message.Reasoning, ExtractedData: json.RawMessage("{}"),
+		Response: last.Message.Content, FinishReason: string(last.Finish), Reasoning: last.Message.Reasoning,
+		ExtractedData: json.RawMessage("{}"),
 		FunctionCalls: []turnCall{}, ToolResults: []toolAnswer{}, ToolCalls: []turnCall{},
 	}
 	if end.Limit {
@@ -119,7 +120,8 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 		}
 	}
 	call.Detail(map[string]any{
-		"ai_model": last.Model, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens, "model_response": values.Excerpt(last.Message.Content),
+		"ai_model": last.Model, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens,
+		"model_response": values.Excerpt(last.Message.Content),
 	})
 	if t.kind.Name == anyModel {
 		out.OldFinishReason, out.OldToolCalls, out.OldToolResults = out.FinishReason, out.ToolCalls, out.ToolResults
@@ -175,7 +177,8 @@ func (p *progress) sum(out *agentOutput) error {
 			out.ToolResults = append(out.ToolResults, result)
 		}
 	}
-	out.Usage = models.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, TotalTokens: usage.Total(), CachedTokens: usage.CachedTokens}
+	out.Usage = models.Usage{InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens, TotalTokens: usage.Total(),
+		CachedTokens: usage.CachedTokens}
 	out.TokenUsage, out.Metadata.Cost = out.Usage, float64(cost)/1e6
 	return nil
 }

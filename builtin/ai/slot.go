@@ -127,8 +127,8 @@ func (f *filler) fill(ctx context.Context, call *node.Call, s node.Slots, ask bo
 	return node.Done{"result": payload}, nil
 }
 
-// take notes what was taken from an answer.
-func (p *slotProgress) take(t slot.Taken) {
+// noteTaken notes what was taken from an answer.
+func (p *slotProgress) noteTaken(t slot.Taken) {
 	p.Data = t.Data
 	for _, name := range t.Fields {
 		if !slices.Contains(p.Filled, name) {
@@ -152,15 +152,17 @@ func (p *slotProgress) begin(call *node.Call, slots *slot.Schema, s node.Slots) 
 	if err != nil {
 		return err
 	}
-	p.take(taken)
+	p.noteTaken(taken)
 	return nil
 }
 
 // askModel asks the model once. It returns nothing when the model is through: it has told what it knows, or was asked often
 // enough.
-func (f *filler) askModel(ctx context.Context, call *node.Call, slots *slot.Schema, s node.Slots, p *slotProgress, remaining json.RawMessage) (node.Outcome, error) {
+func (f *filler) askModel(ctx context.Context, call *node.Call, slots *slot.Schema, s node.Slots, p *slotProgress,
+	remaining json.RawMessage) (node.Outcome, error) {
 	if s.Wished {
-		if _, err := f.models.ProfileFor(ctx, call, s.ProfileID); fault.CodeOf(err) == fault.NotFound || fault.CodeOf(err) == fault.Unsupported {
+		if _, err := f.models.ProfileFor(ctx, call, s.ProfileID); fault.CodeOf(err) == fault.NotFound ||
+			fault.CodeOf(err) == fault.Unsupported {
 			p.Through = true
 			return nil, nil
 		}
@@ -177,21 +179,22 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *slot.Sche
 		return nil, fault.Newf(fault.Internal, "what remains to be filled cannot be asked for: %w", err)
 	}
 	language := call.Speaks("")
-	fit, err := p.Model.Ask(ctx, f.models, call, s.ProfileID, language, slotMessages(language, s, p.Data, remaining, c), shape, func(raw json.RawMessage) (string, error) {
-		if !values.IsObject(raw) {
-			return text.Of("a JSON object was expected").In(language), nil
-		}
-		taken, err := slots.Take(p.Data, raw)
-		if err != nil {
-			return "", err
-		}
-		p.take(taken)
-		problems := taken.Problems
-		for _, name := range taken.Unsaid {
-			problems = append(problems, text.Of("%s: it is missing; write null when it is not known", name).In(language))
-		}
-		return strings.Join(problems, "; "), nil
-	})
+	fit, err := p.Model.Ask(ctx, f.models, call, s.ProfileID, language, slotMessages(language, s, p.Data, remaining, c), shape,
+		func(raw json.RawMessage) (string, error) {
+			if !values.IsObject(raw) {
+				return text.Of("a JSON object was expected").In(language), nil
+			}
+			taken, err := slots.Take(p.Data, raw)
+			if err != nil {
+				return "", err
+			}
+			p.noteTaken(taken)
+			problems := taken.Problems
+			for _, name := range taken.Unsaid {
+				problems = append(problems, text.Of("%s: it is missing; write null when it is not known", name).In(language))
+			}
+			return strings.Join(problems, "; "), nil
+		})
 	switch {
 	case err != nil:
 		return models.WaitWith(err, p)
@@ -252,7 +255,7 @@ func (p *slotProgress) answered(call *node.Call, slots *slot.Schema) error {
 	if err != nil {
 		return err
 	}
-	p.take(taken)
+	p.noteTaken(taken)
 	p.Problems = taken.Problems
 	return nil
 }

@@ -17,7 +17,8 @@ type source struct {
 	Cited bool `json:"cited"`
 }
 
-// sources are what memories and searches have told the turn, each once, in the order in which they were told. An answer names one by its id in square brackets.
+// sources are what memories and searches have told the turn, each once, in the order in which they were told. An answer names one by its id
+// in square brackets.
 func (p *progress) sources(answer string) (list []source, err error) {
 	add := func(more []source) {
 		for _, s := range more {
@@ -44,7 +45,8 @@ func (p *progress) sources(answer string) (list []source, err error) {
 			}
 			var found []source
 			tool, _ := p.tool(a.Name)
-			if told := gjson.GetBytes(a.Result, "sources"); tool.Sources && told.IsArray() && json.Unmarshal([]byte(told.Raw), &found) == nil {
+			if told := gjson.GetBytes(a.Result, "sources"); tool.Sources && told.IsArray() &&
+				json.Unmarshal([]byte(told.Raw), &found) == nil {
 				add(found)
 			}
 		}

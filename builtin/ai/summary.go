@@ -69,7 +69,8 @@ func callSummary(m *models.Models) node.Kind {
 			case cfg.ProfileID == "":
 				out.Summary = memory.PlainSummary(messages, cfg.MaxChars)
 			default:
-				done, err := m.Ask(ctx, call, cfg.ProfileID, llm.Request{Messages: summaryMessages(call.Speaks(cfg.Language), messages, cfg.MaxChars)})
+				done, err := m.Ask(ctx, call, cfg.ProfileID, llm.Request{Messages: summaryMessages(call.Speaks(cfg.Language), messages,
+					cfg.MaxChars)})
 				if err != nil {
 					return models.WaitOrFail(err)
 				}

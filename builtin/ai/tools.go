@@ -84,10 +84,10 @@ func (t *turnState) offer(a approval, by turnTool, o node.Tool) error {
 		}
 		tool.Unsaid = !a.said && o.Approval != toolset.ApproveNever
 	}
-	return t.add(tool, o.Description, o.Parameters)
+	return t.addTool(tool, o.Description, o.Parameters)
 }
 
-func (t *turnState) add(tool turnTool, description string, parameters json.RawMessage) error {
+func (t *turnState) addTool(tool turnTool, description string, parameters json.RawMessage) error {
 	if other, taken := (&progress{turnState: *t}).tool(tool.Name); taken {
 		return fault.Newf(fault.InvalidConfig, "%s and %s both offer a tool %q; give an attached node a tool_prefix, or list the tool once", other.origin(), tool.origin(), tool.Name).With("path", "configurations.tool_prefix")
 	}
@@ -147,7 +147,8 @@ func readApproval(raw json.RawMessage) (approval, error) {
 		return a, nil
 	}
 	var mode string
-	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{toolset.ApproveNever, toolset.ApproveOnce, toolset.ApproveAlways}, strings.ToLower(mode)) {
+	if err := json.Unmarshal(raw, &mode); err != nil ||
+		!slices.Contains([]string{toolset.ApproveNever, toolset.ApproveOnce, toolset.ApproveAlways}, strings.ToLower(mode)) {
 		return approval{}, wrong
 	}
 	return approval{mode: strings.ToLower(mode), said: true}, nil
@@ -171,7 +172,7 @@ func meansTool(wanted, name string) bool {
 	return wanted == name || ok && err == nil
 }
 
-// allFound refuses to go on where a name stands for no tool: whoever wrote it wants to be asked, and would not be.
+// allFound refuses to go on where a name stands for no tool: the one who wrote it wants to be asked, and would not be.
 func (a approval) allFound(offered []turnTool) error {
 	for i, name := range a.names {
 		if a.found[i] {
@@ -201,7 +202,8 @@ func arguments(c llm.ToolCall) (json.RawMessage, error) {
 	if !json.Valid(raw) || !values.IsObject(raw) {
 		return nil, fault.Newf(fault.ToolError, "the arguments of %q are not a JSON object; write them again", c.Name).With("path", "function_args")
 	}
-	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Door())); ok { // a person would be asked about one of two values
+	// A person would be asked about one of two values.
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Door())); ok {
 		return nil, fault.Newf(fault.ToolError, "the arguments of %q cannot be used: %s: %s; write them again", c.Name, wrong.Field("arguments"), wrong.Reason).With("path", "function_args")
 	}
 	return raw, nil
@@ -223,8 +225,9 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 		}
 		sum := sha256.Sum256(append([]byte(wanted.Name+"\x00"), args...))
 		asked := map[string]any{
-			"interaction_type": form.Approval, "tool": wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),
-			"options": []string{"approve", "reject"},
+			"interaction_type": form.Approval, "tool": wanted.Name, "node_id": tool.Node, "arguments": args,
+			"arguments_hash": hex.EncodeToString(sum[:]),
+			"options":        []string{"approve", "reject"},
 		}
 		form.Say(asked, p.Language, form.TitleText, text.Of("May %s be called?", wanted.Name))
 		form.Say(asked, p.Language, form.DescriptionText, text.Of("A model wants to call this tool with the arguments below."))
@@ -279,7 +282,8 @@ func (t *turns) callTool(ctx context.Context, call *node.Call, p *progress) (nod
 	}
 	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name, "tool_parameters": args})
 	if tool.Policy != nil {
-		ctx = toolset.WithModelCall(ctx, toolset.ModelCall{Approved: tool.asked(wanted), Asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
+		ctx = toolset.WithModelCall(ctx, toolset.ModelCall{Approved: tool.asked(wanted),
+			Asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
 	}
 	outcome, err := t.do(ctx, call, tool, toolset.Input{ToolName: tool.Tool, FunctionArgs: args, CallID: wanted.ID})
 	if err != nil || outcome == nil {

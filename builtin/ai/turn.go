@@ -97,8 +97,8 @@ func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 	return nil, fault.Newf(fault.Internal, "a turn has no step of the kind %q", s.Kind)
 }
 
-// shows tells what the model was asked by a completion: which model, what it was told, and the tools that it may call. Should the conversation have been too
-// long for the model, what was left out for that is in it.
+// shows tells what the model was asked by a completion: which model, what it was told, and the tools that it may call. Should the
+// conversation have been too long for the model, what was left out for that is in it.
 func shows(s node.Step) (any, error) {
 	if s.Kind != engine.StepComplete {
 		return nil, nil
@@ -356,7 +356,7 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 			if err = tooLong; left == leaveMemories {
 				break
 			}
-			continue // nothing went that could: asking the same again is of no use
+			continue // nothing went that could: asking the same again does not help
 		}
 		done, err = t.say(ctx, call, p, profile, request)
 		if fault.CodeOf(err) != fault.ContextTooLong || left == leaveMemories {

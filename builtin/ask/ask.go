@@ -1,8 +1,8 @@
-// Package ask holds the kinds that ask people (HUMAN_IN_THE_LOOP): what is asked, of whom, in which medium, and under which keys the answers are handed
-// on. The asking itself, the answers and the votes are in package human.
+// Package ask holds the kinds that ask people (HUMAN_IN_THE_LOOP): what is asked, of whom, in which medium, and under which keys the
+// answers are handed on. The asking itself, the answers and the votes are in package human.
 //
-// The kinds that belong to no medium are here; a vendor makes that of its own medium with [Kind]. Vendors import the package, and so does the one that
-// puts a program together.
+// The kinds that belong to no medium are here; a vendor makes that of its own medium with [Kind]. Vendors import the package, and so does
+// the one that puts a program together.
 package ask
 
 import (
@@ -26,8 +26,8 @@ import (
 	"tandem/text"
 )
 
-// Config is what every question to a person says. The configuration of a kind that asks embeds it. A question is put by returning a wait: the record of it, the messages and
-// their answers are package human's, and nothing is held meanwhile.
+// Config is what every question to a person says. The configuration of a kind that asks embeds it. A question is put by returning a wait:
+// the record of it, the messages and their answers are package human's, and nothing is held meanwhile.
 type Config struct {
 	_ struct{} `need:"title|description"`
 
@@ -94,7 +94,7 @@ type humanEscalation struct {
 // asks finds the configuration inside that of a kind, which embeds it.
 func (c *Config) asks() *Config { return c }
 
-// Defaults are what holds when nothing is said. A kind with defaults of its own calls it first.
+// Defaults sets what holds when the configuration does not say otherwise. A kind with defaults of its own calls it first.
 func (c *Config) Defaults() {
 	c.Type, c.TimeoutSeconds, c.MinApprovals, c.MinRejections, c.Risk, c.Priority = human.Approval, 3600, 1, 1, "low", 1
 	c.ApprovalOptions = []node.Of[humanOption]{node.Of[humanOption](`"approve"`), node.Of[humanOption](`"reject"`)}
@@ -137,7 +137,8 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
 	opened, err := a.media.Open(human.Question{
-		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: call.Time().UnixMilli(),
+		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID,
+		Purpose: human.PurposeNode, Request: raw, Time: call.Time().UnixMilli(),
 	})
 	if err != nil {
 		return nil, err
@@ -167,7 +168,8 @@ func (d humanDetail) note(call *node.Call, status string, response any) {
 		return
 	}
 	fields := map[string]any{
-		"status": status, "user_prompt": d.Prompt, "interaction_type": d.Type, "channel_type": d.Channel, "waiting_since": d.Since, "timeout_at": d.Until,
+		"status": status, "user_prompt": d.Prompt, "interaction_type": d.Type, "channel_type": d.Channel,
+		"waiting_since": d.Since, "timeout_at": d.Until,
 	}
 	if response != nil {
 		fields["user_response"] = response
@@ -180,11 +182,15 @@ func (a *humanAsking) shows() bool { return len(a.Content) > 0 && string(a.Conte
 
 func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.Request, error) {
 	r := human.Request{
-		Type: a.Type, Channel: cmp.Or(a.medium, a.Channel, human.InApp), Title: string(a.Title), Description: string(a.Description), Content: content,
+		Type: a.Type, Channel: cmp.Or(a.medium, a.Channel, human.InApp), Title: string(a.Title),
+		Description: string(a.Description), Content: content,
 		AllowMultiple: a.AllowMultiple, Schema: a.schema, Review: a.review,
-		Approvers: a.approvers, MinApprovals: int(a.MinApprovals), MinRejections: int(a.MinRejections), ExcludeRequester: a.ExcludeRequester, AllowDelegation: a.AllowDelegation, Advisory: a.Advisory,
-		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds, TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
-		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt), Access: a.access, Language: call.Language,
+		Approvers: a.approvers, MinApprovals: int(a.MinApprovals), MinRejections: int(a.MinRejections),
+		ExcludeRequester: a.ExcludeRequester, AllowDelegation: a.AllowDelegation, Advisory: a.Advisory,
+		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds,
+		TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
+		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt),
+		Access: a.access, Language: call.Language,
 		UserMention: string(a.UserMention), Credential: gjson.GetBytes(call.Config, "credential_id").Str, InCredential: a.in,
 	}
 	if a.TimeoutMinutes > 0 {
@@ -250,8 +256,8 @@ func (a *humanAsking) shape(r *human.Request) error {
 	return nil
 }
 
-// reservedOptions are the output keys of every question, as they are and as older files call them. Options that come from a placeholder are known only
-// now, and one that is called like them would be taken for what it is not. read-only
+// reservedOptions are the output keys of every question, as they are and as older files call them. Options that come from a placeholder are
+// known only now, and one that is called like them would be taken for what it is not. read-only
 var reservedOptions = []string{
 	dataflow.DefaultKey, "main", "error", human.Confirmed, human.Rejected, human.Unrelated, human.TimedOut, "approved", "completed", "filtered",
 }
@@ -312,7 +318,8 @@ func escalateTo(v any) ([]string, error) {
 	}
 	var list []string
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 || slices.Contains(list, "") {
-		return nil, fault.New(fault.InvalidConfig, "escalation.to: name somebody, or a list of them").With("path", "configurations.escalation.to")
+		return nil, fault.New(fault.InvalidConfig, "escalation.to: name somebody, or a list of them").With("path",
+			"configurations.escalation.to")
 	}
 	return list, nil
 }
@@ -416,7 +423,8 @@ func inAppApproval(d Deps) node.Kind {
 }
 
 // humanKind makes a kind of what is particular to it.
-func humanKind[C any](d Deps, about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error), plan func(p *node.Planning, cfg *C)) node.Kind {
+func humanKind[C any](d Deps, about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error),
+	plan func(p *node.Planning, cfg *C)) node.Kind {
 	media := human.MediaOf(d.Channels...)
 	k := node.Raw(d.described(about), func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
 		a, err := particular(call, cfg)

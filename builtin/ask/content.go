@@ -26,9 +26,9 @@ func (a *humanAsking) content(in json.RawMessage) json.RawMessage {
 // stamps are the fields that a trigger adds to what it was started with. read-only
 var stamps = []string{"trigger_time", "execution_id", "trigger_message", "user_id"}
 
-// chosenContent is what people see where the author has not said what they see: without what the trigger and the nodes on the way have added for
-// themselves, however deep it stands by now. What tells is where a value came from, not what it is called: a field of such a name with a value of its
-// own is shown.
+// chosenContent is what people see where the author has not said what they see: without what the trigger and the nodes on the way have
+// added for themselves, however deep it stands by now. What tells is where a value came from, not what it is called: a field of such a name
+// with a value of its own is shown.
 func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
 	if !slices.ContainsFunc(append([]string{"condition_result", "delay_info"}, stamps...), func(name string) bool { return bytes.Contains(content, []byte(`"`+name+`"`)) }) {
 		return content
@@ -55,7 +55,7 @@ func startOf(call *node.Call) start {
 	}
 	data, err := call.Context()
 	if err != nil {
-		return s // what cannot be read now is told by its names
+		return s // what cannot be read now is shown by its names
 	}
 	for _, result := range data.StepResults { // order does not matter: one trigger has started the execution
 		if !strings.HasPrefix(result.ToolID, "TRIGGER.") || !result.IsSuccess || !values.IsObject(result.Output) {
@@ -76,7 +76,7 @@ func (s start) own(id json.RawMessage) bool {
 	return values.Text(id) == s.call.ExecutionID || slices.Contains(s.call.Ancestors, values.Text(id))
 }
 
-// starter says that a user_id is that of who has started the execution.
+// starter says that a user_id is that of the user who has started the execution.
 func (s start) starter(id json.RawMessage) bool {
 	return values.Text(id) == s.call.UserID || len(s.call.Ancestors) > 0 && slices.Contains(s.call.Requesters, values.Text(id))
 }
@@ -122,8 +122,8 @@ func (s start) without(raw json.RawMessage, top bool) json.RawMessage {
 	return values.Object(kept)
 }
 
-// additions tells which fields of an object were added. Who has started the execution, and what nodes on the way note, is an addition only in an object
-// that has come from the trigger: elsewhere somebody has put it there.
+// additions tells which fields of an object were added. Who has started the execution, and what nodes on the way note, is an addition only
+// in an object that has come from the trigger: elsewhere somebody has put it there.
 func (s start) additions(list []values.Member, top bool) func(m values.Member) bool {
 	owned := slices.ContainsFunc(list, func(m values.Member) bool { return m.Key == "execution_id" && s.own(m.Value) })
 	above := !owned && stampedAbove(list)
@@ -148,11 +148,13 @@ func (s start) additions(list []values.Member, top bool) func(m values.Member) b
 	}
 }
 
-// stampedAbove says that an object has everything that a trigger adds: that of the execution which has started this one handed its payload on as a whole.
+// stampedAbove says that an object has everything that a trigger adds: that of the execution which has started this one handed its payload
+// on as a whole.
 func stampedAbove(list []values.Member) bool {
 	had := 0
 	for _, m := range list {
-		if m.Key == "trigger_time" || m.Key == "trigger_message" || m.Key == "execution_id" && strings.HasPrefix(values.Text(m.Value), "exec_") {
+		if m.Key == "trigger_time" || m.Key == "trigger_message" || m.Key == "execution_id" &&
+			strings.HasPrefix(values.Text(m.Value), "exec_") {
 			had++
 		}
 	}

@@ -24,7 +24,7 @@ func formSubmission(d Deps) node.Kind {
 	return humanKind(d,
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", Title: node.Says("Ask for a form", "填写表单"),
-			Description: node.Says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
+			Description: node.Says("Asks people, or anyone who has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks for an address.", "请求填写地址。"),

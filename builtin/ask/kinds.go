@@ -29,8 +29,8 @@ func Kinds(d Deps) []node.Kind {
 type Medium struct {
 	// Channel is the name of the channel; empty: the configuration has it.
 	Channel string
-	// Names is the field of the configuration that names who is asked when approvers does not; empty: there is none. As writes what stands there as
-	// an approver; nil: as it is.
+	// Names is the field of the configuration that names who is asked when approvers does not; empty: there is none. As writes what stands
+	// there as an approver; nil: as it is.
 	Names string
 	As    func(text string) string
 }
@@ -45,9 +45,11 @@ type Asking struct {
 	InCredential string
 }
 
-// Kind makes a kind that asks in one medium, of a configuration that embeds [Config]. What all questions have in common (keys, inputs, effect) need
-// not be said. Plan checks what is particular to the kind, and is not called when something was wrong before; there may be none.
-func Kind[C any](d Deps, about node.About, m Medium, particular func(cfg C) (Asking, error), plan ...func(p *node.Planning, cfg *C)) node.Kind {
+// Kind makes a kind that asks in one medium, of a configuration that embeds [Config]. What all questions have in common (keys, inputs,
+// effect) need not be said. Plan checks what is particular to the kind, and is not called when something was wrong before; there may be
+// none.
+func Kind[C any](d Deps, about node.About, m Medium, particular func(cfg C) (Asking, error),
+	plan ...func(p *node.Planning, cfg *C)) node.Kind {
 	about.Traits.AsksIn = m.Channel
 	config := func(cfg *C) *Config { return any(cfg).(interface{ asks() *Config }).asks() }
 	return humanKind(d, about, func(_ *node.Call, cfg C) (*humanAsking, error) {

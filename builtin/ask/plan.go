@@ -111,7 +111,8 @@ func (d Deps) credentials(channel string) string {
 // planOptions adds an output key for each option a person can choose. Options that are only known at run time make any key possible.
 func planOptions(p *node.Planning, name string) {
 	options := p.Items(name)
-	if p.Dynamic(name) || p.Templated() || slices.ContainsFunc(options, func(o gjson.Result) bool { return node.Dynamic(o) || node.Dynamic(o.Get("value")) }) {
+	if p.Dynamic(name) || p.Templated() || slices.ContainsFunc(options,
+		func(o gjson.Result) bool { return node.Dynamic(o) || node.Dynamic(o.Get("value")) }) {
 		p.Keys = nil
 		return
 	}
@@ -165,19 +166,19 @@ func newHumanDraft(p *node.Planning, c *Config, m Medium, channel string) *human
 	switch r.Type {
 	case human.Selection:
 		d.options = "selection_options"
-		if !d.read(d.options, &r.Options) {
+		if !d.readSetting(d.options, &r.Options) {
 			r.Options = []human.Option{{Value: "draft"}}
 		}
 	case human.Approval:
-		d.read(d.options, &r.Options)
+		d.readSetting(d.options, &r.Options)
 	case human.Input:
-		fields, schema := d.read("input_fields", &r.Fields), d.read("form_schema", &r.Schema)
+		fields, schema := d.readSetting("input_fields", &r.Fields), d.readSetting("form_schema", &r.Schema)
 		if !fields && !schema && !d.whole {
 			r.Fields = []human.Field{{Name: "draft"}}
 		}
 	case human.Review:
 		r.Review = &human.ReviewRules{Min: 1, Max: 5, Threshold: 3}
-		if !d.read("review_criteria", &r.Review.Criteria) && !d.whole {
+		if !d.readSetting("review_criteria", &r.Review.Criteria) && !d.whole {
 			r.Review.Criteria = []string{"draft"}
 		}
 	}
@@ -186,8 +187,8 @@ func newHumanDraft(p *node.Planning, c *Config, m Medium, channel string) *human
 	return d
 }
 
-// read reads a configuration into a part of the request. It is false when there is none, or it is known only at run time.
-func (d *humanDraft) read(name string, to any) bool {
+// readSetting reads a configuration into a part of the request. It is false when there is none, or it is known only at run time.
+func (d *humanDraft) readSetting(name string, to any) bool {
 	if !d.p.Knows(name) || !d.p.Has(name) {
 		return false
 	}
@@ -239,8 +240,8 @@ func (d *humanDraft) people() {
 	}
 }
 
-// check reports what is wrong, one thing after the other: what is asked and who is, then those who are asked later and how many must agree, then
-// the answer that is taken when nobody gives one.
+// check reports what is wrong, one thing after the other: what is asked and who is, then those who are asked later and how many must agree,
+// then the answer that is taken when nobody gives one.
 func (d *humanDraft) check() {
 	p, r := d.p, &d.request
 	if !d.opens(nil) {
@@ -304,7 +305,8 @@ func (d *humanDraft) escalation(to gjson.Result, after float64) {
 func (d *humanDraft) opens(elsewhere map[string]string) bool {
 	raw, err := json.Marshal(d.request)
 	if err == nil {
-		_, err = human.Media(nil).Open(human.Question{User: "starter", Node: d.p.ID(), Ask: engine.AskID("draft"), Activation: "draft", Purpose: human.PurposeNode, Request: raw, Time: draftTime})
+		_, err = human.Media(nil).Open(human.Question{User: "starter", Node: d.p.ID(), Ask: engine.AskID("draft"), Activation: "draft",
+			Purpose: human.PurposeNode, Request: raw, Time: draftTime})
 	}
 	if err == nil {
 		return true

@@ -30,7 +30,8 @@ func (s *scoreRange) Defaults() { s.Min, s.Max = 1, 5 }
 func (c *reviewConfig) Defaults() {
 	c.Config.Defaults()
 	c.Range.Defaults()
-	c.Type, c.ReviewType, c.Scoring, c.Threshold, c.Evidence, c.TimeoutSeconds = human.Review, "quality_assurance", "pass_fail", 3, true, 86400
+	c.Type, c.ReviewType, c.Scoring, c.Threshold, c.Evidence, c.TimeoutSeconds = human.Review,
+		"quality_assurance", "pass_fail", 3, true, 86400
 }
 
 func manualReview(d Deps) node.Kind {

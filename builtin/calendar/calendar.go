@@ -189,3 +189,52 @@ type Busy struct {
 	Start string `json:"start"`
 	End   string `json:"end"`
 }
+
+// Zoned is the zone in which a model reads and writes times, as a part of the configuration of its tools.
+type Zoned struct {
+	Timezone   string `json:"timezone" doc:"The time zone of times that have no offset, and in which days begin." zh:"时区：不带时差的时间以及每天起点所在的时区。"`
+	MaxResults int    `json:"max_results" range:"1..250" doc:"How many events the model is told of at once." zh:"最大数量：一次告知模型的活动数。"`
+}
+
+// ConfiguredZone is the zone that a configuration names as timezone; UTC if it names none.
+func ConfiguredZone(name string) (*time.Location, error) {
+	zone, err := Zone("timezone", name)
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.InvalidConfig, fault.From(err).Message).With("path", "configurations.timezone")
+	case zone == nil:
+		return time.UTC, nil
+	}
+	return zone, nil
+}
+
+// usualWindow is how far ahead events are looked for when the model does not say so.
+const usualWindow = 30 * 24 * time.Hour
+
+// Window is the time in which a model looks for events.
+type Window struct {
+	TimeMin string `json:"time_min" doc:"The beginning of the time that is looked at, such as 2026-11-20T12:00:00+01:00 or 2026-11-20; without it now."`
+	TimeMax string `json:"time_max" doc:"The end of it; without it 30 days later."`
+}
+
+// Bounds are the beginning and the end, for calendars that want both.
+func (w Window) Bounds(now time.Time, zone *time.Location) (from, to time.Time, err error) {
+	least, most, err := Range(w.TimeMin, w.TimeMax, zone)
+	if err != nil {
+		return from, to, err
+	}
+	if from = now; least != nil {
+		from = *least
+	}
+	if to = from.Add(usualWindow); most != nil {
+		to = *most
+	}
+	return from, to, nil
+}
+
+// Draft is what a model says of an event first, whatever calendar it is in.
+type Draft struct {
+	Start   string `json:"start" doc:"When it begins: a time such as 2026-11-20T12:00:00+01:00, or a day such as 2026-11-20 for whole days."`
+	End     string `json:"end" doc:"When it ends; of whole days the day after the last. Without it a new event takes an hour or a day, and one that is moved stays as long as it is."`
+	Summary string `json:"summary" doc:"What it is called."`
+}

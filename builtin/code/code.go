@@ -1,7 +1,8 @@
-// Package code holds the kinds that run programs: a function in the sandbox, the same as a tool of a model, and a script as a process of the host, which the
-// operator has to allow. The process that watches over a script is in script_warden_linux.go.
+// Package code holds the kinds that run programs: a function in the sandbox, the same as a tool of a model, and a script as a process of
+// the host, which the operator has to allow. The process that watches over a script is in script_warden_linux.go.
 //
-// The package that puts a program together imports it, and so does the command's main, which may be started as that watching process ([IsWarden]).
+// The package that puts a program together imports it, and so does the command's main, which may be started as that watching process
+// ([IsWarden]).
 package code
 
 import (

@@ -28,7 +28,7 @@ import (
 )
 
 // Scripts is what an operator allows of host processes. They run with the rights of the server: the limits here keep an
-// accident small, they are no sandbox.
+// accident small, they are not a sandbox.
 type Scripts struct {
 	// Files is the directory that holds the files of each workspace, in which processes run.
 	Files string
@@ -159,7 +159,8 @@ func (s *Scripts) run(ctx context.Context, call *node.Call, cfg scriptConfig, in
 	begun := time.Now()
 	end, err := p.run(ctx)
 	out = scriptOutput{
-		ExitCode: end.code, Stdout: p.stdout.text(), Stderr: p.stderr.text(), Truncated: p.stdout.cut() || p.stderr.cut(), DurationMS: time.Since(begun).Milliseconds(),
+		ExitCode: end.code, Stdout: p.stdout.text(), Stderr: p.stderr.text(), Truncated: p.stdout.cut() || p.stderr.cut(),
+		DurationMS: time.Since(begun).Milliseconds(),
 	}
 	if call.Detail != nil {
 		call.Detail(map[string]any{"program": p.path, "working_dir": cfg.WorkingDir, "exit_code": end.code, "duration_ms": out.DurationMS})
@@ -252,11 +253,14 @@ func variableName(name string) bool {
 func steers(name string) bool {
 	name = strings.ToUpper(name)
 	switch name {
-	case "PATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
-		"RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "PERLLIB", "GCONV_PATH", "EDITOR", "VISUAL", "PAGER", "BROWSER", "SHELL", "HOME", "XDG_CONFIG_HOME":
+	case "PATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS",
+		"_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+		"RUBYOPT", "RUBYLIB", "PERL5OPT", "PERL5LIB", "PERL5DB", "PERLLIB", "GCONV_PATH", "EDITOR", "VISUAL", "PAGER", "BROWSER",
+		"SHELL", "HOME", "XDG_CONFIG_HOME":
 		return true
 	}
-	return slices.ContainsFunc([]string{"LD_", "DYLD_", "PYTHON", "GIT_", "BASH_FUNC_", "LUA_", "MALLOC_", "GLIBC_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc([]string{"LD_", "DYLD_", "PYTHON", "GIT_", "BASH_FUNC_", "LUA_", "MALLOC_", "GLIBC_"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // checkText refuses what no argument and no variable can hold.
@@ -316,7 +320,8 @@ func (s *Scripts) limits() processLimits {
 		}
 		return n
 	}
-	return processLimits{memory: or(s.Memory, scriptMemory), openFiles: or(s.OpenFiles, scriptOpenFiles), processes: or(s.Processes, scriptProcesses), fileSize: scriptFileSize}
+	return processLimits{memory: or(s.Memory, scriptMemory), openFiles: or(s.OpenFiles, scriptOpenFiles),
+		processes: or(s.Processes, scriptProcesses), fileSize: scriptFileSize}
 }
 
 // scriptTime is how long a process may take: a little less than the attempt, so that its end is seen and known. An attempt
@@ -390,7 +395,8 @@ func (p *process) keepScript(cfg scriptConfig) (remove func() error, err error) 
 	if err != nil {
 		return nil, shortage.Or(err, fault.New(fault.Internal, "the script cannot be kept"))
 	}
-	name := filepath.Join(dir, "script"+map[string]string{"bash": ".sh", "sh": ".sh", "python": ".py", "node": ".js", "pwsh": ".ps1"}[cfg.Interpreter])
+	name := filepath.Join(dir, "script"+map[string]string{"bash": ".sh", "sh": ".sh", "python": ".py", "node": ".js",
+		"pwsh": ".ps1"}[cfg.Interpreter])
 	if err := os.WriteFile(name, []byte(cfg.Script), 0o600); err != nil {
 		return nil, shortage.Or(errors.Join(err, os.RemoveAll(dir)), fault.New(fault.Internal, "the script cannot be kept"))
 	}
@@ -408,7 +414,7 @@ type keeper struct {
 	first bytes.Buffer
 	last  []byte
 	total int64
-	// told, unless nil, is told what is written as it comes.
+	// told, unless nil, is called with what is written as it comes.
 	told func(text string)
 }
 

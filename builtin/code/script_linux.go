@@ -16,7 +16,7 @@ import (
 	"tandem/shortage"
 )
 
-// How long is waited for what should come at once: the warden's end after it was told to end everything, and the ends of
+// How long is waited for what should come at once: the warden's end after it was asked to end everything, and the ends of
 // the outputs after the warden has gone.
 const (
 	wardenDelay = 5 * time.Second
@@ -32,10 +32,12 @@ func (p *process) run(ctx context.Context) (processEnd, error) {
 	}
 	reports, reportsW, err := os.Pipe()
 	if err != nil {
-		return processEnd{}, shortage.Or(errors.Join(err, leashR.Close(), leash.Close()), fault.New(fault.Internal, "the process could not be started"))
+		return processEnd{}, shortage.Or(errors.Join(err, leashR.Close(), leash.Close()),
+			fault.New(fault.Internal, "the process could not be started"))
 	}
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"tandem", wardenArg}, Env: []string{}, Stdin: strings.NewReader(p.stdin), Stdout: &p.stdout, Stderr: &p.stderr,
+		Path: "/proc/self/exe", Args: []string{"tandem", wardenArg}, Env: []string{}, Stdin: strings.NewReader(p.stdin),
+		Stdout: &p.stdout, Stderr: &p.stderr,
 		// The directory is open already, and found in the new process under its number.
 		Dir:        fmt.Sprintf("/proc/self/fd/%d", p.dir.Fd()),
 		ExtraFiles: []*os.File{leashR, reportsW}, WaitDelay: pipeDelay,
@@ -44,7 +46,8 @@ func (p *process) run(ctx context.Context) (processEnd, error) {
 	err = cmd.Start()
 	err = errors.Join(err, leashR.Close(), reportsW.Close())
 	if err != nil {
-		return processEnd{}, shortage.Or(errors.Join(err, leash.Close(), reports.Close()), fault.New(fault.Internal, "the process could not be started"))
+		return processEnd{}, shortage.Or(errors.Join(err, leash.Close(), reports.Close()),
+			fault.New(fault.Internal, "the process could not be started"))
 	}
 	report, why := p.await(ctx, cmd.Process, leash, reports)
 	// The report was the last that the warden had to do.

@@ -69,7 +69,7 @@ func IsWarden() bool { return len(os.Args) == 2 && os.Args[1] == wardenArg }
 // Warden looks after one host process and exits. It never returns.
 func Warden() {
 	if err := serveWarden(); err != nil {
-		os.Exit(1) // nobody is left to be told; the server sees that there was no report
+		os.Exit(1) // nobody is left to report to; the server sees that there was no report
 	}
 	os.Exit(0)
 }

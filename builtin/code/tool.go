@@ -102,15 +102,16 @@ func (c *codeToolConfig) tool(call *node.Call) toolset.Tool {
 		}
 		return json.RawMessage(c.Parameters)
 	}
-	return toolset.Tool{Name: c.ToolName, Description: c.Description, Effect: toolset.Reads, Parameters: parameters, Run: func(ctx context.Context, args json.RawMessage) (any, error) {
-		if values.IsNull(args) {
-			args = json.RawMessage("{}") // a call without arguments
-		}
-		if err := toolset.Fits(json.RawMessage(c.Parameters), args); err != nil {
-			return nil, err
-		}
-		return runForModel(ctx, call, limits, args)
-	}}
+	return toolset.Tool{Name: c.ToolName, Description: c.Description, Effect: toolset.Reads, Parameters: parameters,
+		Run: func(ctx context.Context, args json.RawMessage) (any, error) {
+			if values.IsNull(args) {
+				args = json.RawMessage("{}") // a call without arguments
+			}
+			if err := toolset.Fits(json.RawMessage(c.Parameters), args); err != nil {
+				return nil, err
+			}
+			return runForModel(ctx, call, limits, args)
+		}}
 }
 
 // planCodeTool: parameters are those of a fixed function.

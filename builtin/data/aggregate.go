@@ -113,7 +113,8 @@ func aggregateFunctions() []string {
 func aggregateFunction(name string, raw json.RawMessage) (string, error) {
 	function, _ := values.Decode(raw).(string)
 	if function = strings.ToLower(function); !slices.Contains(aggregateFunctions(), function) {
-		return "", fault.Say(fault.InvalidConfig, text.Of("%q must be one of %s", "aggregation_functions."+name, strings.Join(aggregateFunctions(), ", ")))
+		return "", fault.Say(fault.InvalidConfig, text.Of("%q must be one of %s", "aggregation_functions."+name,
+			strings.Join(aggregateFunctions(), ", ")))
 	}
 	return function, nil
 }
@@ -254,8 +255,8 @@ func notANumber(name string, raw json.RawMessage) error {
 	return fault.Newf(fault.InvalidInput, "%q must be a number, not %s", name, values.TypeOf(values.Decode(raw)))
 }
 
-// read are the fields that a row stands for, and the function that sums up the values of a cell.
-func (c transformPivot) read() (index []string, function string, err error) {
+// readPivot are the fields that a row stands for, and the function that sums up the values of a cell.
+func (c transformPivot) readPivot() (index []string, function string, err error) {
 	switch x := c.Index.(type) {
 	case string:
 		index = []string{x}
@@ -275,7 +276,8 @@ func (c transformPivot) read() (index []string, function string, err error) {
 		function = "first"
 	}
 	if !slices.Contains(aggregateFunctions(), function) {
-		return nil, "", fault.Newf(fault.InvalidConfig, "%q must be one of %s", "pivot_config.function", strings.Join(aggregateFunctions(), ", "))
+		return nil, "", fault.Newf(fault.InvalidConfig, "%q must be one of %s", "pivot_config.function",
+			strings.Join(aggregateFunctions(), ", "))
 	}
 	return index, function, nil
 }
@@ -283,7 +285,7 @@ func (c transformPivot) read() (index []string, function string, err error) {
 // pivot turns the values of one field into columns, with one record per index.
 func (t *transformation) pivot() ([]json.RawMessage, error) {
 	c := t.cfg.Pivot
-	index, function, err := c.read()
+	index, function, err := c.readPivot()
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +335,7 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 			}
 			made = append(made, values.Member{Key: name, Value: cell})
 		}
-		if out, err = t.add(out, values.Object(values.Overlay(g.fields, made...))); err != nil {
+		if out, err = t.addRecord(out, values.Object(values.Overlay(g.fields, made...))); err != nil {
 			return nil, err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package data holds the kinds that shape data and read and write databases: formatting, transforming and validating values, queries and changes.
-// What a database is asked and how is in package database.
+// Package data holds the kinds that shape data and read and write databases: formatting, transforming and validating values, queries and
+// changes. What a database is asked and how is in package database.
 //
 // The package that puts a program together imports it; nothing else does.
 package data

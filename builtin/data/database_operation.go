@@ -59,7 +59,7 @@ func databaseOperation(pools *database.Pools) node.Kind {
 			if err != nil {
 				return databaseResult{}, err
 			}
-			o, err := cfg.read(call)
+			o, err := cfg.readOperation(call)
 			if err != nil {
 				return databaseResult{}, err
 			}
@@ -74,14 +74,15 @@ func databaseOperation(pools *database.Pools) node.Kind {
 		}, planDatabaseOperation)
 }
 
-// read makes an operation of the configuration.
-func (c *databaseOperationConfig) read(call *node.Call) (database.Operation, error) {
+// readOperation makes an operation of the configuration.
+func (c *databaseOperationConfig) readOperation(call *node.Call) (database.Operation, error) {
 	o := database.Operation{
 		Kind: c.Operation, Table: c.Table, Rows: c.Rows, Values: json.RawMessage(c.Values), Where: json.RawMessage(c.Where),
 		AllRows: c.AllowAllRows, ConflictKeys: c.ConflictKeys, Returning: c.Returning, Repeatable: c.Operation == database.Upsert,
 	}
 	required := func(field string) error {
-		return fault.Newf(fault.InvalidConfig, "%q is required when operation is %q", field, c.Operation).With("path", "configurations."+field)
+		return fault.Newf(fault.InvalidConfig, "%q is required when operation is %q", field,
+			c.Operation).With("path", "configurations."+field)
 	}
 	switch c.Operation {
 	case database.Insert, database.Upsert:

@@ -46,7 +46,8 @@ func databaseQuery(pools *database.Pools, models *models.Models) node.Kind {
 			Name: "ACTION.DATABASE_QUERY", Title: node.Says("Database query", "数据库查询"),
 			Description: node.Says("Reads from a database with one statement.", "用一条语句读取数据库。"),
 			Effect:      workflow.Idempotent, Older: []string{"SQL"},
-			Needs:  node.Needs{Credential: []string{"sql"}, Also: []node.Text{node.Says("With question a model profile.", "使用 question 时需要模型配置档。")}},
+			Needs: node.Needs{Credential: []string{"sql"}, Also: []node.Text{node.Says("With question a model profile.",
+				"使用 question 时需要模型配置档。")}},
 			Keys:   []node.Key{{Name: "result", Meaning: node.Says("The rows, their columns and their number.", "查询到的行、列和行数。")}},
 			Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the statement name.", "语句中占位符所引用的值。")},
 			Examples: []node.Example{
@@ -82,7 +83,8 @@ func databaseQuery(pools *database.Pools, models *models.Models) node.Kind {
 		}, planDatabaseQuery)
 }
 
-func queryRows(ctx context.Context, call *node.Call, pools *database.Pools, target database.Target, cfg databaseQueryConfig) (database.Rows, error) {
+func queryRows(ctx context.Context, call *node.Call, pools *database.Pools, target database.Target,
+	cfg databaseQueryConfig) (database.Rows, error) {
 	text, err := databaseText(call, string(cfg.Query), cfg.Parameters)
 	if err != nil {
 		return database.Rows{}, err

@@ -32,7 +32,8 @@ type statement struct {
 }
 
 // question answers a question with the rows of a statement that a model writes.
-func question(ctx context.Context, call *node.Call, pools *database.Pools, models *models.Models, target database.Target, cfg databaseQueryConfig) (database.Rows, error) {
+func question(ctx context.Context, call *node.Call, pools *database.Pools, models *models.Models, target database.Target,
+	cfg databaseQueryConfig) (database.Rows, error) {
 	if cfg.LLMProfile == "" {
 		return database.Rows{}, fault.New(fault.InvalidConfig, `"llm_profile" is missing; a question needs a model that writes the query`).With("path", "configurations.llm_profile")
 	}
@@ -64,7 +65,8 @@ func question(ctx context.Context, call *node.Call, pools *database.Pools, model
 	}
 }
 
-func runStatement(ctx context.Context, pools *database.Pools, target database.Target, shape *llm.Schema, answer string, cfg databaseQueryConfig) (database.Rows, error) {
+func runStatement(ctx context.Context, pools *database.Pools, target database.Target, shape *llm.Schema, answer string,
+	cfg databaseQueryConfig) (database.Rows, error) {
 	raw, err := shape.Read(answer)
 	if err != nil {
 		return database.Rows{}, fault.Newf(fault.OutputInvalid, "the model's answer: %s", fault.From(err).Message)
@@ -73,7 +75,8 @@ func runStatement(ctx context.Context, pools *database.Pools, target database.Ta
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return database.Rows{}, fault.Newf(fault.OutputInvalid, "the model's answer cannot be read: %w", err)
 	}
-	return pools.Query(ctx, target, database.Query{Text: database.Text{Words: []string{s.SQL}}, MaxRows: cfg.MaxRows, Arrays: cfg.RowFormat == "arrays"})
+	return pools.Query(ctx, target, database.Query{Text: database.Text{Words: []string{s.SQL}}, MaxRows: cfg.MaxRows,
+		Arrays: cfg.RowFormat == "arrays"})
 }
 
 // tableColumn is a column as catalogues tell it.

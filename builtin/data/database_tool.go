@@ -116,7 +116,8 @@ func fitting(rows database.Rows) (toolRows, error) {
 	for _, row := range gjson.ParseBytes(rows.Rows).Array() {
 		if room -= len(row.Raw) + 1; room < 0 {
 			if len(out.Rows) == 0 {
-				return out, fault.Newf(fault.TooLarge, "a row has more than %d bytes; select less of it", toolset.MaxResult).With("limit", toolset.MaxResult)
+				return out, fault.Newf(fault.TooLarge, "a row has more than %d bytes; select less of it",
+					toolset.MaxResult).With("limit", toolset.MaxResult)
 			}
 			out.Truncated = true
 			break

@@ -33,7 +33,7 @@ func (c *editConfig) Defaults() { c.Include = "all" }
 
 // editFields sets, renames and removes fields of a record, or of each item of a list.
 func editFields() node.Kind {
-	return node.Define(
+	k := node.Define(
 		node.About{
 			Name: "ACTION.EDIT_FIELDS", Title: node.Says("Edit fields", "编辑字段"),
 			Description: node.Says(
@@ -85,6 +85,8 @@ func editFields() node.Kind {
 			}
 			return values.Object([]values.Member{{Key: "items", Value: values.Array(out)}, values.Field("count", len(out))}), nil
 		}, planEdit)
+	k.Needs = lists.Needs(func(c editConfig) ([]string, bool) { return []string{c.ItemsPath}, c.Each })
+	return k
 }
 
 // edit is what a node does to each record.

@@ -98,7 +98,8 @@ func formatCSV(data json.RawMessage, o formatOptions) (string, error) {
 			if i > 0 {
 				b.WriteRune(comma)
 			}
-			if cell == "" && len(cells) == 1 || strings.ContainsAny(cell, "\"\r\n'") || strings.ContainsRune(cell, comma) || strings.TrimSpace(cell) != cell {
+			if cell == "" && len(cells) == 1 || strings.ContainsAny(cell, "\"\r\n'") || strings.ContainsRune(cell, comma) ||
+				strings.TrimSpace(cell) != cell {
 				cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 			}
 			b.WriteString(cell)
@@ -286,7 +287,7 @@ func readXML(d *xml.Decoder, start xml.StartElement, bad func(string) error, dep
 	named := start.Name.Local == "field"
 	for _, a := range start.Attr {
 		if !(named && a.Name.Local == "name") {
-			fields.add("@"+a.Name.Local, values.Encode(a.Value))
+			fields.addField("@"+a.Name.Local, values.Encode(a.Value))
 		}
 	}
 	for {
@@ -304,14 +305,14 @@ func readXML(d *xml.Decoder, start xml.StartElement, bad func(string) error, dep
 			if err != nil {
 				return nil, err
 			}
-			fields.add(elementName(x), value)
+			fields.addField(elementName(x), value)
 		case xml.EndElement:
 			content := text.String()
 			if len(fields.names) == 0 {
 				return values.Encode(content), nil
 			}
 			if content = strings.TrimSpace(content); content != "" {
-				fields.add("#text", values.Encode(content))
+				fields.addField("#text", values.Encode(content))
 			}
 			return values.Object(fields.members()), nil
 		}

@@ -68,10 +68,11 @@ func dataFormatting() node.Kind {
 			Name: "ACTION.DATA_FORMATTING", Title: node.Says("Data formatting", "数据格式化"),
 			Description: node.Says("Turns values into text and back.", "在值与文本之间相互转换。"),
 			Effect:      workflow.Pure,
-			Keys: []node.Key{{Name: "result", Meaning: node.Says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"), Fields: []node.Value{
-				node.Meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
-				node.Meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
-			}}},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"),
+				Fields: []node.Value{
+					node.Meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
+					node.Meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
+				}}},
 			Inputs: []node.Value{
 				node.Meaning("data", "The value or the text; without it the whole input.", "值或文本；省略时为整个输入。"),
 				node.Meaning("*", "Whatever else the input has.", "输入的其余内容。"),
@@ -228,9 +229,11 @@ func formatDate(call *node.Call, v any, o formatOptions) (string, error) {
 	if o.DateFormat == "" {
 		return t.Format(time.RFC3339Nano), nil
 	}
-	text, err := call.Eval("format_date(date_value, date_layout)", map[string]any{"date_value": t.Format(time.RFC3339Nano), "date_layout": o.DateFormat})
+	text, err := call.Eval("format_date(date_value, date_layout)",
+		map[string]any{"date_value": t.Format(time.RFC3339Nano), "date_layout": o.DateFormat})
 	if err != nil {
-		return "", fault.Newf(fault.InvalidConfig, "%q is not a layout of a date: %s", "options.date_format", fault.From(err).Message).WithCause(err)
+		return "", fault.Newf(fault.InvalidConfig, "%q is not a layout of a date: %s", "options.date_format",
+			fault.From(err).Message).WithCause(err)
 	}
 	return values.TextOf(text), nil
 }
@@ -239,7 +242,8 @@ func formatDate(call *node.Call, v any, o formatOptions) (string, error) {
 func readDate(call *node.Call, v any, o formatOptions) (time.Time, error) {
 	location, err := time.LoadLocation(o.Timezone)
 	if err != nil {
-		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
+		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", o.Timezone,
+			"Europe/Berlin").WithCause(err)
 	}
 	got, err := call.Eval("date(date_value)", map[string]any{"date_value": v})
 	text, ok := got.(string)
@@ -266,7 +270,8 @@ func parseDate(call *node.Call, text string, o formatOptions) (json.RawMessage, 
 	}
 	layout, err := expr.ReadDateLayout(o.DateFormat)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "%q %s", "options.date_format", err.Error()).With("path", "configurations.options.date_format")
+		return nil, fault.Newf(fault.InvalidConfig, "%q %s", "options.date_format", err.Error()).With("path",
+			"configurations.options.date_format")
 	}
 	t, err := layout.Parse(text, location)
 	if err != nil {
@@ -400,7 +405,7 @@ func parseURL(text string, o formatOptions) (json.RawMessage, error) {
 		if value, err = url.QueryUnescape(value); err != nil {
 			return nil, bad(err)
 		}
-		fields.add(name, values.Encode(value))
+		fields.addField(name, values.Encode(value))
 	}
 	return values.Object(fields.members()), nil
 }
@@ -411,7 +416,7 @@ type gathering struct {
 	values map[string][]json.RawMessage
 }
 
-func (g *gathering) add(name string, value json.RawMessage) {
+func (g *gathering) addField(name string, value json.RawMessage) {
 	if g.values == nil {
 		g.values = map[string][]json.RawMessage{}
 	}
@@ -434,8 +439,10 @@ func (g *gathering) members() []values.Member {
 // idleOptions are the options that a format does not read.
 func idleOptions(format string, options gjson.Result) (names []string) {
 	of := map[string][]string{
-		"json": {"indent"}, "csv": {"delimiter", "header", "columns"}, "xml": {"root", "item", "indent"}, "date": {"date_format", "timezone"},
-		"number": {"decimals", "thousands_separator", "decimal_separator"}, "text": {"case", "trim"}, "base64": {"url_safe"}, "url": {"query"},
+		"json": {"indent"}, "csv": {"delimiter", "header", "columns"}, "xml": {"root", "item", "indent"},
+		"date":   {"date_format", "timezone"},
+		"number": {"decimals", "thousands_separator", "decimal_separator"}, "text": {"case", "trim"},
+		"base64": {"url_safe"}, "url": {"query"},
 	}
 	reads, known := of[format]
 	options.ForEach(func(key, _ gjson.Result) bool {

@@ -128,7 +128,8 @@ func (c *splitConfig) split(ctx context.Context, in splitInput) (splitOutput, er
 					fields = append(fields, m)
 				}
 			}
-			out.Chunks = append(out.Chunks, splitChunk{fmt.Sprintf("%s:%d", out.Document, n), string(s.text[at[0]:at[1]]), values.Object(fields)})
+			out.Chunks = append(out.Chunks, splitChunk{fmt.Sprintf("%s:%d", out.Document, n),
+				string(s.text[at[0]:at[1]]), values.Object(fields)})
 		}
 	}
 	out.Count = len(out.Chunks)

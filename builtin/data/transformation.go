@@ -74,7 +74,7 @@ type transformStats struct {
 
 // dataTransformation reshapes a list of records.
 func dataTransformation() node.Kind {
-	return node.Define(
+	k := node.Define(
 		node.About{
 			Name: "ACTION.DATA_TRANSFORMATION", Title: node.Says("Data transformation", "数据转换"),
 			Description: node.Says("Reshapes a list of records.", "重塑一组记录。"),
@@ -125,6 +125,14 @@ func dataTransformation() node.Kind {
 			}
 			return values.Object(fields), nil
 		}, planTransformation)
+	k.Needs = lists.Needs(func(c transformConfig) ([]string, bool) {
+		paths := []string{c.ItemsPath}
+		if c.Operation == "join" {
+			paths = append(paths, c.Join.RightPath)
+		}
+		return paths, c.Operation != "custom" // whose function is given the whole input
+	})
+	return k
 }
 
 // transformation is one run.
@@ -280,7 +288,7 @@ func (t *transformation) flatten() ([]json.RawMessage, error) {
 			if values.IsObject(element) {
 				fields = values.Members(element)
 			}
-			if out, err = t.add(out, values.Object(values.Overlay(rest, fields...))); err != nil {
+			if out, err = t.addRecord(out, values.Object(values.Overlay(rest, fields...))); err != nil {
 				return nil, err
 			}
 		}
@@ -292,8 +300,8 @@ func (t *transformation) flatten() ([]json.RawMessage, error) {
 // they have in common, without end.
 const maxMade = 64 << 20
 
-// add adds a record that was made of others.
-func (t *transformation) add(out []json.RawMessage, record json.RawMessage) ([]json.RawMessage, error) {
+// addRecord adds a record that was made of others.
+func (t *transformation) addRecord(out []json.RawMessage, record json.RawMessage) ([]json.RawMessage, error) {
 	if t.made += len(record); t.made > maxMade {
 		return nil, fault.Newf(fault.TooLarge, "the %s makes more than %d bytes of its records; filter them before", t.cfg.Operation, maxMade).With("limit", maxMade)
 	}
@@ -347,7 +355,7 @@ func (t *transformation) join() ([]json.RawMessage, error) {
 		matched := byKey[leftKeys[i]]
 		for _, j := range matched {
 			used[j] = true
-			if out, err = t.add(out, values.Object(values.Overlay(values.Members(record), values.Members(right[j])...))); err != nil {
+			if out, err = t.addRecord(out, values.Object(values.Overlay(values.Members(record), values.Members(right[j])...))); err != nil {
 				return nil, err
 			}
 		}
@@ -424,8 +432,11 @@ func (t *transformation) custom() ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	input := values.Object([]values.Member{{Key: "data", Value: values.Array(t.records)}, {Key: "items", Value: values.Array(t.records)}, {Key: "value", Value: values.Array(t.records)}, {Key: "output", Value: values.Array(t.records)}, {Key: "input", Value: t.in}})
-	result, err := t.call.Code(t.ctx, node.Code{Language: language, Source: string(t.cfg.Script), Entry: node.ConversionEntry, Input: input})
+	input := values.Object([]values.Member{{Key: "data", Value: values.Array(t.records)},
+		{Key: "items", Value: values.Array(t.records)}, {Key: "value", Value: values.Array(t.records)},
+		{Key: "output", Value: values.Array(t.records)}, {Key: "input", Value: t.in}})
+	result, err := t.call.Code(t.ctx, node.Code{Language: language, Source: string(t.cfg.Script), Entry: node.ConversionEntry,
+		Input: input})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func checkedFields() []node.Value {
 	}
 }
 
-// maxProblems is how many problems are told.
+// maxProblems is how many problems are listed.
 const maxProblems = 100
 
 // dataValidation checks data against a schema and rules, tells every problem at once and routes the data.
@@ -161,14 +161,17 @@ func (c *validationConfig) each(call *node.Call, check *dataCheck, in json.RawMe
 	return done, nil
 }
 
-func (c *validationConfig) result(problems []payload.SchemaProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
+func (c *validationConfig) result(problems []payload.SchemaProblem, data json.RawMessage, valid,
+	invalid []json.RawMessage) (json.RawMessage, error) {
 	total := len(problems)
 	problems = append([]payload.SchemaProblem{}, problems[:min(total, maxProblems)]...)
 	if total > 0 && c.OnInvalid == "fail" {
-		return nil, fault.Newf(fault.ValidationFailed, "the data has %d problems; the first is %s", total, problems[0]).With("errors", problems)
+		return nil, fault.Newf(fault.ValidationFailed, "the data has %d problems; the first is %s", total,
+			problems[0]).With("errors", problems)
 	}
 	return values.Object([]values.Member{
-		values.Field("valid", total == 0), values.Field("errors", problems), {Key: "data", Value: data}, {Key: "valid_items", Value: values.Array(valid)}, {Key: "invalid_items", Value: values.Array(invalid)},
+		values.Field("valid", total == 0), values.Field("errors", problems), {Key: "data", Value: data},
+		{Key: "valid_items", Value: values.Array(valid)}, {Key: "invalid_items", Value: values.Array(invalid)},
 	}), nil
 }
 
@@ -222,7 +225,8 @@ func (r *ruleCheck) prepare(at string) error {
 	}
 	switch r.Rule {
 	case "type":
-		if text, ok := r.Value.(string); !ok || !slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, text) {
+		if text, ok := r.Value.(string); !ok || !slices.Contains([]string{"string", "number", "integer", "boolean",
+			"array", "object", "null"}, text) {
 			return wrong("string, number, integer, boolean, array, object or null")
 		}
 	case "min", "max":

@@ -36,10 +36,10 @@ type Part struct {
 }
 
 const (
-	// maxParts is how many parts of a document are told; the last one has the rest.
+	// maxParts is how many parts of a document are listed; the last one has the rest.
 	maxParts = 20_000
 	maxLevel = 9
-	// maxTitle is how many bytes of a heading are told.
+	// maxTitle is how many bytes of a heading are kept.
 	maxTitle = 200
 )
 
@@ -125,8 +125,8 @@ func markdown(said string) Content {
 	return Content{Text: said, Parts: o.parts}
 }
 
-// table tells the rows of a file of comma-separated values one by one, each with the names of its columns, so that a row means something by itself. What cannot be read
-// as a table is a text.
+// table tells the rows of a file of comma-separated values one by one, each with the names of its columns, so that a row means
+// something by itself. What cannot be read as a table is a text.
 func table(said string) Content {
 	head, _, _ := strings.Cut(said, "\n")
 	r := csv.NewReader(strings.NewReader(said))

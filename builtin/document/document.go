@@ -1,5 +1,5 @@
-// Package document finds the text in documents: PDF, Word and Excel files, web pages, and texts in any charset. It opens nothing, and everything it does
-// is bounded, since documents come from anywhere.
+// Package document finds the text in documents: PDF, Word and Excel files, web pages, and texts in any charset. It opens nothing, and
+// everything it does is bounded, since documents come from anywhere.
 //
 // The families of kinds import it.
 package document

@@ -31,7 +31,8 @@ func BinaryType(mediaType string) bool {
 		return false
 	case slices.Contains([]string{
 		"application/xml", "application/javascript", "application/ecmascript", "application/x-www-form-urlencoded", "application/yaml",
-		"application/x-yaml", "application/toml", "application/graphql", "application/x-ndjson", "application/jsonl", "application/sql", "application/problem+json",
+		"application/x-yaml", "application/toml", "application/graphql", "application/x-ndjson", "application/jsonl",
+		"application/sql", "application/problem+json",
 	}, mediaType):
 		return false
 	}

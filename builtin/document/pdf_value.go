@@ -28,7 +28,7 @@ type pdfLexer struct {
 	at    int
 	depth int
 	// held counts the values in lists and dictionaries: they take ten times the room that they have in the file. One that
-	// has maxPDFHeld of them gets no more. Whoever lets go of them may count from zero.
+	// has maxPDFHeld of them gets no more. A caller that lets go of them may count from zero.
 	held *int
 }
 

@@ -1,5 +1,5 @@
-// Package early lets kinds find out when a workflow is saved what their runs would refuse: a value that is written out is read as a run reads it.
-// Revisions that are stored already are run nevertheless, and their runs refuse it.
+// Package early lets kinds find out when a workflow is saved what their runs would refuse: a value that is written out is read as
+// a run reads it. Revisions that are stored already are run nevertheless, and their runs refuse it.
 package early
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tandem/workflow"
 )
 
-// Read refuses what is written in a field, or in a field of an object ("options.date_format"), if it cannot be read. What a placeholder decides is left to the
-// run, and so is what is empty.
+// Read refuses what is written in a field, or in a field of an object ("options.date_format"), if it cannot be read. What a
+// placeholder decides is left to the run, and so is what is empty.
 func Read(p *node.Planning, name string, read func(raw json.RawMessage) error) {
 	field, below, _ := strings.Cut(name, ".")
 	v, at := p.Value(field), p.At(field)
@@ -32,9 +32,19 @@ func Text(p *node.Planning, name string, read func(text string) error) {
 	Read(p, name, texts(read))
 }
 
-// Paths refuses fields that hold a path, or a list of paths, which cannot be read. A field of the objects of a list is named behind a star: sort_fields.*.field.
-func Paths(p *node.Planning, names ...string) {
+// Paths refuses fields that hold a path, or a list of paths, which cannot be read. A field of the objects of a list is named
+// behind a star: sort_fields.*.field.
+func Paths(p *node.Planning, names ...string) { paths(p, "", names) }
+
+// Keys is [Paths] for what items are ordered by: "." is the item itself.
+func Keys(p *node.Planning, names ...string) { paths(p, ".", names) }
+
+// paths refuses paths that cannot be read. Besides these there is one text that says something else.
+func paths(p *node.Planning, besides string, names []string) {
 	read := texts(func(path string) error {
+		if path == besides {
+			return nil
+		}
 		if _, err := payload.ParsePath(strings.TrimSpace(path)); err != nil {
 			return fault.Say(fault.InvalidConfig, text.Of(`%q is not a path; write it like a.b, a[0].b or a["odd key"]`, path))
 		}
@@ -67,7 +77,8 @@ func texts(read func(text string) error) func(json.RawMessage) error {
 }
 
 func try(p *node.Planning, at string, v gjson.Result, read func(json.RawMessage) error) {
-	if v.Type == gjson.Null || v.Type == gjson.String && strings.TrimSpace(v.Str) == "" || strings.Contains(v.Raw, "{{") || strings.Contains(v.Raw, "${") {
+	if v.Type == gjson.Null || v.Type == gjson.String && strings.TrimSpace(v.Str) == "" || strings.Contains(v.Raw, "{{") ||
+		strings.Contains(v.Raw, "${") {
 		return
 	}
 	if err := read(json.RawMessage(v.Raw)); err != nil {

@@ -123,7 +123,8 @@ func checkSum(sum string) error {
 	return nil
 }
 
-func (x *download) run(ctx context.Context, store *files.Store, in httpcall.Input, tokens *httpcall.Tokens) (out downloadOutput, err error) {
+func (x *download) run(ctx context.Context, store *files.Store, in httpcall.Input,
+	tokens *httpcall.Tokens) (out downloadOutput, err error) {
 	if err := checkSum(x.cfg.SHA256); x.cfg.SHA256 != "" && err != nil {
 		return out, err
 	}
@@ -131,7 +132,8 @@ func (x *download) run(ctx context.Context, store *files.Store, in httpcall.Inpu
 		return out, err
 	}
 	defer func() { err = errors.Join(err, x.dir.Close()) }()
-	if err = x.Begin(ctx, httpcall.Input{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders, DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
+	if err = x.Begin(ctx, httpcall.Input{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders,
+		DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
 		return out, err
 	}
 	if err = x.reserve(); err != nil {
@@ -194,7 +196,8 @@ func (x *download) takeUp() error {
 	if err != nil {
 		return err
 	}
-	if raw != nil && json.Unmarshal(raw, &x.note) == nil && x.note.Address == digest && x.note.validator() != "" && i.Size() > 0 && i.Size() <= x.cfg.MaxBytes {
+	if raw != nil && json.Unmarshal(raw, &x.note) == nil && x.note.Address == digest && x.note.validator() != "" &&
+		i.Size() > 0 && i.Size() <= x.cfg.MaxBytes {
 		x.have = i.Size()
 		return nil
 	}
@@ -240,7 +243,7 @@ func (x *download) fetch(ctx context.Context) (downloadOutput, error) {
 			}
 		}
 	}
-	return x.take(ctx, response)
+	return x.takeContent(ctx, response)
 }
 
 // contentRange is "bytes 10-99/100" or "bytes 10-99/*".
@@ -252,7 +255,8 @@ func (x *download) goesOn(r *outbound.Response) bool {
 		return true // a refusal says nothing about what is here
 	}
 	m := contentRange.FindStringSubmatch(r.Header.Get("Content-Range"))
-	if r.Status != http.StatusPartialContent || m == nil || m[1] != strconv.FormatInt(x.have, 10) || r.Header.Get("Content-Encoding") != "" {
+	if r.Status != http.StatusPartialContent || m == nil || m[1] != strconv.FormatInt(x.have, 10) ||
+		r.Header.Get("Content-Encoding") != "" {
 		return false
 	}
 	if x.note.ETag != "" {
@@ -261,8 +265,8 @@ func (x *download) goesOn(r *outbound.Response) bool {
 	return r.Header.Get("Last-Modified") == x.note.Modified
 }
 
-// take reads an answer into the file.
-func (x *download) take(ctx context.Context, r *outbound.Response) (downloadOutput, error) {
+// takeContent reads an answer into the file.
+func (x *download) takeContent(ctx context.Context, r *outbound.Response) (downloadOutput, error) {
 	out := downloadOutput{StatusCode: r.Status, Filename: httpcall.FileName(r)}
 	if problem := r.Problem(x.Node.Time()); problem != nil {
 		return out, x.Refused(r, problem)
@@ -369,8 +373,10 @@ func (x *download) copy(ctx context.Context, r *outbound.Response) error {
 	case err != nil:
 		return fault.New(fault.Internal, "the file could not be written; the disk may be full").WithCause(err)
 	}
-	if m := contentRange.FindStringSubmatch(r.Header.Get("Content-Range")); m != nil && x.have > 0 && m[3] != "*" && m[3] != strconv.FormatInt(x.have+n, 10) {
-		return &outbound.Error{Fault: fault.Newf(fault.NetworkError, "host %q sent less than the rest of the file", r.URL.Host), Fate: outbound.Unknown}
+	if m := contentRange.FindStringSubmatch(r.Header.Get("Content-Range")); m != nil && x.have > 0 && m[3] != "*" &&
+		m[3] != strconv.FormatInt(x.have+n, 10) {
+		return &outbound.Error{Fault: fault.Newf(fault.NetworkError, "host %q sent less than the rest of the file", r.URL.Host),
+			Fate: outbound.Unknown}
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package file holds the kinds that work on files and pictures: fetching and putting them, the files of a workspace, and the tools that a model can
-// use on them. What a file in a payload means is in package fileref, how text is found in one in package document.
+// Package file holds the kinds that work on files and pictures: fetching and putting them, the files of a workspace, and the tools that a
+// model can use on them. What a file in a payload means is in package fileref, how text is found in one in package document.
 //
 // The package that puts a program together imports it; nothing else does.
 package file

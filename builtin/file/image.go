@@ -481,7 +481,7 @@ func extension(name string) string {
 func encodeImage(w io.Writer, m image.Image, format string) error {
 	switch format {
 	case "jpeg":
-		// What is transparent becomes white: the format knows no better, and black would be a surprise.
+		// What is transparent becomes white: the format has no transparency, and black would be a surprise.
 		flat := image.NewRGBA(image.Rect(0, 0, m.Bounds().Dx(), m.Bounds().Dy()))
 		draw.Draw(flat, flat.Rect, image.White, image.Point{}, draw.Src)
 		draw.Draw(flat, flat.Rect, m, m.Bounds().Min, draw.Over)

@@ -99,11 +99,12 @@ func (c *loaderConfig) load(ctx context.Context, source *fileref.Source, data []
 	}
 	sum := sha256.Sum256(data)
 	out := loaderOutput{
-		Document: cmp.Or(c.Document, source.Name), Title: cmp.Or(c.Title, source.Name), Format: format, Pages: content.Pages, Truncated: content.Cut, SHA256: hex.EncodeToString(sum[:]),
+		Document: cmp.Or(c.Document, source.Name), Title: cmp.Or(c.Title, source.Name), Format: format, Pages: content.Pages,
+		Truncated: content.Cut, SHA256: hex.EncodeToString(sum[:]),
 	}
 	text := content.Text
 	if format != "pdf" && strings.ContainsRune(text[:min(len(text), 8<<10)], 0) {
-		return loaderOutput{}, fault.Newf(fault.Unsupported, "%q is no text", source.Name).With("path", "file")
+		return loaderOutput{}, fault.Newf(fault.Unsupported, "%q is not a text", source.Name).With("path", "file")
 	}
 	if len(text) > maxDocumentText {
 		text, out.Truncated = strings.ToValidUTF8(text[:maxDocumentText], ""), true
@@ -134,10 +135,12 @@ const maxDocumentText = 4 << 20
 // loadedFormats are what can be read, with the types of contents that mean the same.
 func loadedFormats() map[string][]string {
 	return map[string][]string{
-		"txt": {"text/plain"}, "md": {"text/markdown", "text/x-markdown"}, "html": {"text/html", "application/xhtml+xml"}, "pdf": {"application/pdf"},
+		"txt": {"text/plain"}, "md": {"text/markdown", "text/x-markdown"},
+		"html": {"text/html", "application/xhtml+xml"}, "pdf": {"application/pdf"},
 		"docx": {"application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
 		"xlsx": {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
-		"csv":  {"text/csv", "application/csv"}, "json": {"application/json"}, "yaml": {"application/yaml", "application/x-yaml"}, "xml": {"application/xml", "text/xml"},
+		"csv":  {"text/csv", "application/csv"}, "json": {"application/json"}, "yaml": {"application/yaml", "application/x-yaml"},
+		"xml": {"application/xml", "text/xml"},
 	}
 }
 

@@ -153,7 +153,7 @@ func (x *fileWork) run(ctx context.Context) (fileOutput, error) {
 	var sum string
 	switch cfg.Operation {
 	case "read":
-		return x.read(ctx)
+		return x.readFile(ctx)
 	case "list":
 		return x.list(x.dir.List(ctx, cfg.Path, cfg.Recursive, cfg.Pattern))
 	case "exists", "stat":
@@ -224,7 +224,7 @@ func (x *fileWork) stat() (fileOutput, error) {
 	return tellFile(i, ""), nil
 }
 
-func (x *fileWork) read(ctx context.Context) (fileOutput, error) {
+func (x *fileWork) readFile(ctx context.Context) (fileOutput, error) {
 	f, err := x.dir.Open(x.cfg.Path)
 	if err != nil {
 		return fileOutput{}, err

@@ -92,7 +92,7 @@ type fileTools struct {
 func (x *fileTools) tools() []toolset.Tool {
 	list := []toolset.Tool{
 		toolset.New("file_list", toolset.Reads, "Lists the files below a path. A pattern such as *.csv narrows it.", x.list),
-		toolset.New("file_read", toolset.Reads, "Reads a text file, from an offset and up to a limit in bytes. next_offset says where to go on.", x.read),
+		toolset.New("file_read", toolset.Reads, "Reads a text file, from an offset and up to a limit in bytes. next_offset says where to go on.", x.readPiece),
 		toolset.New("file_search", toolset.Reads, "Finds a text in the files below a path and returns the lines that have it.", x.search),
 		toolset.New("file_extract_text", toolset.Reads, "Returns the text of a document: pdf, docx, xlsx, html or plain text.", x.extract),
 	}
@@ -109,7 +109,8 @@ func textFormats() []string { return []string{"txt", "md", "csv", "json", "yaml"
 func (x *fileTools) format(name string) (string, error) {
 	format := document.FormatOf(name)
 	if !slices.ContainsFunc(x.cfg.Formats, func(f string) bool { return strings.EqualFold(strings.TrimPrefix(f, "."), format) }) {
-		return "", fault.Newf(fault.Unsupported, "%q has none of the formats %s", name, strings.Join(x.cfg.Formats, ", ")).With("path", name)
+		return "", fault.Newf(fault.Unsupported, "%q has none of the formats %s", name,
+			strings.Join(x.cfg.Formats, ", ")).With("path", name)
 	}
 	return format, nil
 }
@@ -158,8 +159,8 @@ type fileReadResult struct {
 	EOF        bool  `json:"eof"`
 }
 
-// read returns a piece of a text file. Offset and limit are in bytes; a piece ends between characters.
-func (x *fileTools) read(_ context.Context, a fileReadArgs) (any, error) {
+// readPiece returns a piece of a text file. Offset and limit are in bytes; a piece ends between characters.
+func (x *fileTools) readPiece(_ context.Context, a fileReadArgs) (any, error) {
 	format, err := x.format(a.Path)
 	if err != nil {
 		return nil, err
@@ -360,7 +361,8 @@ func (x *fileTools) write(ctx context.Context, a fileWriteArgs) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains(textFormats(), format) {
-		return nil, fault.Newf(fault.Unsupported, "%q is not a text file; write one of %s", a.Path, strings.Join(textFormats(), ", ")).With("path", a.Path)
+		return nil, fault.Newf(fault.Unsupported, "%q is not a text file; write one of %s", a.Path,
+			strings.Join(textFormats(), ", ")).With("path", a.Path)
 	}
 	i, sum, err := x.dir.Write(ctx, a.Path, strings.NewReader(a.Content), x.cfg.MaxBytes, files.Place{Overwrite: true})
 	if err != nil {

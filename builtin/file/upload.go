@@ -82,8 +82,9 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 			Effect:      workflow.Once,
 			Values:      map[string][]string{"target": append([]string{httpTarget}, targets...)},
 			Beside:      map[string][]node.Condition{"bucket": inStore, "key": inStore},
-			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
-			Keys:        []node.Key{{Name: "result", Meaning: node.Says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
+			Needs: node.Needs{Credential: []string{"http_auth", "oauth2", "aws_keys", "gcp_service_account", "azure"},
+				Optional: true},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Sends a file of the workspace to a service.", "将工作区中的文件发送到服务。"),
@@ -97,9 +98,10 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 			if cfg.Target != httpTarget {
 				return putObject(ctx, store, stores[cfg.Target], call, cfg, in)
 			}
-			x := &upload{cfg: cfg, Call: httpcall.Call{Client: client, Node: call, Once: httpcall.OnceMethod(cfg.Method), Config: httpcall.Config{
-				Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,
-			}}}
+			x := &upload{cfg: cfg, Call: httpcall.Call{Client: client, Node: call,
+				Once: httpcall.OnceMethod(cfg.Method), Config: httpcall.Config{
+					Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,
+				}}}
 			out, err := x.run(ctx, store, in, tokens)
 			if err != nil {
 				return uploadOutput{}, x.Failed(err)
@@ -129,7 +131,8 @@ func (x *upload) run(ctx context.Context, store *files.Store, in uploadInput, to
 	if x.source, err = uploadSource(ctx, store, x.Node, x.cfg, in); err != nil {
 		return out, err
 	}
-	if err = x.Begin(ctx, httpcall.Input{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders, DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
+	if err = x.Begin(ctx, httpcall.Input{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders,
+		DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
 		return out, err
 	}
 	before, after, contentType, err := x.envelope()
@@ -263,7 +266,8 @@ func (x *upload) answer(ctx context.Context, r *outbound.Response) (uploadOutput
 		URL: r.URL.String(), StatusCode: r.Status, Size: x.source.Size, SHA256: sum,
 		ETag: strings.ToValidUTF8(r.Header.Get("ETag"), "\uFFFD"), Response: values.Encode(document.DecodeText(data, "")),
 	}
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && document.JSONType(mediaTypeOf(r.Header.Get("Content-Type"))) && json.Valid(trimmed) {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 &&
+		document.JSONType(mediaTypeOf(r.Header.Get("Content-Type"))) && json.Valid(trimmed) {
 		out.Response = trimmed
 	}
 	if x.Auth == nil || !x.Auth.Held {

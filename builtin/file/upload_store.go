@@ -18,7 +18,8 @@ import (
 )
 
 // putObject puts a file into an object store. A repeat writes the same object again, so nothing of it has to be known.
-func putObject(ctx context.Context, store *files.Store, to objectstore.Store, call *node.Call, cfg uploadConfig, in uploadInput) (out uploadOutput, err error) {
+func putObject(ctx context.Context, store *files.Store, to objectstore.Store, call *node.Call, cfg uploadConfig,
+	in uploadInput) (out uploadOutput, err error) {
 	common := gjson.GetManyBytes(call.Config, "credential_id", "timeout")
 	id := common[0].Str
 	switch {
@@ -44,7 +45,8 @@ func putObject(ctx context.Context, store *files.Store, to objectstore.Store, ca
 		return out, err
 	}
 	object := objectstore.Object{
-		Bucket: cfg.Bucket, Key: key, ContentType: source.ContentType, Header: http.Header{}, Timeout: time.Duration(common[1].Int()) * time.Second,
+		Bucket: cfg.Bucket, Key: key, ContentType: source.ContentType, Header: http.Header{},
+		Timeout: time.Duration(common[1].Int()) * time.Second,
 		Content: objectstore.Content{Size: source.Size, Open: source.Open}, Clock: call.Clock,
 	}
 	if object.Timeout <= 0 {
@@ -74,6 +76,7 @@ func putObject(ctx context.Context, store *files.Store, to objectstore.Store, ca
 		call.Detail(map[string]any{"api_endpoint": receipt.URL, "response_status": receipt.Status})
 	}
 	return uploadOutput{
-		URL: receipt.URL, StatusCode: receipt.Status, Size: source.Size, SHA256: receipt.SHA256, ETag: receipt.ETag, Response: receipt.Response,
+		URL: receipt.URL, StatusCode: receipt.Status, Size: source.Size, SHA256: receipt.SHA256,
+		ETag: receipt.ETag, Response: receipt.Response,
 	}, nil
 }

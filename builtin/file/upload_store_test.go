@@ -109,7 +109,7 @@ func TestFileUpload_StoreRefuses(t *testing.T) {
 	}
 }
 
-// TestFileUpload_StoreRetries: what the service says about a repeat reaches the engine, and a lost answer is no riddle.
+// TestFileUpload_StoreRetries: what the service says about a repeat reaches the engine, and a lost answer leaves no doubt.
 func TestFileUpload_StoreRetries(t *testing.T) {
 	t.Parallel()
 	r, s := newShelfRig(t)

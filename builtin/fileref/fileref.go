@@ -1,5 +1,5 @@
-// Package fileref is what a file in a payload means: a path in the workspace, a stored value, or content in base64. Kinds open what they are given
-// with it, and tell what they have made.
+// Package fileref is what a file in a payload means: a path in the workspace, a stored value, or content in base64. Kinds open
+// what they are given with it, and tell what they have made.
 //
 // The families of kinds import it. Where files are kept is the matter of package files and of the call.
 package fileref
@@ -15,6 +15,7 @@ import (
 	"net/http"
 	paths "path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -93,7 +94,8 @@ func Open(ctx context.Context, store *files.Store, call *node.Call, raw json.Raw
 	if s.Name == "" {
 		s.Name = "file"
 	}
-	if _, _, err := mime.ParseMediaType(s.ContentType); err != nil || !utf8.ValidString(s.ContentType) {
+	if _, _, err := mime.ParseMediaType(s.ContentType); err != nil || !utf8.ValidString(s.ContentType) ||
+		strings.ContainsFunc(s.ContentType, unicode.IsControl) {
 		s.ContentType = TypeByName(s.Name)
 	}
 	return s, nil

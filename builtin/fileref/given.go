@@ -34,8 +34,8 @@ func Given(ctx context.Context, store *files.Store, call *node.Call, file, conte
 	}}, nil
 }
 
-// Keep keeps what a service sends as a stored value. Where is its path there; the media type is the one that the service tells, or else that of
-// the name.
+// Keep keeps what a service sends as a stored value. Where is its path there; the media type is the one that the service tells, or else
+// that of the name.
 func Keep(ctx context.Context, call *node.Call, content io.Reader, where, contentType string) (*Value, error) {
 	if call.Files == nil {
 		return nil, fault.New(fault.Unsupported, "files cannot be kept here")

@@ -32,7 +32,8 @@ func flowDelay() node.Kind {
 			Description: node.Says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: node.Says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。"), Fields: delayed()},
+				{Name: "result", Meaning: node.Says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。"),
+					Fields: delayed()},
 				{Name: "cancelled", Instead: true, Meaning: node.Says("The same, when a signal has ended the delay early.", "被信号提前结束时的输入及 delay_info。"), Fields: delayed()},
 			},
 			Aliases: map[string]string{"delayed": workflow.DefaultKey, "canceled": "cancelled"},

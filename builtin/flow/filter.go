@@ -55,7 +55,7 @@ type filterError struct {
 
 // flowFilter keeps the items that match. Every item comes out once: among the kept or among the excluded.
 func flowFilter() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.FILTER", Title: node.Says("Filter", "过滤"),
 			Description: node.Says("Keeps the items of a list that match.", "保留列表中匹配的元素。"),
@@ -103,6 +103,8 @@ func flowFilter() node.Kind {
 			}
 			return cfg.run(call, f, list.Items)
 		}, planFilter)
+	k.Needs = lists.Needs(func(c filterConfig) ([]string, bool) { return []string{c.ItemsPath}, true })
+	return k
 }
 
 // filterShapes are the fields that a condition has, by filter_type.
@@ -120,7 +122,8 @@ func filterShapes() map[string]node.Only {
 }
 
 func planFilter(p *node.Planning, c *filterConfig) {
-	early.Paths(p, "items_path", "sort_field")
+	early.Paths(p, "items_path")
+	early.Keys(p, "sort_field")
 	if c.Type == "custom_function" {
 		p.Require("custom_filter_function", "when %s is %q", "filter_type", "custom_function")
 		return
@@ -195,7 +198,8 @@ func (c *filterConfig) run(call *node.Call, f *lists.Filter, items []json.RawMes
 }
 
 // judgeAll says of each item whether it is kept, and which could not be judged.
-func (c *filterConfig) judgeAll(call *node.Call, f *lists.Filter, items []json.RawMessage) (kept []bool, problems []filterError, err error) {
+func (c *filterConfig) judgeAll(call *node.Call, f *lists.Filter,
+	items []json.RawMessage) (kept []bool, problems []filterError, err error) {
 	kept, problems = make([]bool, len(items)), []filterError{}
 	for i, item := range items {
 		verdict, err := f.Judge(item, i)

@@ -1,5 +1,5 @@
-// Package flow holds the kinds that lead a graph: branches, loops, waits, workflows inside workflows, what works on lists as they pass, and what
-// answers the request that a run came from. One file is one kind; loop_body.go is what the loops share.
+// Package flow holds the kinds that lead a graph: branches, loops, waits, workflows inside workflows, what works on lists as they pass, and
+// what answers the request that a run came from. One file is one kind; loop_body.go is what the loops share.
 //
 // The package that puts a program together imports it; nothing else does.
 package flow
@@ -18,7 +18,8 @@ type Deps struct {
 	Models *models.Models
 	// HTTP is how a wait asks services; nil means a client that reaches public addresses only.
 	HTTP *outbound.Client
-	// Files are the files directories that a wait looks into, Databases the connections of its queries; nil: there are none, and it says so.
+	// Files are the files directories that a wait looks into, Databases the connections of its queries; nil: there are none, and it says
+	// so.
 	Files     *files.Store
 	Databases *database.Pools
 	// Listens says that calls reach the program, so that a wait can be ended by one.

@@ -60,7 +60,8 @@ func flowForEach() node.Kind {
 					done, err := completed(node.Closing{}, false, nil)
 					return node.Opening{Done: done}, err
 				}
-				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError, Turns: cfg.BreakCondition != "", Discard: cfg.discards()}, nil
+				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError,
+					Turns: cfg.BreakCondition != "", Discard: cfg.discards()}, nil
 			},
 			Share: func(call *node.Call, cfg forEachConfig) ([]string, error) {
 				return sharedItems(call, "items_path", cfg.ItemsPath)
@@ -85,6 +86,6 @@ func flowForEach() node.Kind {
 				return completed(t, cfg.CollectResults, nil)
 			},
 		}, func(p *node.Planning, _ *forEachConfig) { early.Paths(p, "items_path") })
-	k.Needs = needsList(func(c forEachConfig) (string, bool) { return c.ItemsPath, true })
+	k.Needs = lists.Needs(func(c forEachConfig) ([]string, bool) { return []string{c.ItemsPath}, true })
 	return k
 }

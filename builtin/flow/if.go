@@ -23,8 +23,11 @@ func flowIf() node.Kind {
 			Traits:      workflow.Traits{Chooses: workflow.ChoosesTruth, Names: workflow.NamesOfInput},
 			Description: node.Says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "true", Meaning: node.Says("The input, if the condition holds.", "条件成立时的输入。"), Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}}, {Name: "false", Meaning: node.Says("The input, if it does not.", "条件不成立时的输入。"), Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}}},
-			Inputs:      node.HandsOn(),
+			Keys: []node.Key{{Name: "true", Meaning: node.Says("The input, if the condition holds.", "条件成立时的输入。"),
+				Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}},
+				{Name: "false", Meaning: node.Says("The input, if it does not.", "条件不成立时的输入。"),
+					Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}}},
+			Inputs: node.HandsOn(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Sends large orders another way than small ones.", "将大额订单与小额订单分开处理。"),

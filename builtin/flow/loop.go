@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/builtin/early"
+	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
@@ -112,7 +113,7 @@ func flowLoop() node.Kind {
 				return completed(t, cfg.CollectResults, cfg.final(call, t))
 			},
 		}, planLoop)
-	k.Needs = needsList(func(c loopConfig) (string, bool) { return c.ArrayPath, c.Type == "for_each" })
+	k.Needs = lists.Needs(func(c loopConfig) ([]string, bool) { return []string{c.ArrayPath}, c.Type == "for_each" })
 	return k
 }
 
@@ -154,7 +155,8 @@ func (c *loopConfig) open(call *node.Call) (node.Opening, error) {
 		done, err := completed(node.Closing{State: values.Encode(state)}, false, c.final(call, node.Closing{}))
 		return node.Opening{Done: done}, err
 	}
-	return node.Opening{Count: count, Concurrency: 1, KeepGoing: !c.BreakOnError, Turns: c.BreakCondition != "", Discard: c.discards(), State: values.Encode(state)}, nil
+	return node.Opening{Count: count, Concurrency: 1, KeepGoing: !c.BreakOnError, Turns: c.BreakCondition != "",
+		Discard: c.discards(), State: values.Encode(state)}, nil
 }
 
 func tooMany(count, limit int64) error {

@@ -3,7 +3,6 @@ package flow
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"tandem/builtin/lists"
@@ -11,7 +10,6 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
-	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -32,8 +30,8 @@ func loopDefaults() loopCommon { return loopCommon{BreakOnError: true, CollectRe
 type loopState struct {
 	LimitReached bool `json:"limit_reached,omitempty"`
 	Broken       bool `json:"broken,omitempty"`
-	// Over is what a loop with a condition carries on: the fields that are not as they were at its beginning. Data is all of it, where what it began with is no
-	// object, and in the journals of older versions.
+	// Over is what a loop with a condition carries on: the fields that are not as they were at its beginning. Data is all of it,
+	// where what it began with is not an object, and in the journals of older versions.
 	Over json.RawMessage `json:"over,omitempty"`
 	Data json.RawMessage `json:"data,omitempty"`
 }
@@ -69,21 +67,6 @@ func keptItems(call *node.Call, field, itemsPath string) ([]json.RawMessage, err
 	defer k.mu.Unlock()
 	k.items = list.Items
 	return list.Items, nil
-}
-
-// needsList is what a loop looks at that goes through the list at a path: whatever the path names. Without one it looks for a list.
-func needsList[C any](loops func(cfg C) (path string, ok bool)) func(config json.RawMessage) *payload.Reads {
-	return func(config json.RawMessage) *payload.Reads {
-		cfg, err := node.Configuration[C](config)
-		if err != nil {
-			return nil
-		}
-		path, ok := loops(cfg)
-		if !ok || path == "" || strings.Contains(path, "{{") || strings.Contains(path, "${") {
-			return nil
-		}
-		return payload.ReadsNamed(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(`.[]"' `, r) })...)
-	}
 }
 
 // sharedItems names the list a loop goes through, for [node.Scope.Share], and keeps its elements.
@@ -265,7 +248,8 @@ type whileLoop struct {
 }
 
 func (w whileLoop) open() node.Opening {
-	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, Discard: w.common.discards(w.condition), State: values.Encode(loopState{})}
+	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true,
+		Discard: w.common.discards(w.condition), State: values.Encode(loopState{})}
 }
 
 // data is what the loop carries.

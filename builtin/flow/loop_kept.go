@@ -11,7 +11,8 @@ import (
 	"tandem/node"
 )
 
-// loopKept is what a loop keeps for its next turn or iteration in [node.Call.Kept]: what it finds out about its input, which may be large, once.
+// loopKept is what a loop keeps for its next turn or iteration in [node.Call.Kept]: what it finds out about its input, which may be large,
+// once.
 type loopKept struct {
 	mu sync.Mutex
 	// items is the list it runs over, nil before it was looked for.
@@ -42,7 +43,8 @@ func (k *loopKept) membersOf(input json.RawMessage) []values.Member {
 	return k.members
 }
 
-// loopData is what a loop with a condition begins with: the data, whether it is the input's own "data" or all of the input, and its fields if it is an object.
+// loopData is what a loop with a condition begins with: the data, whether it is the input's own "data" or all of the input, and its fields
+// if it is an object.
 type loopData struct {
 	data    json.RawMessage
 	own     bool
@@ -62,7 +64,8 @@ func (k *loopKept) beginning(call *node.Call) *loopData {
 	return k.begins
 }
 
-// merge lays what an iteration has made over the data. The state has only what differs from what the loop began with: what stays as it was is not written again.
+// merge lays what an iteration has made over the data. The state has only what differs from what the loop began with: what stays as it was
+// is not written again.
 func (s *loopState) merge(begins *loopData, last json.RawMessage) {
 	switch {
 	case !values.IsObject(last):
@@ -107,8 +110,8 @@ func (s *loopState) whole(begins *loopData) json.RawMessage {
 	return begins.data
 }
 
-// names adds to names what an expression reads of the data: all of it as "data", and where all of the input is the data, its fields by name. What the expression does not
-// read is not decoded.
+// names adds to names what an expression reads of the data: all of it as "data", and where all of the input is the data, its fields by
+// name. What the expression does not read is not decoded.
 func (s *loopState) names(begins *loopData, program *expr.Program, names map[string]any) {
 	read, every := map[string]bool{}, false
 	roots := program.Roots()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"tandem/builtin/early"
+	"tandem/builtin/lists"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
@@ -27,7 +28,7 @@ func (c *mergeConfig) Defaults() { c.Strategy, c.Join, c.ZipLength = "concatenat
 // flowMerge joins branches. When it fires, and what becomes of those that come later, is decided before it runs; here
 // is only what is made of the contributions.
 func flowMerge() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.MERGE", Title: node.Says("Merge", "合并"),
 			Traits:      workflow.Traits{BySource: true},
@@ -65,9 +66,12 @@ func flowMerge() node.Kind {
 			}
 			stats := mergeStats{cfg.Strategy, len(sources), total, len(merged)}
 			return node.Done{"result": values.Object([]values.Member{
-				{Key: "merged_data", Value: values.Array(mergedValues(merged))}, values.Field("merge_stats", stats), values.Field("source_mapping", cfg.mapping(sources, merged)), values.Field("timed_out", call.TimedOut),
+				{Key: "merged_data", Value: values.Array(mergedValues(merged))}, values.Field("merge_stats", stats),
+				values.Field("source_mapping", cfg.mapping(sources, merged)), values.Field("timed_out", call.TimedOut),
 			})}, nil
 		}, planMerge)
+	k.Needs = lists.Needs(func(c mergeConfig) ([]string, bool) { return []string{c.ItemsPath}, true })
+	return k
 }
 
 // planMerge says how the node waits for its branches.

@@ -19,7 +19,8 @@ import (
 )
 
 // Respond records an answer to the request that an execution came from, or says why nobody is answered.
-type Respond func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (reason string, err error)
+type Respond func(ctx context.Context, workspace, execution string, activation engine.ActivationID,
+	a trigger.Answer) (reason string, err error)
 
 // maxAnswer is how large an answer may be that is not a file.
 const maxAnswer = 1 << 20
@@ -40,16 +41,17 @@ type respondOutput struct {
 	Status   int    `json:"status_code" doc:"The status that was answered with." zh:"答复的状态码。"`
 }
 
-// flowRespond answers the request that the execution came from, while the execution goes on. The answer is on disk before it is sent, so a sender that asks
-// again with the id of the delivery is answered the same.
+// flowRespond answers the request that the execution came from, while the execution goes on. The answer is on disk before it is sent, so a
+// sender that asks again with the id of the delivery is answered the same.
 func flowRespond(respond Respond) node.Kind {
 	return node.Define(
 		node.About{
 			Name: "FLOW.RESPOND", Title: node.Says("Respond", "答复请求"),
 			Description: node.Says("Answers the request that has started the execution, which goes on.", "答复启动该执行的请求，执行继续进行。"),
 			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: node.Says("Whether a request was answered.", "是否答复了请求。"), Fields: node.ValuesOf[respondOutput]()}},
-			Inputs:      []node.Value{node.Meaning("*", "What is answered, if the configuration has neither body nor file.", "未配置 body 和 file 时的答复内容。")},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("Whether a request was answered.", "是否答复了请求。"),
+				Fields: node.ValuesOf[respondOutput]()}},
+			Inputs: []node.Value{node.Meaning("*", "What is answered, if the configuration has neither body nor file.", "未配置 body 和 file 时的答复内容。")},
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Answers with the number of a new order.", "以新订单编号答复。"),
@@ -124,8 +126,8 @@ func (c *respondConfig) answer(in json.RawMessage) (trigger.Answer, error) {
 	return a, nil
 }
 
-// headers takes the headers over, except for those that are the connection's, and those that would change what browsers think of this whole server: the pages
-// of Tandem itself have the same origin.
+// headers takes the headers over, except for those that are the connection's, and those that would change what browsers think of this whole
+// server: the pages of Tandem itself have the same origin.
 func (c *respondConfig) headers(a *trigger.Answer) error {
 	if values.IsNull(json.RawMessage(c.Headers)) {
 		return nil
@@ -134,10 +136,13 @@ func (c *respondConfig) headers(a *trigger.Answer) error {
 	return c.Headers.Each(func(name string, raw json.RawMessage) error {
 		value, ok := values.Scalar(raw)
 		switch strings.ToLower(name) {
-		case "connection", "content-length", "transfer-encoding", "upgrade", "trailer", "te", "keep-alive", "content-security-policy", "content-type":
+		case "connection", "content-length", "transfer-encoding", "upgrade", "trailer", "te", "keep-alive",
+			"content-security-policy", "content-type":
 			return fault.Newf(fault.InvalidConfig, "headers.%s: this header is not an answer's to set; for the type of the body there is content_type", name)
-		case "set-cookie", "set-cookie2", "clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "nel", "report-to", "reporting-endpoints",
-			"content-security-policy-report-only", "cross-origin-opener-policy", "cross-origin-embedder-policy", "origin-agent-cluster", "permissions-policy", "www-authenticate", "proxy-authenticate":
+		case "set-cookie", "set-cookie2", "clear-site-data", "strict-transport-security", "service-worker-allowed", "alt-svc", "nel",
+			"report-to", "reporting-endpoints",
+			"content-security-policy-report-only", "cross-origin-opener-policy", "cross-origin-embedder-policy", "origin-agent-cluster",
+			"permissions-policy", "www-authenticate", "proxy-authenticate":
 			return fault.Newf(fault.InvalidConfig, "headers.%s: an answer cannot set it, since it would count for every page of this server; leave it out", name)
 		}
 		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {

@@ -37,7 +37,7 @@ func (f *sortField) Defaults() { f.Order, f.Nulls = "asc", "last" }
 
 // flowSort orders a list. The input may bring another order in "sort_override".
 func flowSort() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.SORT", Title: node.Says("Sort", "排序"),
 			Description: node.Says("Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
@@ -99,8 +99,11 @@ func flowSort() node.Kind {
 				"metadata": values.Object([]values.Member{stats, values.Field("original_indices", indices)}),
 			}, nil
 		}, func(p *node.Planning, _ *sortConfig) {
-			early.Paths(p, "sort_field", "sort_fields.*.field", "items_path")
+			early.Paths(p, "items_path")
+			early.Keys(p, "sort_field", "sort_fields.*.field")
 		})
+	k.Needs = lists.Needs(func(c sortConfig) ([]string, bool) { return []string{c.ItemsPath, "sort_override"}, true })
+	return k
 }
 
 type sortStats struct {

@@ -102,7 +102,7 @@ func flowSplit() node.Kind {
 				return node.Done{"result": splitResult(results, t)}, nil
 			},
 		}, planSplit)
-	k.Needs = needsList(func(c splitConfig) (string, bool) { return c.ItemsPath, c.Mode == "items" })
+	k.Needs = lists.Needs(func(c splitConfig) ([]string, bool) { return []string{c.ItemsPath}, c.Mode == "items" })
 	return k
 }
 

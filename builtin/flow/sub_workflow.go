@@ -11,6 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -26,7 +27,7 @@ func (c *subWorkflowConfig) Defaults() { c.Revision, c.Wait = "deployed", true }
 // flowSubWorkflow runs another workflow as a child. The child's id follows from the activation, so starting it again
 // after a crash finds the one that runs already.
 func flowSubWorkflow() node.Kind {
-	return node.Raw(
+	k := node.Raw(
 		node.About{
 			Name: "FLOW.SUB_WORKFLOW", Title: node.Says("Sub-workflow", "子工作流"),
 			Description: node.Says("Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
@@ -54,7 +55,8 @@ func flowSubWorkflow() node.Kind {
 			}
 			wake := call.Wake
 			if wake == nil {
-				return node.Wait{Child: &node.Child{Workflow: cfg.WorkflowID, Revision: revision, Input: in, Detached: !cfg.Wait, Outputs: cfg.OutputNodes}}, nil
+				return node.Wait{Child: &node.Child{Workflow: cfg.WorkflowID, Revision: revision, Input: in, HandsOn: true,
+					Detached: !cfg.Wait, Outputs: cfg.OutputNodes}}, nil
 			}
 			if !cfg.Wait {
 				return subWorkflowDone(wake.Child, engine.StatusNew, nil), nil
@@ -64,6 +66,8 @@ func flowSubWorkflow() node.Kind {
 			}
 			return subWorkflowDone(wake.Child, wake.Status, pick(wake.Payload, cfg.OutputNodes)), nil
 		}, planSubWorkflow)
+	k.Needs = func(json.RawMessage) *payload.Reads { return payload.ReadsNamed() }
+	return k
 }
 
 func planSubWorkflow(p *node.Planning, c *subWorkflowConfig) {

@@ -214,13 +214,15 @@ func checkKey(key string, also ...string) error {
 }
 
 func switchOperators() []string {
-	return []string{"equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "contain", "not_contain", "starts_with", "ends_with", "in", "empty", "not_empty"}
+	return []string{"equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "contain", "not_contain", "starts_with",
+		"ends_with", "in", "empty", "not_empty"}
 }
 
 // splitOperator takes the type before an operator off: "string_contain" is "contain" for texts.
 func splitOperator(name string) (typ, operator string, ok bool) {
 	operator = strings.ToLower(strings.TrimSpace(name))
-	for prefix, of := range map[string]string{"string_": "string", "number_": "number", "list_": "array", "bool_": "boolean", "dict_": "object"} {
+	for prefix, of := range map[string]string{"string_": "string", "number_": "number", "list_": "array",
+		"bool_": "boolean", "dict_": "object"} {
 		if rest, has := strings.CutPrefix(operator, prefix); has {
 			typ, operator = of, rest
 			break

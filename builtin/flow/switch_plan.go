@@ -41,7 +41,7 @@ func planSwitch(p *node.Planning, c *switchConfig) {
 		p.Require("propose", "beside %s", "choices")
 		p.Require("llm_profile", "beside %s", "choices")
 		for i, item := range p.Items("choices") {
-			keys.add(fmt.Sprintf("%s[%d].branch", p.At("choices"), i), item.Get("branch").Str, false)
+			keys.addKey(fmt.Sprintf("%s[%d].branch", p.At("choices"), i), item.Get("branch").Str, false)
 		}
 	}
 	if len(keys.found) == 0 {
@@ -63,8 +63,8 @@ type switchKeys struct {
 	seen  map[string]bool
 }
 
-// add notes a key; several cases may share one.
-func (k *switchKeys) add(at, key string, shared bool) {
+// addKey notes a key; several cases may share one.
+func (k *switchKeys) addKey(at, key string, shared bool) {
 	switch {
 	case key == "":
 		return // reported as missing
@@ -93,7 +93,7 @@ func (k *switchKeys) cases() {
 			k.p.Warn(node.ProblemDuplicateCase, at+".case", "the case %s was tested before, so this one never matches; remove it", node.Excerpt(value))
 		}
 		seen[value.Raw] = true
-		k.add(at, key.String(), true)
+		k.addKey(at, key.String(), true)
 	}
 }
 
@@ -103,7 +103,7 @@ func (k *switchKeys) branches(fallback string) string {
 	for i, item := range p.Items("branches") {
 		at := fmt.Sprintf("%s[%d]", p.At("branches"), i)
 		id := item.Get("branch_id").Str
-		k.add(at+".branch_id", id, false)
+		k.addKey(at+".branch_id", id, false)
 		if item.Get("is_default").Bool() {
 			if marked != "" {
 				p.Invalid(at+".is_default", "marks a second default beside %q; keep one", marked)
@@ -129,7 +129,8 @@ func checkOperator(p *node.Planning, at string, v gjson.Result) {
 	if v.Type != gjson.String || node.Dynamic(v) {
 		return
 	}
-	operators := []string{"equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "contain", "not_contain", "starts_with", "ends_with", "in", "empty", "not_empty"}
+	operators := []string{"equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "contain", "not_contain", "starts_with",
+		"ends_with", "in", "empty", "not_empty"}
 	if name := operatorPrefix.ReplaceAllString(strings.ToLower(v.Str), ""); !slices.Contains(operators, name) {
 		p.Invalid(at, "must be one of %s, optionally after string_, number_, list_, bool_ or dict_; it is %q%s", strings.Join(operators, ", "), v.Str, p.Suggest(name, operators))
 	}

@@ -108,7 +108,8 @@ func closeTimeout(_ context.Context, call *node.Call, _ timeoutConfig, t node.Cl
 			With("unfinished", unfinished).Final()
 	}
 	return node.Done{"timeout": values.Object([]values.Member{
-		values.Field("timed_out", true), values.Field("elapsed_seconds", t.Elapsed.Seconds()), values.Field("unfinished", unfinished), {Key: "partial", Value: result},
+		values.Field("timed_out", true), values.Field("elapsed_seconds", t.Elapsed.Seconds()), values.Field("unfinished", unfinished),
+		{Key: "partial", Value: result},
 	})}, nil
 }
 

@@ -83,14 +83,17 @@ func flowWait(d Deps) node.Kind {
 			Effect:      workflow.Pure, // as wait_type says
 			Keys: []node.Key{
 				{Name: "completed", Meaning: node.Says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
-				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
-				{Name: "cancelled", Instead: true, Meaning: node.Says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
+				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when it did not come in time.", "超时后的输入及 wait_result。"),
+					Fields: waited()},
+				{Name: "cancelled", Instead: true, Meaning: node.Says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"),
+					Fields: waited()},
 			},
 			Aliases: map[string]string{workflow.DefaultKey: "completed", "canceled": "cancelled"},
-			Needs: node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true, CredentialOf: waitCredentials, Also: []node.Text{
-				node.Says("For database_change a credential of the type sql.", "用于 database_change 时需要 sql 类型的凭据。"),
-				node.Says("For webhook a server that is running.", "用于 webhook 时需要正在运行的服务器。"),
-			}},
+			Needs: node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true,
+				CredentialOf: waitCredentials, Also: []node.Text{
+					node.Says("For database_change a credential of the type sql.", "用于 database_change 时需要 sql 类型的凭据。"),
+					node.Says("For webhook a server that is running.", "用于 webhook 时需要正在运行的服务器。"),
+				}},
 			Inputs: node.HandsOn(),
 			Examples: []node.Example{
 				{
@@ -220,9 +223,11 @@ func parseTime(at, zone string) (time.Time, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", zone, "Europe/Berlin").WithCause(err)
+		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is not a time zone; write one like %q", zone,
+			"Europe/Berlin").WithCause(err)
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04",
+		"2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.ParseInLocation(layout, at, location); err == nil {
 			return t, nil
 		}

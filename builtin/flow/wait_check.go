@@ -45,8 +45,8 @@ type checked struct {
 	poll json.RawMessage
 }
 
-// checks looks whether what is waited for has come, and if not waits until it looks again. A check that cannot be made is one that is not met: what it
-// looks for may come later. It is repeated when the process dies in the middle of it, so that it must change nothing.
+// checks looks whether what is waited for has come, and if not waits until it looks again. A check that cannot be made is one that is not
+// met: what it looks for may come later. It is repeated when the process dies in the middle of it, so that it must change nothing.
 func (w *waiting) checks(sources *waitSources) (node.Outcome, error) {
 	memo := waitMemo{Next: w.call.Now}
 	if len(w.call.Memo) > 0 {
@@ -101,7 +101,8 @@ func (w *waiting) again(memo waitMemo) node.Wait {
 func (w *waiting) check(sources *waitSources, memo *waitMemo, deadline time.Time) (checked, error) {
 	if w.cfg.Type == "condition" {
 		if w.cfg.Condition == "" {
-			return checked{}, fault.Newf(fault.InvalidConfig, "%q is required when wait_type is %q", "wait_condition", "condition").With("path", "configurations.wait_condition")
+			return checked{}, fault.Newf(fault.InvalidConfig, "%q is required when wait_type is %q", "wait_condition",
+				"condition").With("path", "configurations.wait_condition")
 		}
 		met, err := w.holds(nil)
 		return checked{met: met}, err
@@ -155,7 +156,8 @@ func (w *waiting) note(memo *waitMemo, err error) {
 // final says that a failure of a check is one of the node itself, which no later check can be without.
 func final(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.InvalidConfig, fault.Unsupported, fault.CredentialMissing, fault.BlockedAddress, fault.ForbiddenPath, fault.DisabledByOperator:
+	case fault.InvalidConfig, fault.Unsupported, fault.CredentialMissing, fault.BlockedAddress,
+		fault.ForbiddenPath, fault.DisabledByOperator:
 		return true
 	}
 	return false

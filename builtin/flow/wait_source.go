@@ -85,7 +85,8 @@ func (s *waitSources) ask(ctx context.Context, w *waiting, memo *waitMemo) (chec
 // service asks a service. Met is an answer of success that has what is expected.
 func (s *waitSources) service(ctx context.Context, call *node.Call, cfg *waitAPI) (checked, error) {
 	x := &httpcall.Call{Client: s.http, Node: call, Config: httpcall.Config{
-		Method: cfg.Method, URL: string(cfg.URL), Headers: cfg.Headers, BodyType: "none", ResponseType: "text", FollowRedirects: true, MaxRedirects: 5,
+		Method: cfg.Method, URL: string(cfg.URL), Headers: cfg.Headers, BodyType: "none", ResponseType: "text",
+		FollowRedirects: true, MaxRedirects: 5,
 	}}
 	out, err := x.Run(ctx, httpcall.Input{}, s.tokens)
 	if err != nil {
@@ -196,7 +197,8 @@ func (s *waitSources) database(ctx context.Context, call *node.Call, cfg *waitDa
 		}
 		text.Words, text.Values = bound.Text, bound.Values
 	}
-	rows, err := s.databases.Query(ctx, database.Target{Workspace: call.Workspace, Credential: opened.ID, Data: opened.Data}, database.Query{Text: text, MaxRows: maxCompared})
+	rows, err := s.databases.Query(ctx, database.Target{Workspace: call.Workspace, Credential: opened.ID, Data: opened.Data},
+		database.Query{Text: text, MaxRows: maxCompared})
 	if err != nil {
 		if f := fault.From(err); f.Code == fault.InvalidInput { // a statement that writes, or whose values do not fit
 			err = fault.Newf(fault.InvalidConfig, "%s", f.Message).With("path", "configurations.database_config.query")

@@ -227,7 +227,8 @@ func TestWait_APIResponse(t *testing.T) {
 	})
 }
 
-// Checks grow apart, and the last one is at the deadline; each is one run, and between them there is nothing but what the wait has written down.
+// Checks grow apart, and the last one is at the deadline; each is one run, and between them there is nothing but what the wait has written
+// down.
 func TestWait_Backoff(t *testing.T) {
 	t.Parallel()
 	r := newWaitRig(t)

@@ -46,7 +46,8 @@ type calledWorkflow struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// workflowTool gives a model a workflow. A call starts it as a child, whose id follows from the call, so that the call is made once, whatever becomes of the process.
+// workflowTool gives a model a workflow. A call starts it as a child, whose id follows from the call, so that the call is made once,
+// whatever becomes of the process.
 func workflowTool(offers Offers) node.Kind {
 	k := node.Raw(
 		node.About{
@@ -78,7 +79,8 @@ func workflowTool(offers Offers) node.Kind {
 			if err := toolset.Fits(tool.Parameters(), args); err != nil {
 				return nil, err
 			}
-			return node.Wait{Child: &node.Child{Workflow: cfg.WorkflowID, Revision: string(cfg.Revision), Input: args, Outputs: cfg.OutputNodes}}, nil
+			return node.Wait{Child: &node.Child{Workflow: cfg.WorkflowID, Revision: string(cfg.Revision), Input: args,
+				Outputs: cfg.OutputNodes}}, nil
 		}, planWorkflowTool)
 	k.Tools = func(ctx context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[workflowToolConfig](call.Config)
@@ -118,7 +120,8 @@ func (c *workflowToolConfig) of(o Offered) toolset.Tool {
 	}
 	about := strings.TrimSpace(o.Name + ": " + o.Description)
 	return toolset.Tool{
-		Name: c.name(), Description: cmp.Or(c.Description, about), Effect: toolset.Repeats, Parameters: func() json.RawMessage { return parameters },
+		Name: c.name(), Description: cmp.Or(c.Description, about), Effect: toolset.Repeats,
+		Parameters: func() json.RawMessage { return parameters },
 	}
 }
 

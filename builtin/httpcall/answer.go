@@ -116,14 +116,15 @@ func (x *Call) text(text, mediaType string, empty bool, out *Output) error {
 			out.Body = ""
 		}
 	case wanted:
-		return fault.Newf(fault.OutputInvalid, "the answer is not JSON; it begins with %q", values.Readable([]byte(trimmed), 60)).With("path", "json")
+		return fault.Newf(fault.OutputInvalid, "the answer is not JSON; it begins with %q",
+			values.Readable([]byte(trimmed), 60)).With("path", "json")
 	case mediaType != "":
 		x.Log(node.Warn, "the answer says that it is JSON and is not; it is handed on as text", nil)
 	}
 	return nil
 }
 
-// Remembered keeps the error that reading ended with: whoever stores the content may wrap it in words of its own.
+// Remembered keeps the error that reading ended with: the code that stores the content may wrap it in words of its own.
 type Remembered struct {
 	From io.Reader
 	Err  error

@@ -44,27 +44,30 @@ const oauthType = "oauth2"
 
 // OAuthCredential is that type.
 func OAuthCredential() credential.Type {
-	return credential.Type{Name: oauthType, Check: checkAccount, Label: text.Beside("OAuth 2 account", "OAuth 2 账号"), OAuth: &credential.OAuth{}, Alternatives: credential.OAuthAlternatives(),
-		Fields: append(credential.OAuthFields(), credential.Field{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts})}
+	return credential.Type{Name: oauthType, Check: checkAccount, Label: text.Beside("OAuth 2 account", "OAuth 2 账号"),
+		OAuth: &credential.OAuth{}, Alternatives: credential.OAuthAlternatives(),
+		Fields: append(credential.OAuthFields(), credential.Field{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"),
+			Format: credential.FormatTexts})}
 }
 
 // Credential is the type of the credential of a service which wants a token, a password, a header or a parameter.
 func Credential(client *outbound.Client) credential.Type {
-	return credential.Type{Name: "http_auth", Check: checkAuth(client), Label: text.Beside("HTTP authentication", "HTTP 认证"), Selector: "scheme", Fields: []credential.Field{
-		credential.Choice("scheme", "Scheme", "方式", "bearer", "basic", "header", "query", "oauth2_client").Needed(),
-		credential.Secret("token", "Access token", "访问令牌"), credential.Username(), credential.Password(),
-		credential.Text("name", "Header or parameter name", "请求头或参数名"), credential.Secret("value", "Header or parameter value", "请求头或参数值"),
-		credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
-		credential.Address("token_url", "Token URL", "令牌地址"),
-		{Name: "scopes", Label: text.Beside("Scopes", "权限范围"), Format: credential.FormatTexts},
-		{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts},
-	}, Alternatives: []credential.Alternative{
-		{When: "bearer", Requires: []string{"token"}},
-		{When: "basic", Requires: []string{"username", "password"}},
-		{When: "header", Requires: []string{"name", "value"}},
-		{When: "query", Requires: []string{"name", "value"}},
-		{When: "oauth2_client", Requires: []string{"client_id", "client_secret", "token_url"}},
-	}}
+	return credential.Type{Name: "http_auth", Check: checkAuth(client), Label: text.Beside("HTTP authentication", "HTTP 认证"),
+		Selector: "scheme", Fields: []credential.Field{
+			credential.Choice("scheme", "Scheme", "方式", "bearer", "basic", "header", "query", "oauth2_client").Needed(),
+			credential.Secret("token", "Access token", "访问令牌"), credential.Username(), credential.Password(),
+			credential.Text("name", "Header or parameter name", "请求头或参数名"), credential.Secret("value", "Header or parameter value", "请求头或参数值"),
+			credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
+			credential.Address("token_url", "Token URL", "令牌地址"),
+			{Name: "scopes", Label: text.Beside("Scopes", "权限范围"), Format: credential.FormatTexts},
+			{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts},
+		}, Alternatives: []credential.Alternative{
+			{When: "bearer", Requires: []string{"token"}},
+			{When: "basic", Requires: []string{"username", "password"}},
+			{When: "header", Requires: []string{"name", "value"}},
+			{When: "query", Requires: []string{"name", "value"}},
+			{When: "oauth2_client", Requires: []string{"client_id", "client_secret", "token_url"}},
+		}}
 }
 
 // Auth is a credential in use by one run. Tokens that were fetched with it are secrets that nobody else knows of, so
@@ -252,7 +255,7 @@ type Tokens struct {
 	slots map[tokenKey]*tokenSlot
 }
 
-// tokenSlot is one token. Whoever is in turn may read and write it; others wait, so that a token is fetched once.
+// tokenSlot is one token. The caller whose turn it is may read and write it; others wait, so that a token is fetched once.
 type tokenSlot struct {
 	turn    chan struct{}
 	token   string
@@ -298,7 +301,7 @@ func (c *Tokens) get(ctx context.Context, key tokenKey, data authData, renew boo
 	return token, true, nil
 }
 
-// fetch asks for a token, first with the client's secret in a header, then, for services that know no better, in the body.
+// fetch asks for a token, first with the client's secret in a header, then, for services that do not take that, in the body.
 func (c *Tokens) fetch(ctx context.Context, data authData) (token string, life time.Duration, err error) {
 	target, err := url.Parse(data.TokenURL)
 	if err != nil {
@@ -312,7 +315,8 @@ func (c *Tokens) fetch(ctx context.Context, data authData) (token string, life t
 		header.Set("Content-Type", "application/x-www-form-urlencoded")
 		header.Set("Accept", "application/json")
 		response, err := c.Client.Do(ctx, outbound.Request{
-			Method: http.MethodPost, URL: target, Header: header, Body: []byte(form.Encode()), Repeatable: true, Timeout: tokenTimeout, MaxResponse: 1 << 20,
+			Method: http.MethodPost, URL: target, Header: header, Body: []byte(form.Encode()), Repeatable: true,
+			Timeout: tokenTimeout, MaxResponse: 1 << 20,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -320,7 +324,8 @@ func (c *Tokens) fetch(ctx context.Context, data authData) (token string, life t
 		body, err := response.ReadAll()
 		return response, body, err
 	}
-	response, body, err := ask(form, http.Header{"Authorization": {basicAuth(url.QueryEscape(data.ClientID), url.QueryEscape(data.ClientSecret))}})
+	response, body, err := ask(form, http.Header{"Authorization": {basicAuth(url.QueryEscape(data.ClientID),
+		url.QueryEscape(data.ClientSecret))}})
 	if err == nil && (response.Status == http.StatusBadRequest || response.Status == http.StatusUnauthorized) {
 		form.Set("client_id", data.ClientID)
 		form.Set("client_secret", data.ClientSecret)

@@ -2,7 +2,6 @@ package httpcall
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 
@@ -15,8 +14,8 @@ import (
 func checkAuth(client *outbound.Client) credential.Check {
 	return func(ctx context.Context, c credential.Opened, _ credential.Outside) (string, error) {
 		var data authData
-		if json.Unmarshal(c.Data, &data) != nil {
-			return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+		if err := c.Read(&data); err != nil {
+			return "", err
 		}
 		if data.Scheme != "oauth2_client" {
 			return "", fault.New(fault.Unsupported, "the credential does not say which call of the service could be made without changing anything; run a node that uses it")
@@ -39,8 +38,8 @@ func checkAccount(ctx context.Context, c credential.Opened, _ credential.Outside
 		Token   string `json:"token"`
 		Refresh string `json:"refresh_token"`
 	}
-	if json.Unmarshal(c.Data, &data) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	if err := c.Read(&data); err != nil {
+		return "", err
 	}
 	switch {
 	case data.Token == "" && data.Refresh == "":

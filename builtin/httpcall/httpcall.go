@@ -1,5 +1,5 @@
-// Package httpcall makes the HTTP calls of kinds: an address filled from data, headers and a body, a credential that stays on its host, pages of a list, and
-// the answer as text, JSON or a file. A kind that calls a service sets a [Call] up and runs it.
+// Package httpcall makes the HTTP calls of kinds: an address filled from data, headers and a body, a credential that stays on its host,
+// pages of a list, and the answer as text, JSON or a file. A kind that calls a service sets a [Call] up and runs it.
 //
 // The families of kinds import it. The connections are made by package outbound.
 package httpcall
@@ -213,7 +213,8 @@ func (x *Call) build(ctx context.Context, in Input, base string) error {
 		return err
 	}
 	given := x.Config.Body
-	if values.IsNull(given) && (x.Config.Method == http.MethodPost || x.Config.Method == http.MethodPut || x.Config.Method == http.MethodPatch) {
+	if values.IsNull(given) && (x.Config.Method == http.MethodPost || x.Config.Method == http.MethodPut ||
+		x.Config.Method == http.MethodPatch) {
 		given = in.Body
 	}
 	var contentType string
@@ -270,7 +271,8 @@ func (x *Call) Ask(ctx context.Context, target *url.URL) (*outbound.Response, er
 			return nil, err
 		}
 		x.detail(r, response)
-		if refused := response.Status == http.StatusUnauthorized || response.Status == http.StatusForbidden; refused && !fresh && !response.Foreign {
+		if refused := response.Status == http.StatusUnauthorized || response.Status == http.StatusForbidden; refused &&
+			!fresh && !response.Foreign {
 			if err := response.Body.Close(); err != nil {
 				x.Log(node.Debug, "the refusal of an old token was not read to its end", nil)
 			}
@@ -328,7 +330,8 @@ func maskedURL(u *url.URL) string {
 	var pairs []string
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, _, ok := strings.Cut(pair, "=")
-		if plain, err := url.QueryUnescape(name); ok && (err != nil || credential.SensitiveHeader(plain) || strings.EqualFold(plain, "key") || strings.EqualFold(plain, "sig")) {
+		if plain, err := url.QueryUnescape(name); ok && (err != nil || credential.SensitiveHeader(plain) ||
+			strings.EqualFold(plain, "key") || strings.EqualFold(plain, "sig")) {
 			pair = name + "=" + credential.Mark
 		}
 		pairs = append(pairs, pair)
@@ -389,7 +392,8 @@ func EffectOf(method string) workflow.Effect {
 
 // Redirected makes the call what follows a redirect.
 func (x *Call) Redirected(status int) {
-	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || x.Config.Method == http.MethodGet || x.Config.Method == http.MethodHead
+	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || x.Config.Method == http.MethodGet ||
+		x.Config.Method == http.MethodHead
 	if keep || status != http.StatusSeeOther && x.Config.Method != http.MethodPost {
 		return
 	}

@@ -22,8 +22,8 @@ import (
 // Multipart is the type of a body whose fields are sent as parts, of which each may be a file.
 const Multipart = "multipart"
 
-// partsOf writes the fields of an object as parts: files with their names, lists as several parts of one name, objects as JSON, anything else as text. The same
-// fields give the same bytes, so that a repeat is the same call.
+// partsOf writes the fields of an object as parts: files with their names, lists as several parts of one name, objects as JSON, anything
+// else as text. The same fields give the same bytes, so that a repeat is the same call.
 func partsOf(ctx context.Context, call *node.Call, raw json.RawMessage) (data []byte, contentType string, err error) {
 	if !values.IsObject(raw) {
 		return nil, "", fault.New(fault.InvalidInput, `"body" must be an object with the fields of the form`).With("path", "body")
@@ -47,7 +47,8 @@ func partsOf(ctx context.Context, call *node.Call, raw json.RawMessage) (data []
 				return nil, "", err
 			}
 			if b.Len() > outbound.DefaultMaxResponse {
-				return nil, "", fault.Newf(fault.TooLarge, "the body is larger than %d bytes", outbound.DefaultMaxResponse).With("path", "body."+m.Key)
+				return nil, "", fault.Newf(fault.TooLarge, "the body is larger than %d bytes",
+					outbound.DefaultMaxResponse).With("path", "body."+m.Key)
 			}
 		}
 	}

@@ -218,13 +218,15 @@ func bodyOf(ctx context.Context, call *node.Call, kind string, raw json.RawMessa
 	return nil, "", fault.New(fault.InvalidInput, `"body" must be a text or a file when body_type is "raw"`).With("path", "body")
 }
 
-// fileType is the type of a file as a header can have it. What is no type becomes that of any bytes; parameters that cannot be read are left out.
+// fileType is the type of a file as a header can have it. What is not a type becomes that of any bytes; parameters that cannot be read are
+// left out.
 func fileType(written string) string {
 	kind, parameters, err := mime.ParseMediaType(written)
 	if err != nil {
 		parameters = nil
 	}
-	if clean := mime.FormatMediaType(kind, parameters); strings.Contains(clean, "/") { // written anew: line breaks between parameters would end a header
+	// Written anew: line breaks between parameters would end a header.
+	if clean := mime.FormatMediaType(kind, parameters); strings.Contains(clean, "/") {
 		return clean
 	}
 	return "application/octet-stream"

@@ -9,7 +9,8 @@ import (
 	"tandem/node"
 )
 
-// Plan checks the address and the headers of a request that are written out. A credential or a template may bring the beginning of the address.
+// Plan checks the address and the headers of a request that are written out. A credential or a template may bring the beginning of the
+// address.
 func Plan(p *node.Planning) {
 	early.Text(p, "url", func(written string) error {
 		base := ""

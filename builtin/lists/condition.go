@@ -1,4 +1,5 @@
-// Package lists is what kinds share that work on the items of a list: conditions, the order of items, and reading a field or an expression of each.
+// Package lists is what kinds share that work on the items of a list: conditions, the order of items, and reading a field or an expression
+// of each.
 //
 // The families of kinds import it.
 package lists
@@ -89,8 +90,10 @@ type test struct {
 	expr  func(item json.RawMessage, index int, fields []string) (bool, error)
 }
 
-// NewFilter makes the test that items are put to. It fails when a condition cannot be used; the items are those that expressions may look at.
-func NewFilter(call *node.Call, typ string, conditions []Condition, logic, nulls string, caseSensitive bool, items []json.RawMessage) (*Filter, error) {
+// NewFilter makes the test that items are put to. It fails when a condition cannot be used; the items are those that expressions may look
+// at.
+func NewFilter(call *node.Call, typ string, conditions []Condition, logic, nulls string, caseSensitive bool,
+	items []json.RawMessage) (*Filter, error) {
 	if len(conditions) == 0 {
 		return nil, fault.New(fault.InvalidConfig, "conditions are required, at least one")
 	}

@@ -1,5 +1,5 @@
-// Package memory holds the ten memories as kinds of nodes (MEMORY). What they keep and find is in package tandem/memory; a node says for whom, and
-// names what it does, so that doing it again changes nothing.
+// Package memory holds the ten memories as kinds of nodes (MEMORY). What they keep and find is in package tandem/memory; a node says for
+// whom, and names what it does, so that doing it again changes nothing.
 //
 // The package that puts a program together imports it; nothing else does.
 package memory
@@ -169,7 +169,9 @@ func Kinds(d Deps) []node.Kind {
 }
 
 // memoryKind makes a kind of a memory's operations. What is in before, if anything, sees the input first.
-func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About, do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), plan func(p *node.Planning, cfg *C), before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
+func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About,
+	do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), plan func(p *node.Planning, cfg *C),
+	before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
 	var plans []func(p *node.Planning, cfg *C)
 	if plan != nil {
 		plans = append(plans, plan)
@@ -188,7 +190,8 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About, 
 		plain := *call
 		if !node.IsDirected(ctx) && gjson.GetBytes(plain.Config, "operation").Str != "" {
 			// What comes from the node before may have an operation of its own, which is not meant.
-			plain.Input = values.Object(slices.DeleteFunc(values.Members(plain.Input), func(m values.Member) bool { return m.Key == "operation" }))
+			plain.Input = values.Object(slices.DeleteFunc(values.Members(plain.Input),
+				func(m values.Member) bool { return m.Key == "operation" }))
 		}
 		plain.Input = ownFields(about.Name, plain.Config, plain.Input)
 		return run(ctx, &plain)
@@ -213,7 +216,8 @@ func (x memoryCalls) of(call *node.Call) memory.Call {
 		return c
 	}
 	c.Model = func(ctx context.Context, profile string, p memory.Prompt) (string, error) {
-		done, err := x.models.Ask(ctx, call, profile, llm.Request{JSON: p.JSON, Messages: []llm.Message{{Role: llm.System, Content: p.System}, {Role: llm.User, Content: p.User}}})
+		done, err := x.models.Ask(ctx, call, profile, llm.Request{JSON: p.JSON,
+			Messages: []llm.Message{{Role: llm.System, Content: p.System}, {Role: llm.User, Content: p.User}}})
 		return done.Message.Content, err
 	}
 	c.Embed = func(ctx context.Context, profile string, texts []string) ([][]float32, error) {
@@ -310,7 +314,8 @@ func planEntities(p *node.Planning, c *memory.EntityConfig) {
 
 func planEpisodes(p *node.Planning, c *memory.EpisodicConfig) {
 	planModelless(p, c)
-	for _, period := range []struct{ name, text string }{{"retention_period", c.RetentionPeriod}, {"temporal_context_window", c.TemporalContextWindow}} {
+	for _, period := range []struct{ name, text string }{{"retention_period", c.RetentionPeriod},
+		{"temporal_context_window", c.TemporalContextWindow}} {
 		if period.text == "" {
 			continue
 		}

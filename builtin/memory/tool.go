@@ -100,7 +100,8 @@ func (c *memoryToolConfig) tool(m *memory.Store, call memory.Call) toolset.Tool 
 }
 
 // search asks the memory, and tells its finds as items, whatever it keeps.
-func (c *memoryToolConfig) search(ctx context.Context, m *memory.Store, call memory.Call, args memorySearchArgs) (items []memory.Item, scores []float64, err error) {
+func (c *memoryToolConfig) search(ctx context.Context, m *memory.Store, call memory.Call, args memorySearchArgs) (items []memory.Item,
+	scores []float64, err error) {
 	ask, shared := memory.Ask{Operation: "search", Query: args.Query}, memory.Common{SessionID: c.SessionID, MaxContextChars: 1}
 	switch c.Memory {
 	case "documents":
@@ -130,13 +131,15 @@ func (c *memoryToolConfig) search(ctx context.Context, m *memory.Store, call mem
 		ask.Operation = "query"
 		out, err := m.Knowledge(ctx, call, cfg, memory.KnowledgeInput{Ask: ask})
 		for _, f := range out.Facts[:min(len(out.Facts), c.MaxResults)] {
-			items, scores = append(items, memory.Item{ID: f.ID, Content: f.Subject + " " + f.Predicate + " " + f.Object}), append(scores, f.Confidence)
+			items, scores = append(items, memory.Item{ID: f.ID, Content: f.Subject + " " + f.Predicate + " " + f.Object}),
+				append(scores, f.Confidence)
 		}
 		return items, scores, err
 	}
 	cfg := memory.VectorConfig{}
 	cfg.Defaults()
-	cfg.Common, cfg.EmbeddingProfile, cfg.SimilarityThreshold, cfg.MaxResults = shared, c.EmbeddingProfile, c.SimilarityThreshold, c.MaxResults
+	cfg.Common, cfg.EmbeddingProfile, cfg.SimilarityThreshold, cfg.MaxResults = shared, c.EmbeddingProfile,
+		c.SimilarityThreshold, c.MaxResults
 	in := memory.VectorInput{Ask: ask}
 	if args.Document != "" {
 		in.Filters, err = json.Marshal(map[string]string{"document": args.Document})

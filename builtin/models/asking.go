@@ -41,7 +41,8 @@ func (a *Asking) Problem() string {
 }
 
 // Ask asks once. Read takes the answer, and says what is wrong with it.
-func (a *Asking) Ask(ctx context.Context, m *Models, call *node.Call, profile, language string, messages []llm.Message, shape *llm.Schema, read func(json.RawMessage) (problem string, err error)) (fit bool, err error) {
+func (a *Asking) Ask(ctx context.Context, m *Models, call *node.Call, profile, language string, messages []llm.Message, shape *llm.Schema,
+	read func(json.RawMessage) (problem string, err error)) (fit bool, err error) {
 	for _, t := range a.Tries {
 		messages = append(messages, llm.Message{Role: llm.Assistant, Content: t.Answer}, llm.Repair(t.Problem, language))
 	}

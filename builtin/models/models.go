@@ -1,7 +1,7 @@
-// Package models is how kinds ask language models: the profile and the provider behind it, the budgets of a profile, an answer that must have a shape and
-// is asked for again if it has not, and prompts that several families share.
+// Package models is how kinds ask language models: the profile and the provider behind it, the budgets of a profile, an answer that must
+// have a shape and is asked for again if it has not, and prompts that several families share.
 //
-// The families of kinds import it, and so does whoever keeps the budgets ([Purse]).
+// The families of kinds import it, and so does the package that keeps the budgets ([Purse]).
 package models
 
 import (
@@ -94,7 +94,8 @@ func (m *Models) Provider(ctx context.Context, open credential.Opener, p llm.Pro
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, fault.Newf(fault.InvalidConfig, "profile %q names the provider %q; there are %s", p.ID, p.Provider, strings.Join(names, ", ")).With("path", "provider")
+		return nil, fault.Newf(fault.InvalidConfig, "profile %q names the provider %q; there are %s", p.ID, p.Provider,
+			strings.Join(names, ", ")).With("path", "provider")
 	}
 	s := m.Settings
 	s.BaseURL, s.Script = p.BaseURL, p.Script
@@ -137,7 +138,8 @@ func (m *Models) Complete(ctx context.Context, call *node.Call, kind string, pro
 		return Spoken{}, err
 	}
 	c.RequestID = fmt.Sprintf("%s/%s/%d.%d", call.ExecutionID, call.ActivationID, call.Generation, call.Attempt)
-	c.ExecutionID, c.WorkflowID, c.NodeID, c.NodeType, c.Profile, c.Provider = call.ExecutionID, call.WorkflowID, call.NodeID, kind, profile, provider
+	c.ExecutionID, c.WorkflowID, c.NodeID, c.NodeType, c.Profile, c.Provider = call.ExecutionID, call.WorkflowID,
+		call.NodeID, kind, profile, provider
 	begun := time.Now()
 	out, err := m.Executor.Do(ctx, c)
 	if err != nil {
@@ -150,11 +152,13 @@ func (m *Models) Complete(ctx context.Context, call *node.Call, kind string, pro
 	done := Spoken{Completion: out, Cost: profile.Price.Cost(out.Usage), Reserved: reserved}
 	done.Model = cmp.Or(out.Model, profile.Model)
 	call.Used(node.Usage{
-		InputTokens: out.Usage.InputTokens, OutputTokens: out.Usage.OutputTokens, CachedTokens: out.Usage.CachedTokens, Credits: float64(done.Cost) / 1e6,
+		InputTokens: out.Usage.InputTokens, OutputTokens: out.Usage.OutputTokens, CachedTokens: out.Usage.CachedTokens,
+		Credits: float64(done.Cost) / 1e6,
 	})
 	call.Detail(map[string]any{
-		"ai_model": done.Model, "profile_id": profile.ID, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens,
-		"finish_reason": out.Finish, "duration_ms": time.Since(begun).Milliseconds(),
+		"ai_model": done.Model, "profile_id": profile.ID, "prompt_tokens": out.Usage.InputTokens,
+		"completion_tokens": out.Usage.OutputTokens,
+		"finish_reason":     out.Finish, "duration_ms": time.Since(begun).Milliseconds(),
 	})
 	return done, nil
 }
@@ -197,7 +201,8 @@ func (m *Models) reserve(ctx context.Context, call *node.Call, profile llm.Profi
 	most.InputTokens *= 2 // services count in ways of their own
 	most.OutputTokens = cmp.Or(r.MaxTokens, profile.Params.MaxTokens, 8192)
 	return m.Purse.Reserve(ctx, Spending{
-		Workspace: call.Workspace, Execution: call.ExecutionID, Workflow: call.WorkflowID, Activation: string(call.ActivationID), Node: call.NodeID,
+		Workspace: call.Workspace, Execution: call.ExecutionID, Workflow: call.WorkflowID,
+		Activation: string(call.ActivationID), Node: call.NodeID,
 		Woken: call.Wake != nil, Profile: profile, Most: most,
 	})
 }
@@ -243,7 +248,8 @@ func (m *Models) Embed(ctx context.Context, call *node.Call, id string, texts []
 		return nil, failedCall(err)
 	}
 	if call.Used != nil {
-		call.Used(node.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens, Credits: float64(profile.Price.Cost(used)) / 1e6})
+		call.Used(node.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens,
+			Credits: float64(profile.Price.Cost(used)) / 1e6})
 	}
 	return vectors, nil
 }

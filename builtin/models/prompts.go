@@ -57,14 +57,16 @@ type Facts struct {
 }
 
 // AskFacts asks once for the facts of a conversation, at most so many; fit is false for an answer that has not the right shape.
-func (a *Asking) AskFacts(ctx context.Context, m *Models, call *node.Call, profile, language string, messages []memory.Message, most int) (found Facts, fit bool, err error) {
+func (a *Asking) AskFacts(ctx context.Context, m *Models, call *node.Call, profile, language string, messages []memory.Message,
+	most int) (found Facts, fit bool, err error) {
 	shape := factShape()
-	fit, err = a.Ask(ctx, m, call, profile, language, factMessages(language, messages, most), shape, func(raw json.RawMessage) (string, error) {
-		if err := shape.Check(raw); err != nil {
-			return fault.From(err).Message, nil
-		}
-		return "", json.Unmarshal(raw, &found)
-	})
+	fit, err = a.Ask(ctx, m, call, profile, language, factMessages(language, messages, most), shape,
+		func(raw json.RawMessage) (string, error) {
+			if err := shape.Check(raw); err != nil {
+				return fault.From(err).Message, nil
+			}
+			return "", json.Unmarshal(raw, &found)
+		})
 	found.Facts, found.Domain = Distinct(found.Facts, most), Distinct(found.Domain, most)
 	return found, fit, err
 }

@@ -1,7 +1,7 @@
 // Package notify is the kind that tells people and programs something on several channels at once (EXTERNAL_ACTION.NOTIFICATION).
 //
-// Each delivery is a step of its own, led by a program of the engine. What goes by mail, Slack or webhook is done by the kinds of those vendors, so that a
-// notification promises what they promise. What goes to the inbox is a question that nobody waits for.
+// Each delivery is a step of its own, led by a program of the engine. What goes by mail, Slack or webhook is done by the kinds of
+// those vendors, so that a notification promises what they promise. What goes to the inbox is a question that nobody waits for.
 //
 // The package that puts a program together imports it.
 package notify
@@ -32,10 +32,10 @@ type Deps struct {
 	Tell func(ctx context.Context, n Notice) (id string, err error)
 }
 
-// Notice is what somebody is told in the inbox.
+// Notice is what somebody reads in the inbox.
 type Notice struct {
 	Call *node.Call
-	// To is who is told, as approvers are written; empty: who has started the execution.
+	// To is who gets it, as approvers are written; empty: the user who has started the execution.
 	To             string
 	Title, Message string
 	// Content is what came along: data and a link.
@@ -50,6 +50,8 @@ type channel struct {
 	Type       string `json:"type" required:"true" enum:"in_app|email|slack|webhook" doc:"How it is delivered." zh:"投递方式。"`
 	To         string `json:"to" doc:"Whom it is for. In the inbox: a user, a mail address or role:NAME, the user of the execution if it is empty; by mail: the address; in Slack: the channel; webhook: the address that is called." zh:"接收者：收件箱为用户、邮箱或 role:名称，默认为执行的发起人；邮件为地址；Slack 为频道；Webhook 为被调用的地址。"`
 	Credential string `json:"credential_id" doc:"The name or the id of the credential that it is sent with; none for the inbox." zh:"凭据：发送所用凭据的名称或编号，收件箱不需要。"`
+	IMAP       string `json:"imap_credential_id" doc:"By mail: the name or the id of the credential that mail is read with, if credential_id only sends. A mail whose outcome is not known is looked for with it." zh:"收信凭据：仅用于邮件；读取邮件所用凭据的名称或编号（credential_id 仅能发送时），用于查找发送结果未知的邮件。"`
+	Sent       string `json:"sent_mailbox" doc:"By mail: the mailbox in which the mail server itself keeps all that it has sent. What is not there is sent again." zh:"已发送文件夹：仅用于邮件；邮件服务器自动保存全部已发邮件的文件夹，其中没有的邮件会重发。"`
 }
 
 type config struct {
@@ -59,7 +61,7 @@ type config struct {
 	Require  string    `json:"require" enum:"any|all|none" doc:"How many deliveries must succeed for the node to: one, all or none." zh:"成功条件：至少一处、全部或不要求投递成功。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *config) Defaults() { c.Require = "any" }
 
 type input struct {
@@ -129,11 +131,17 @@ func plan(p *node.Planning, _ *config) {
 				p.Warn(node.ProblemCredentialMissing, at+".credential_id", "a delivery by %s needs a credential; set credential_id before deploying", kind)
 			}
 		}
+		for _, name := range []string{"imap_credential_id", "sent_mailbox"} {
+			if kind := item.Get("type").Str; set(name) && kind != "" && kind != "email" {
+				p.Warn(workflow.ProblemConfig, at+"."+name, "does nothing here: only a delivery by email reads it; remove it")
+			}
+		}
 	}
 }
 
 func open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, error) {
-	s := state{Channels: cfg.Channels, Title: cmp.Or(cfg.Title, in.Title), Message: cmp.Or(cfg.Message, in.Message), Data: in.Data, Link: in.Link}
+	s := state{Channels: cfg.Channels, Title: cmp.Or(cfg.Title, in.Title), Message: cmp.Or(cfg.Message, in.Message), Data: in.Data,
+		Link: in.Link}
 	switch {
 	case strings.TrimSpace(s.Message) == "":
 		return node.Led{}, fault.New(fault.InvalidInput, "message: there is nothing to tell; set it in the configurations, or let the input bring it").With("path", "message")
@@ -151,7 +159,8 @@ func open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, e
 		if one.Type == "email" || one.Type == "slack" {
 			effect = workflow.Once
 		}
-		c.Deliveries = append(c.Deliveries, delivery{Effect: effect, MaxRetries: call.MaxRetries, TimeoutMS: call.TimeoutMS, OnUnknown: onUnknown(call)})
+		c.Deliveries = append(c.Deliveries, delivery{Effect: effect, MaxRetries: call.MaxRetries, TimeoutMS: call.TimeoutMS,
+			OnUnknown: onUnknown(call)})
 	}
 	program, err := json.Marshal(c)
 	if err != nil {
@@ -204,8 +213,9 @@ func given(_ *node.Call, _ node.Step, output json.RawMessage) (node.Replied, err
 	return node.Replied{Result: output, Reply: gjson.GetBytes(output, "id").String()}, nil
 }
 
-// deliver tells one place, and says whether it is told.
-func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel, how func(node.Kind) runs) (id string, made bool, err error) {
+// deliver sends to one place, and says whether it was sent.
+func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel,
+	how func(node.Kind) runs) (id string, made bool, err error) {
 	content := map[string]any{}
 	if !payload.IsNull(s.Data) {
 		content["data"] = s.Data
@@ -227,7 +237,7 @@ func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel,
 		return id, true, err
 	case "email":
 		return d.by(ctx, call, how, "EXTERNAL_ACTION.EMAIL", "message_id", map[string]any{
-			"credential_id": c.Credential, "action_type": "send", "to": c.To, "subject": s.subject(), "body_text": body, "attachments": []string{},
+			"credential_id": c.Credential, "imap_credential_id": c.IMAP, "sent_mailbox": c.Sent, "action_type": "send", "to": c.To, "subject": s.subject(), "body_text": body, "attachments": []string{},
 		})
 	case "slack":
 		return d.by(ctx, call, how, "EXTERNAL_ACTION.SLACK", "message_ts", map[string]any{
@@ -248,7 +258,8 @@ func (s *state) subject() string {
 }
 
 // by lets the kind of a vendor do it, and returns what its result calls the message; false: the vendor has no such message.
-func (d Deps) by(ctx context.Context, call *node.Call, how func(node.Kind) runs, name, id string, config map[string]any) (string, bool, error) {
+func (d Deps) by(ctx context.Context, call *node.Call, how func(node.Kind) runs, name, id string,
+	config map[string]any) (string, bool, error) {
 	kind, ok := d.Kind(name)
 	if !ok || how(kind) == nil {
 		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", name)

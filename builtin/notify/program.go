@@ -50,8 +50,8 @@ type outcome struct {
 	Error string `json:"error,omitempty"`
 }
 
-// program makes all deliveries at the same time, each as a step of its own: one that fails, is tried again or needs a decision of a person does not keep the others
-// waiting, and what is recorded is never done again.
+// program makes all deliveries at the same time, each as a step of its own: one that fails, is tried again or needs a decision of a person
+// does not keep the others waiting, and what is recorded is never done again.
 type program struct {
 	config programConfig
 	state  struct {
@@ -78,11 +78,12 @@ func (p *program) Start(sc *engine.Scope, _ engine.Opening) {
 			sc.Fail(fault.Newf(fault.Internal, "a delivery cannot be numbered: %w", err))
 			return
 		}
-		sc.Run(engine.Step{Name: stepName(n), Kind: "deliver", Effect: d.Effect, MaxRetries: d.MaxRetries, TimeoutMS: d.TimeoutMS, OnUnknown: d.OnUnknown, Config: config})
+		sc.Run(engine.Step{Name: stepName(n), Kind: "deliver", Effect: d.Effect, MaxRetries: d.MaxRetries, TimeoutMS: d.TimeoutMS,
+			OnUnknown: d.OnUnknown, Config: config})
 	}
 }
 
-// Handles implements [engine.Program]. A delivery that failed is told in the result.
+// Handles implements [engine.Program]. A delivery that failed stands in the result.
 func (p *program) Handles(string, *fault.Error) bool { return true }
 
 // Ended implements [engine.Program].

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -21,7 +22,8 @@ import (
 // Pages reads a list page by page until it has as many items as are wanted, and returns where to go on; empty: there is no more. A cursor
 // is empty for the first page, or one that Pages or page has returned. When the wanted items end inside of a page, the cursor says how many
 // of it were read.
-func Pages(limit int, cursor string, page func(cursor string) (items []json.RawMessage, next string, err error)) (list []json.RawMessage, next string, err error) {
+func Pages(limit int, cursor string, page func(cursor string) (items []json.RawMessage, next string, err error)) (list []json.RawMessage,
+	next string, err error) {
 	list = []json.RawMessage{}
 	skip := 0
 	if count, rest, ok := strings.Cut(cursor, readMark); ok {
@@ -57,7 +59,7 @@ const readMark = "@"
 func Items(list gjson.Result) []json.RawMessage { return payload.Items([]byte(list.Raw)) }
 
 // NextQuery is the query of the page that follows by the Link header, empty: there is none. It is a cursor that leads nowhere but to the
-// service, since whoever gives it back changes the query alone.
+// service, since a caller who gives it back changes the query alone.
 func NextQuery(header http.Header) string {
 	link, err := url.Parse(outbound.NextLink(header))
 	if err != nil {
@@ -81,7 +83,7 @@ func CursorQuery(cursor string, first url.Values) (url.Values, error) {
 // Limits are what the headers of an answer say of the limits of calls, null when they say nothing.
 func (a Answer) Limits() json.RawMessage {
 	told := map[string]json.RawMessage{}
-	for name, suffixes := range map[string][]string{"limit": {"Limit", "Max"}, "remaining": {"Remaining"}, "reset": {"Reset"}} { // order does not matter: each is told by itself
+	for name, suffixes := range map[string][]string{"limit": {"Limit", "Max"}, "remaining": {"Remaining"}, "reset": {"Reset"}} { // order does not matter: each is a field of its own
 		for _, prefix := range []string{"X-Ratelimit-", "Ratelimit-", "X-Rate-Limit-Api-Token-"} {
 			for _, suffix := range suffixes {
 				if text := a.Header.Get(prefix + suffix); text != "" && told[name] == nil {
@@ -159,7 +161,8 @@ func (a *API) Request(ctx context.Context, raw Raw) (Answer, error) {
 
 // Listed reads a list whose cursors are queries, see [Pages]. Next finds that of the page after an answer; wanted, when it is set, leaves
 // entries out.
-func (a *API) Listed(ctx context.Context, c Call, limit int, cursor string, next func(query url.Values, answer Answer) string, wanted func(item gjson.Result) bool) (
+func (a *API) Listed(ctx context.Context, c Call, limit int, cursor string, next func(query url.Values, answer Answer) string,
+	wanted func(item gjson.Result) bool) (
 	items []json.RawMessage, following string, last Answer, err error,
 ) {
 	c.Wants = List
@@ -179,6 +182,38 @@ func (a *API) Listed(ctx context.Context, c Call, limit int, cursor string, next
 		return page, next(one.Query, last), nil
 	})
 	return items, following, last, err
+}
+
+// ClockSkew is how far the clock of a service may be behind that of this machine. What a node has made there is looked for among what
+// is that much older than the node.
+const ClockSkew = 5 * time.Minute
+
+// Seek looks for an entry of a list, page by page; the answer has the entry alone. In a list with the newest first, entries that were
+// made before a time end the search; with a zero time only the end of the list does. Next is as for [API.Listed].
+func (a *API) Seek(ctx context.Context, c Call, since time.Time, next func(query url.Values, answer Answer) string,
+	wanted func(item gjson.Result) bool) (Answer, bool, error) {
+	c.Wants = List
+	for {
+		answer, err := a.Do(ctx, c)
+		if err != nil {
+			return Answer{}, false, err
+		}
+		over := false
+		for _, item := range gjson.ParseBytes(answer.Body).Array() {
+			if wanted(item) {
+				return Answer{Header: answer.Header, Body: json.RawMessage(item.Raw)}, true, nil
+			}
+			made, err := time.Parse(time.RFC3339, item.Get("created_at").Str)
+			over = over || err == nil && made.Before(since)
+		}
+		following := next(c.Query, answer)
+		if following == "" || over {
+			return Answer{}, false, nil
+		}
+		if c.Query, err = CursorQuery(following, nil); err != nil {
+			return Answer{}, false, err
+		}
+	}
 }
 
 // Fields are what is sent as an object: those that are said.

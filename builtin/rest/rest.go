@@ -37,7 +37,8 @@ type Service struct {
 	Base string
 	// Elsewhere are schemes of a base_url that is for another protocol of the same account, such as imap: Base holds then.
 	Elsewhere []string
-	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call begin.
+	// Below is the path of the API below that address, such as /api/v4. A base_url may end with it, and so may the path of a raw call
+	// begin.
 	Below string
 	// Credentials are the types of credentials that it takes.
 	Credentials []string
@@ -95,8 +96,8 @@ type API struct {
 	renew func(ctx context.Context, refused string) (credential.Opened, error)
 }
 
-// Authorize makes what lets one call in: a signature of it, or a token that somebody gives for the credential. It may write the query of the
-// call anew. Renew says that the service did not take what it made last; nil: there is nothing else.
+// Authorize makes what lets one call in: a signature of it, or a token that somebody gives for the credential. It may write the query of
+// the call anew. Renew says that the service did not take what it made last; nil: there is nothing else.
 type Authorize func(ctx context.Context, r *outbound.Request, renew bool) (*outbound.Secret, error)
 
 // At is the service at an address, for credentials that are more than a token. What lets calls in is kept from answers and errors.
@@ -104,23 +105,39 @@ func (s *Service) At(client *outbound.Client, base *url.URL, authorize Authorize
 	return &API{service: s, client: client, Base: base, authorize: authorize}
 }
 
+// Credential opens the credential that a node names by credential_id, for what it is needed for.
+func Credential(ctx context.Context, call *node.Call, what string, types ...string) (credential.Opened, error) {
+	if call.Credential == nil {
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "%s needs a credential, and there are none here", what)
+	}
+	return call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, types...)
+}
+
+// Clock tells the time for signatures and tokens, which a service judges by its own clock.
+func Clock(call *node.Call) time.Time {
+	if call.Clock != nil {
+		return call.Clock()
+	}
+	return time.Now()
+}
+
+// Patience is as long as the node has; zero: as long as any call may take.
+func Patience(call *node.Call) time.Duration { return time.Duration(call.TimeoutMS) * time.Millisecond }
+
 // Open opens the credential that a node names by credential_id.
 func (s *Service) Open(ctx context.Context, client *outbound.Client, call *node.Call) (*API, error) {
-	if call.Credential == nil {
-		return nil, fault.Newf(fault.CredentialMissing, "%s needs a credential, and there are none here", s.Name)
-	}
 	a := &API{service: s, client: client, open: func(ctx context.Context) (credential.Opened, error) {
-		return call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, s.Credentials...)
+		return Credential(ctx, call, s.Name, s.Credentials...)
 	}}
 	opened, err := a.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return a, a.take(opened)
+	return a, a.takeCredential(opened)
 }
 
-// take reads an opened credential. Its bytes are copied: they are cleared when it is released.
-func (a *API) take(c credential.Opened) error {
+// takeCredential reads an opened credential. Its bytes are copied: they are cleared when it is released.
+func (a *API) takeCredential(c credential.Opened) error {
 	a.Fields, a.renew = gjson.Parse(string(c.Data)), c.Renew
 	if a.secret = a.service.Secret(a.Fields); a.secret == nil {
 		return fault.Newf(fault.CredentialInvalid, "credential %q lacks what %s wants to see; save it again", c.ID, a.service.Name)
@@ -219,10 +236,11 @@ func (a *API) Do(ctx context.Context, c Call) (Answer, error) {
 	return answer, err
 }
 
-// Send makes a call like [API.Do], and returns the answer before it is read. Whoever calls it reads or closes it.
+// Send makes a call like [API.Do], and returns the answer before it is read. The caller reads or closes it.
 func (a *API) Send(ctx context.Context, c Call) (*outbound.Response, error) {
 	response, problem, err := a.once(ctx, c, false)
-	if err == nil && problem != nil && problem.Fault.Details["status_code"] == http.StatusUnauthorized && (a.renew != nil || a.authorize != nil) {
+	if err == nil && problem != nil && problem.Fault.Details["status_code"] == http.StatusUnauthorized &&
+		(a.renew != nil || a.authorize != nil) {
 		if a.renew != nil {
 			if err := a.fresh(ctx); err != nil {
 				return nil, &outbound.Error{Fault: fault.From(err), Fate: outbound.NotTaken}
@@ -260,7 +278,7 @@ func (a *API) fresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.take(opened)
+	err = a.takeCredential(opened)
 	a.renew = nil // a token that is new and not taken does not get better
 	return err
 }
@@ -366,7 +384,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// maxSaid is how much of what a service says is told.
+// maxSaid is how much of what a service says is repeated.
 const maxSaid = 500
 
 // refused says what a refusal means.

@@ -31,7 +31,7 @@ func groups() map[string]string {
 	return map[string]string{"path": "path_params", "query": "query_params", "header": "header_params", "cookie": "header_params"}
 }
 
-// arguments makes the parts of a call of the input: what is missing is told at once, what does not fit where it stands.
+// arguments makes the parts of a call of the input: what is missing is reported at once, what does not fit where it stands.
 func (a *calling) arguments() (*sending, error) {
 	input := gjson.ParseBytes(a.call.Input)
 	if inner := input.Get("data"); inner.IsObject() && len(values.Members(a.call.Input)) == 1 {
@@ -60,7 +60,8 @@ func (a *calling) arguments() (*sending, error) {
 		return nil, err
 	}
 	if missing = append(missing, lacks...); len(missing) > 0 {
-		return nil, slot.Missing(missing, "the operation %q needs %s; let the input bring it", a.operation.name(), strings.Join(missing, ", ")).With("path", missing[0])
+		return nil, slot.Missing(missing, "the operation %q needs %s; let the input bring it", a.operation.name(),
+			strings.Join(missing, ", ")).With("path", missing[0])
 	}
 	return out, a.strangers(input)
 }
@@ -199,7 +200,8 @@ func (a *calling) fill(input gjson.Result, out *sending) (missing []string, err 
 	if problems := check(b.Schema, given); len(problems) > 0 {
 		problem := problems[0]
 		if problem.Rule != "required" || problem.Path != "" {
-			return nil, fault.Newf(fault.InvalidInput, "the body is not as the definition says: %s", problem).With("path", strings.TrimSuffix("body."+strings.TrimPrefix(problem.Path, "."), "."))
+			return nil, fault.Newf(fault.InvalidInput, "the body is not as the definition says: %s", problem).With("path",
+				strings.TrimSuffix("body."+strings.TrimPrefix(problem.Path, "."), "."))
 		}
 		for _, name := range gjson.GetBytes(b.Schema, "required").Array() {
 			if !gjson.GetBytes(given, gjson.Escape(name.Str)).Exists() {
@@ -262,7 +264,8 @@ func (a *calling) strangers(input gjson.Result) error {
 			if near := fault.Nearest(m.Key, names); near != "" {
 				hint = "; did you mean \"" + near + "\"?"
 			}
-			return fault.Newf(fault.InvalidInput, "the operation %q has no parameter %q%s", a.operation.name(), m.Key, hint).With("path", group+"."+m.Key)
+			return fault.Newf(fault.InvalidInput, "the operation %q has no parameter %q%s", a.operation.name(), m.Key,
+				hint).With("path", group+"."+m.Key)
 		}
 	}
 	return nil

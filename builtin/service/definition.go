@@ -64,14 +64,15 @@ func (b *body) multipart() bool {
 	return strings.HasPrefix(strings.ToLower(b.Type), "multipart/form-data")
 }
 
-// openFiles lets fields of a body in parts hold files, which are no texts where they come from.
+// openFiles lets fields of a body in parts hold files, which are not texts where they come from.
 func (b *body) openFiles() {
 	if !b.multipart() {
 		return
 	}
 	file := func(schema gjson.Result) bool {
 		format := schema.Get("format").Str
-		return schema.Get("type").Str == "string" && (format == "binary" || format == "byte" || format == "base64" || schema.Get("contentMediaType").Exists())
+		return schema.Get("type").Str == "string" && (format == "binary" || format == "byte" || format == "base64" ||
+			schema.Get("contentMediaType").Exists())
 	}
 	gjson.GetBytes(b.Schema, "properties").ForEach(func(name, schema gjson.Result) bool {
 		at := "properties." + gjson.Escape(name.Str)
@@ -129,7 +130,8 @@ func parsed(document gjson.Result) (gjson.Result, error) {
 
 // endpoint is an operation of a plain list.
 func endpoint(e gjson.Result) operation {
-	o := operation{ID: first(e, "operation_id", "operationId", "id", "name"), Method: strings.ToUpper(e.Get("method").Str), Path: e.Get("path").Str, Idempotency: e.Get("idempotency_header").Str}
+	o := operation{ID: first(e, "operation_id", "operationId", "id", "name"), Method: strings.ToUpper(e.Get("method").Str),
+		Path: e.Get("path").Str, Idempotency: e.Get("idempotency_header").Str}
 	if method, path, ok := strings.Cut(first(e, "endpoint"), " "); ok && o.Path == "" {
 		o.Method, o.Path = strings.ToUpper(method), strings.TrimSpace(path)
 	}
@@ -137,7 +139,7 @@ func endpoint(e gjson.Result) operation {
 		o.Method = http.MethodGet
 	}
 	for _, p := range e.Get("parameters").Array() {
-		o.add(p)
+		o.addParameter(p)
 	}
 	o.complete()
 	if schema := e.Get("body"); schema.IsObject() {
@@ -323,8 +325,8 @@ func modern(out map[string]json.RawMessage, v gjson.Result) {
 	out["anyOf"] = values.Encode([]json.RawMessage{whole, json.RawMessage(`{"type":"null"}`)})
 }
 
-// add adds a parameter of a plain list, which may say its type alone.
-func (o *operation) add(p gjson.Result) {
+// addParameter adds a parameter of a plain list, which may say its type alone.
+func (o *operation) addParameter(p gjson.Result) {
 	schema := json.RawMessage(`{}`)
 	if given := p.Get("schema"); given.IsObject() {
 		schema = json.RawMessage(given.Raw)
@@ -357,7 +359,8 @@ func (o *operation) complete() {
 	}
 	for _, p := range o.Parameters {
 		plain := strings.ToLower(strings.ReplaceAll(p.Name, "_", "-"))
-		if p.In == "header" && o.Idempotency == "" && slices.Contains([]string{"idempotency-key", "x-idempotency-key", "idempotency-token", "x-idempotency-token"}, plain) {
+		if p.In == "header" && o.Idempotency == "" && slices.Contains([]string{"idempotency-key", "x-idempotency-key", "idempotency-token",
+			"x-idempotency-token"}, plain) {
 			o.Idempotency = p.Name
 		}
 	}
@@ -397,10 +400,12 @@ func unknown(field, wanted string, names []string) error {
 	if len(names) > 20 {
 		names = append(names[:20], "…")
 	}
-	return fault.Newf(fault.InvalidConfig, "the service has no operation %q; it has %s%s", wanted, strings.Join(names, ", "), hint).With("path", "configurations."+field)
+	return fault.Newf(fault.InvalidConfig, "the service has no operation %q; it has %s%s", wanted, strings.Join(names, ", "),
+		hint).With("path", "configurations."+field)
 }
 
-// byPath finds an operation by its method and path. The path may be that of the definition, or one with values in the place of names, which are fixed then.
+// byPath finds an operation by its method and path. The path may be that of the definition, or one with values in the place of names, which
+// are fixed then.
 func (d *definition) byPath(field, method, path string) (operation, map[string]string, error) {
 	var names []string
 	for _, o := range d.operations {
@@ -425,7 +430,8 @@ func matches(template, path string) (map[string]string, bool) {
 	}
 	fixed := map[string]string{}
 	for i, part := range wanted {
-		if name, ok := strings.CutPrefix(part, "{"); ok && strings.HasSuffix(name, "}") && given[i] != "" && !strings.Contains(given[i], "{") {
+		if name, ok := strings.CutPrefix(part, "{"); ok && strings.HasSuffix(name, "}") && given[i] != "" &&
+			!strings.Contains(given[i], "{") {
 			plain, err := url.PathUnescape(given[i])
 			if err != nil {
 				return nil, false

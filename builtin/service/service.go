@@ -1,7 +1,9 @@
-// Package service holds the kind that calls the operations of a service which a credential describes: by an OpenAPI document, or by a list of endpoints.
+// Package service holds the kind that calls the operations of a service which a credential describes: by an OpenAPI document, or by a list
+// of endpoints.
 //
-// A document is read here and not by a library: of all that OpenAPI has, a call needs where the service is, the operation, its parameters and bodies with their
-// schemas, which package payload checks. How a call is made is in package httpcall. The package that puts a program together imports it; nothing else does.
+// A document is read here and not by a library: of all that OpenAPI has, a call needs where the service is, the operation, its parameters
+// and bodies with their schemas, which package payload checks. How a call is made is in package httpcall. The package that puts a program
+// together imports it; nothing else does.
 package service
 
 import (
@@ -14,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/builtin/httpcall"
+	"tandem/builtin/rest"
 	"tandem/builtin/values"
 	"tandem/credential"
 	"tandem/fault"
@@ -102,11 +105,7 @@ func apiCall(client *outbound.Client) node.Kind {
 	}, plan)
 	k.InputSchema = node.SchemaOf[given](k.About.Name)
 	k.Wants = func(ctx context.Context, call *node.Call) (json.RawMessage, error) {
-		cfg, err := node.Configuration[config](call.Config)
-		if err != nil {
-			return nil, err
-		}
-		a, err := begin(ctx, call, cfg)
+		a, err := configured(ctx, call)
 		if err != nil {
 			return nil, err
 		}
@@ -114,11 +113,7 @@ func apiCall(client *outbound.Client) node.Kind {
 	}
 	// What may be repeated is, whatever became of it. Of anything else nobody can be asked.
 	k.Inquire = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
-		cfg, err := node.Configuration[config](call.Config)
-		if err != nil {
-			return nil, err
-		}
-		a, err := begin(ctx, call, cfg)
+		a, err := configured(ctx, call)
 		if err != nil {
 			return nil, err
 		}
@@ -162,12 +157,18 @@ type calling struct {
 	fixed map[string]string
 }
 
+// configured begins a call as the node is configured.
+func configured(ctx context.Context, call *node.Call) (*calling, error) {
+	cfg, err := node.Configuration[config](call.Config)
+	if err != nil {
+		return nil, err
+	}
+	return begin(ctx, call, cfg)
+}
+
 // begin opens the credential and finds the operation.
 func begin(ctx context.Context, call *node.Call, cfg config) (*calling, error) {
-	if call.Credential == nil {
-		return nil, fault.New(fault.CredentialMissing, "a service needs a credential, and there are none here")
-	}
-	opened, err := call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, credentialType)
+	opened, err := rest.Credential(ctx, call, "a service", credentialType)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,8 @@ func (a *calling) run(ctx context.Context, client *outbound.Client, tokens *http
 	}
 	cfg := httpcall.Config{}
 	cfg.Defaults()
-	cfg.Method, cfg.URL, cfg.Headers, cfg.IdempotencyHeader = a.operation.Method, a.definition.base+sent.path, a.cfg.Headers, a.operation.Idempotency
+	cfg.Method, cfg.URL, cfg.Headers, cfg.IdempotencyHeader = a.operation.Method, a.definition.base+sent.path,
+		a.cfg.Headers, a.operation.Idempotency
 	cfg.Body, cfg.BodyType = sent.body, sent.bodyType
 	if query := sent.query.Encode(); query != "" {
 		cfg.URL += "?" + query

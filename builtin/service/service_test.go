@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -426,8 +427,14 @@ func TestAPICall_Failures(t *testing.T) {
 			if f := fault.From(err); f.Code != c.code || f.Retryable != c.retryable {
 				t.Errorf("%v, retryable %v", err, f.Retryable)
 			}
+			if later, _ := errors.AsType[*node.Failure](err); c.reply.Status == 429 && (later == nil || later.RetryAfter != 7*time.Second) {
+				t.Errorf("it is to be asked again after %+v", later)
+			}
 			if n := len(b.Calls("")); n != 1 {
 				t.Errorf("the service was called %d times", n)
+			}
+			if _, err := b.run(`{"operation_id":"`+c.operation+`"}`, c.input); err != nil {
+				t.Errorf("it is there again: %v", err)
 			}
 		})
 	}
@@ -440,6 +447,41 @@ func TestAPICall_Failures(t *testing.T) {
 	b.Hangs("GET /v2/orders")
 	if _, err := b.run(`{"operation_id":"getOrder","timeout":1}`, get); fault.CodeOf(err) != fault.Timeout || !fault.From(err).Retryable {
 		t.Errorf("no answer: %v", err)
+	}
+}
+
+// TestAPICall_ExpiredToken: a token that the service no longer takes is replaced once, and the call made with the new one.
+func TestAPICall_ExpiredToken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	issued := 0
+	tokens := actiontest.NewService(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		issued++
+		actiontest.Write(t, w, 200, map[string]any{"access_token": actiontest.Token, "token_type": "Bearer", "expires_in": 3600})
+	}))
+	b.data["auth"] = map[string]any{"scheme": "oauth2_client", "client_id": "me", "client_secret": "canary", "token_url": tokens.URL + "/token"}
+	order := func(calls, tokens int) {
+		t.Helper()
+		if _, err := b.run(`{"operation_id":"createOrder"}`, `{"customer":"Ann","lines":[]}`); err != nil || issued != tokens || len(b.Calls("POST /v2/orders")) != calls {
+			t.Errorf("%d tokens, %d calls: %v", issued, len(b.Calls("POST /v2/orders")), err)
+		}
+	}
+	order(1, 1)
+	b.Answers("POST /v2/orders", actiontest.Reply{Status: 401, Body: `{}`})
+	order(3, 2)
+}
+
+// TestAPICall_OtherBody: a body that is not what the definition promises fails the node that wants to know; whether a POST was carried out is then known all the same.
+func TestAPICall_OtherBody(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Answers("GET /v2/orders/7", actiontest.Reply{Status: 200, Body: `["not an order"]`})
+	if _, err := b.run(`{"operation_id":"getOrder","validate_response":true}`, `{"id":7}`); fault.CodeOf(err) != fault.OutputInvalid {
+		t.Errorf("another shape: %v", err)
+	}
+	b.Answers("GET /v2/orders/7", actiontest.Reply{Status: 200, Body: `<html>`})
+	if _, err := b.run(`{"operation_id":"getOrder","validate_response":true}`, `{"id":7}`); err == nil {
+		t.Error("no JSON is taken")
 	}
 }
 

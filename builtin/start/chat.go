@@ -21,24 +21,28 @@ type chatConfig struct {
 	Earlier    int    `json:"earlier_messages" range:"0..100" fixed:"true" doc:"How many earlier messages of the conversation an execution is told in messages." zh:"此前的消息数：执行所得 messages 中包含多少条此前的消息。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *chatConfig) Defaults() {
 	c.pageConfig.Defaults()
 	c.MaxMessage, c.Earlier = 4000, 20
 }
 
+// chatKind is the kind that messages of visitors start.
+const chatKind = "TRIGGER.CHAT"
+
 // triggerChat is where an execution begins that a visitor has started by writing a message.
 func triggerChat() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "TRIGGER.CHAT", Title: node.Says("Chat", "对话触发"),
+			Name: chatKind, Title: node.Says("Chat", "对话触发"),
 			Description: node.Says("Starts when a visitor writes a message on the chat page of the workflow, once it is deployed. What nodes with to_user say is the answer, while they say it; a question whose approver is visitor is put to the visitor in the chat.", "工作流部署后，访客在其对话页面发送消息时启动。带 to_user 的节点的输出即为答复，边生成边显示；approvers 为 visitor 的问题会在对话中询问该访客。"),
 			Effect:      workflow.Pure,
 			Needs:       node.Needs{Credential: []string{webhookCredential}, Optional: true},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The message, with trigger_time, execution_id and trigger_message.", "消息内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("message", "What the visitor has written.", "访客所写的内容。"), node.Meaning("conversation_id", "The conversation of this visitor: the same for all of its messages, and nobody else's. Memories can use it as their session.", "该访客的会话编号：其所有消息相同，且不与他人共用；可用作记忆的 session_id。"),
 				node.Meaning("messages", "The messages before it, the oldest first, each with role (user or assistant) and content.", "此前的消息（由旧到新），各有 role（user 或 assistant）和 content。"),
-				node.Meaning("language", "The language of the page: en or zh.", "页面语言：en 或 zh。"), node.Meaning("user_id", "Who has written it, on a page for users.", "发送者（仅限登录用户的页面）。"),
+				node.Meaning("language", "The language of the page: en or zh.", "页面语言：en 或 zh。"),
+				node.Meaning("user_id", "Who has written it, on a page for users.", "发送者（仅限登录用户的页面）。"),
 				node.Meaning("client_ip", "The address that it came from.", "来源地址。"), node.Meaning("timestamp", "When it came.", "收到的时间。"),
 			}, startedMeanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The message; when somebody starts it by hand, what it is started with.", "消息内容；手动启动时为启动输入。")},
@@ -60,37 +64,13 @@ func triggerChat() node.Kind {
 		}, func(p *node.Planning, cfg *chatConfig) { cfg.plan(p) })
 }
 
-// maxTold is how much of a message is told as what has started an execution.
+// maxTold is how much of a message is shown as what has started an execution.
 const maxTold = 80
 
-// chatSource starts executions for messages that visitors write.
-type chatSource struct{}
-
-// Kind implements [trigger.Source].
-func (chatSource) Kind() string { return "TRIGGER.CHAT" }
-
-// Register implements [trigger.Source].
-func (chatSource) Register(ctx context.Context, t trigger.Trigger) error {
-	cfg, err := node.Configuration[chatConfig](t.Config)
-	if err != nil {
-		return err
-	}
-	return registerPage(ctx, t, &cfg.pageConfig)
-}
-
-// Page implements [trigger.Presenter].
-func (chatSource) Page(t trigger.Trigger) (trigger.Page, error) {
-	cfg, err := node.Configuration[chatConfig](t.Config)
-	if err != nil {
-		return trigger.Page{}, err
-	}
-	page, err := cfg.page(trigger.PageChat)
-	page.Greeting, page.MaxMessage, page.Earlier = cfg.Greeting, cfg.MaxMessage, cfg.Earlier
+// present implements [paged].
+func (c *chatConfig) present() (trigger.Page, error) {
+	page, err := c.page(trigger.PageChat)
+	page.Greeting, page.MaxMessage, page.Earlier = c.Greeting, c.MaxMessage, c.Earlier
 	page.Reply = trigger.ReplyNode // what a node answers is part of the conversation
 	return page, err
-}
-
-// Secret implements [trigger.Presenter].
-func (chatSource) Secret(ctx context.Context, t trigger.Trigger) (string, error) {
-	return pageSecret(ctx, t)
 }

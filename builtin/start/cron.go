@@ -48,7 +48,8 @@ func triggerCron() node.Kind {
 			Description: node.Says("Starts at times that a cron expression says, once the workflow is deployed.", "工作流部署后，按 cron 表达式指定的时间启动。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The scheduled time, with trigger_time, execution_id and trigger_message.", "计划时间，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
-				node.Meaning("scheduled_time", "The time that it was started for.", "计划的启动时间。"), node.Meaning("timezone", "The time zone.", "时区。"), node.Meaning("cron_expression", "The expression.", "cron 表达式。"),
+				node.Meaning("scheduled_time", "The time that it was started for.", "计划的启动时间。"),
+				node.Meaning("timezone", "The time zone.", "时区。"), node.Meaning("cron_expression", "The expression.", "cron 表达式。"),
 			}, startedMeanings()...)}},
 			Inputs: []node.Value{node.Meaning("scheduled_time", "The scheduled time; when somebody starts it by hand, the time of the start.", "计划时间；手动启动时为启动时间。")},
 			Examples: []node.Example{
@@ -65,7 +66,8 @@ func triggerCron() node.Kind {
 			if at == "" {
 				at = call.Now.UTC().Format(time.RFC3339)
 			}
-			fields := []values.Member{values.Field("scheduled_time", at), values.Field("timezone", cfg.Timezone), values.Field("cron_expression", cfg.Expression)}
+			fields := []values.Member{values.Field("scheduled_time", at), values.Field("timezone", cfg.Timezone),
+				values.Field("cron_expression", cfg.Expression)}
 			return values.HandOn(in, append(fields, startedFields(call, "scheduled for "+at)...)...), nil
 		}, planCron)
 }
@@ -104,7 +106,8 @@ func (cronSource) Schedule(t trigger.Trigger) (trigger.Schedule, error) {
 		Next: func(after time.Time) (time.Time, bool) { return times.next(after, place) },
 		Event: func(at time.Time) (trigger.Event, error) {
 			return trigger.Event{Payload: values.Object([]values.Member{
-				values.Field("scheduled_time", at.UTC().Format(time.RFC3339)), values.Field("timezone", cfg.Timezone), values.Field("cron_expression", cfg.Expression),
+				values.Field("scheduled_time", at.UTC().Format(time.RFC3339)), values.Field("timezone", cfg.Timezone),
+				values.Field("cron_expression", cfg.Expression),
 			})}, nil
 		},
 		Missed: trigger.Missed(cfg.Misfire), MaxMissed: cfg.MaxMissed, Jitter: time.Duration(cfg.Jitter) * time.Second,

@@ -33,7 +33,8 @@ func cronFields() [6]cronField {
 // cronNames are the expressions that have a name.
 func cronNames() map[string]string {
 	return map[string]string{
-		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *",
+		"@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 	}
 }
 
@@ -133,8 +134,8 @@ func (c *cronTimes) onDay(day time.Time) bool {
 // maxCronDays is how far the next time may be away: the 29th of February of a weekday comes again within 40 years.
 const maxCronDays = 366 * 41
 
-// next is the first instant after another at which the clocks of a place show one of the times; false: there is none. A time that the clocks skip is the
-// instant at which they go on; of a time that they show twice it is the first.
+// next is the first instant after another at which the clocks of a place show one of the times; false: there is none. A time that the
+// clocks skip is the instant at which they go on; of a time that they show twice it is the first.
 func (c *cronTimes) next(after time.Time, place *time.Location) (time.Time, bool) {
 	local := after.In(place)
 	// Wall times are counted in UTC, which has each of them once.

@@ -104,8 +104,8 @@ func TestCron_Refuses(t *testing.T) {
 	}
 }
 
-// TestCron_Brute holds the next time against looking at every minute: the first instant at which the clocks show a time that fits, or at which they pass
-// over one.
+// TestCron_Brute holds the next time against looking at every minute: the first instant at which the clocks show a time that fits, or at
+// which they pass over one.
 func TestCron_Brute(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -38,8 +38,8 @@ func at(t *testing.T, s *triggertest.Shelf, node string) (list []time.Time) {
 	return list
 }
 
-// TestCron_Year lets a year pass in two time zones, with restarts: short ones, in which nothing may be missed, and long ones, after which the policy says
-// what is started.
+// TestCron_Year lets a year pass in two time zones, with restarts: short ones, in which nothing may be missed, and long ones, after which
+// the policy says what is started.
 func TestCron_Year(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // time begins at 2000-01-01T00:00:00Z

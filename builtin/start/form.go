@@ -28,23 +28,27 @@ type formConfig struct {
 	Redirect     string      `json:"redirect_url" fixed:"true" with:"response_mode=async" doc:"Where a visitor is sent who has sent the form, instead of thanks." zh:"提交后跳转的地址，代替致谢。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *formConfig) Defaults() {
 	c.pageConfig.Defaults()
 	c.MaxFile, c.ResponseMode, c.Timeout = 10, string(trigger.ReplyAtOnce), 30
 }
 
+// formKind is the kind that forms of visitors start.
+const formKind = "TRIGGER.FORM"
+
 // triggerForm is where an execution begins that a visitor has started by sending a form.
 func triggerForm() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "TRIGGER.FORM", Title: node.Says("Form", "表单触发"),
+			Name: formKind, Title: node.Says("Form", "表单触发"),
 			Description: node.Says("Starts when a visitor sends the form on the page of the workflow, once it is deployed.", "工作流部署后，访客在其页面提交表单时启动。"),
 			Effect:      workflow.Pure,
 			Needs:       node.Needs{Credential: []string{webhookCredential}, Optional: true},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("What was filled in, with trigger_time, execution_id and trigger_message.", "填写的内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("fields", "The values by their names; a file is stored and told by its blob, name, content_type and size.", "各字段的值；文件已存储，以 blob、name、content_type、size 表示。"),
-				node.Meaning("language", "The language of the page: en or zh.", "页面语言：en 或 zh。"), node.Meaning("user_id", "Who has sent it, on a page for users.", "提交者（仅限登录用户的页面）。"),
+				node.Meaning("language", "The language of the page: en or zh.", "页面语言：en 或 zh。"),
+				node.Meaning("user_id", "Who has sent it, on a page for users.", "提交者（仅限登录用户的页面）。"),
 				node.Meaning("client_ip", "The address that it came from.", "来源地址。"), node.Meaning("timestamp", "When it came.", "收到的时间。"),
 			}, startedMeanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "What was sent; when somebody starts it by hand, what it is started with.", "提交的内容；手动启动时为启动输入。")},
@@ -102,43 +106,19 @@ func wrongFormSchema(schema json.RawMessage) string {
 	return ""
 }
 
-// formSource starts executions for forms that visitors send.
-type formSource struct{}
-
-// Kind implements [trigger.Source].
-func (formSource) Kind() string { return "TRIGGER.FORM" }
-
-// Register implements [trigger.Source].
-func (formSource) Register(ctx context.Context, t trigger.Trigger) error {
-	cfg, err := node.Configuration[formConfig](t.Config)
-	if err != nil {
-		return err
-	}
-	return registerPage(ctx, t, &cfg.pageConfig)
-}
-
-// Page implements [trigger.Presenter].
-func (formSource) Page(t trigger.Trigger) (trigger.Page, error) {
-	cfg, err := node.Configuration[formConfig](t.Config)
-	if err != nil {
-		return trigger.Page{}, err
-	}
-	page, err := cfg.page(trigger.PageForm)
+// present implements [paged].
+func (c *formConfig) present() (trigger.Page, error) {
+	page, err := c.page(trigger.PageForm)
 	if err != nil {
 		return page, err
 	}
-	if wrong := wrongFormSchema(json.RawMessage(cfg.Schema)); wrong != "" {
+	if wrong := wrongFormSchema(json.RawMessage(c.Schema)); wrong != "" {
 		return page, fault.Newf(fault.InvalidConfig, "form_schema: %s", wrong)
 	}
-	if cfg.Redirect != "" && wrongRedirect(cfg.Redirect) {
-		return page, fault.Newf(fault.InvalidConfig, "redirect_url: %q is not an address", cfg.Redirect)
+	if c.Redirect != "" && wrongRedirect(c.Redirect) {
+		return page, fault.Newf(fault.InvalidConfig, "redirect_url: %q is not an address", c.Redirect)
 	}
-	page.Schema, page.MaxFile, page.Thanks, page.Redirect = json.RawMessage(cfg.Schema), int64(cfg.MaxFile)<<20, cfg.Thanks, cfg.Redirect
-	page.Reply, page.Wait = trigger.Reply(cfg.ResponseMode), time.Duration(cfg.Timeout)*time.Second
+	page.Schema, page.MaxFile, page.Thanks, page.Redirect = json.RawMessage(c.Schema), int64(c.MaxFile)<<20, c.Thanks, c.Redirect
+	page.Reply, page.Wait = trigger.Reply(c.ResponseMode), time.Duration(c.Timeout)*time.Second
 	return page, nil
-}
-
-// Secret implements [trigger.Presenter].
-func (formSource) Secret(ctx context.Context, t trigger.Trigger) (string, error) {
-	return pageSecret(ctx, t)
 }

@@ -5,7 +5,8 @@ import (
 	"tandem/node"
 )
 
-// Fields are what every trigger says of a start besides what its event has brought. Message is what has started it, in words. Vendors that bring triggers use it.
+// Fields are what every trigger says of a start besides what its event has brought. Message is what has started it, in words. Vendors that
+// bring triggers use it.
 func Fields(call *node.Call, message string) []values.Member { return startedFields(call, message) }
 
 // Meanings describes them.

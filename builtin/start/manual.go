@@ -19,7 +19,8 @@ type manualConfig struct {
 	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入的模式：输入须满足的 JSON Schema。"`
 }
 
-// manualSource lets a deployed workflow be started by people, the API and the command line: there is nothing to be registered, but its form must be usable.
+// manualSource lets a deployed workflow be started by people, the API and the command line: there is nothing to be registered,
+// but its form must be usable.
 type manualSource struct{}
 
 // Kind implements [trigger.Source].
@@ -42,13 +43,17 @@ func (c *manualConfig) Defaults() { c.TriggerName = "Manual Trigger" }
 // triggerManual is where an execution begins that a person or a program started. Its input is what it was started with;
 // who started it and when is ours to say, so those fields win over inputs of the same name.
 func triggerManual() node.Kind {
-	return node.Define(
+	k := node.Define(
 		node.About{
 			Name: "TRIGGER.MANUAL", Title: node.Says("Manual trigger", "手动触发"),
 			Traits:      workflow.Traits{ByHand: true},
 			Description: node.Says("Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
 			Effect:      workflow.Pure, Older: []string{"START"},
-			Keys:   []node.Key{{Name: "result", Meaning: node.Says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.", "启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"), Fields: append([]node.Value{node.Meaning("trigger_time", "When it was started.", "启动时间。"), node.Meaning("execution_id", "The execution.", "执行编号。"), node.Meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), node.Meaning("user_id", "Who has started it.", "启动者。")}, node.HandedOn())}},
+			Keys: []node.Key{{Name: "result",
+				Meaning: node.Says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.",
+					"启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"),
+				Fields: append([]node.Value{node.Meaning("trigger_time", "When it was started.", "启动时间。"),
+					node.Meaning("execution_id", "The execution.", "执行编号。"), node.Meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), node.Meaning("user_id", "Who has started it.", "启动者。")}, node.HandedOn())}},
 			Inputs: []node.Value{node.Meaning("*", "What the execution is started with.", "启动执行的输入。")},
 			Examples: []node.Example{
 				{
@@ -76,4 +81,9 @@ func triggerManual() node.Kind {
 				values.Field("user_id", call.UserID),
 			), nil
 		})
+	k.Hands = func(config json.RawMessage) bool { // a schema looks at all of it
+		cfg, err := node.Configuration[manualConfig](config)
+		return err == nil && cfg.InputSchema == nil
+	}
+	return k
 }

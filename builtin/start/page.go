@@ -25,7 +25,7 @@ type pageConfig struct {
 	LimitSeconds int      `json:"visitor_limit_seconds" range:"1..86400" fixed:"true" doc:"The time that visitor_limit is about, in seconds." zh:"访客上限的时间：visitor_limit 所针对的时间（秒）。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *pageConfig) Defaults() {
 	c.Path, c.Access, c.Limit, c.LimitSeconds = "/", string(trigger.AccessPublic), 20, 60
 }
@@ -36,7 +36,8 @@ func (c *pageConfig) page(kind trigger.PageType) (trigger.Page, error) {
 		return trigger.Page{}, fault.Newf(fault.InvalidConfig, "path: %s", wrong)
 	}
 	page := trigger.Page{
-		Type: kind, Path: c.Path, Title: c.Title, Description: c.Description, Access: trigger.Access(c.Access), Limit: c.Limit, Window: time.Duration(c.LimitSeconds) * time.Second,
+		Type: kind, Path: c.Path, Title: c.Title, Description: c.Description, Access: trigger.Access(c.Access), Limit: c.Limit,
+		Window: time.Duration(c.LimitSeconds) * time.Second,
 	}
 	for _, role := range c.Roles {
 		page.Roles = append(page.Roles, identity.Role(role))
@@ -79,23 +80,53 @@ func wrongPagePath(path string) string {
 // wrongOrigin says what is wrong with the origin of a site; empty: nothing.
 func wrongOrigin(origin string) string {
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.Host, "*;, '\"") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" ||
+		u.Fragment != "" || strings.ContainsAny(u.Host, "*;, '\"") {
 		return strconv.Quote(origin) + " is not the origin of a site; write it like https://www.example.com, without a path"
 	}
 	return ""
 }
 
-// registerPage looks whether the secret of a page that has one can be read.
-func registerPage(ctx context.Context, t trigger.Trigger, c *pageConfig) error {
-	if c.Access != string(trigger.AccessPassword) {
-		return nil
+// paged is the configuration of a trigger that has a page.
+type paged interface {
+	// shared is what such triggers have in common.
+	shared() *pageConfig
+	// present is what visitors see, or why they cannot.
+	present() (trigger.Page, error)
+}
+
+func (c *pageConfig) shared() *pageConfig { return c }
+
+// pageSource starts executions for what visitors send on a page.
+type pageSource[C any, P interface {
+	*C
+	paged
+}] struct{ kind string }
+
+// Kind implements [trigger.Source].
+func (s pageSource[C, P]) Kind() string { return s.kind }
+
+// Register implements [trigger.Source]. It looks whether the secret of a page that has one can be read.
+func (s pageSource[C, P]) Register(ctx context.Context, t trigger.Trigger) error {
+	cfg, err := node.Configuration[C](t.Config)
+	if err != nil || P(&cfg).shared().Access != string(trigger.AccessPassword) {
+		return err
 	}
-	_, err := openSecret(ctx, t)
+	_, err = openSecret(ctx, t)
 	return err
 }
 
-// pageSecret is what a visitor has to enter.
-func pageSecret(ctx context.Context, t trigger.Trigger) (string, error) {
-	s, err := openSecret(ctx, t)
-	return s.secret, err
+// Page implements [trigger.Presenter].
+func (s pageSource[C, P]) Page(t trigger.Trigger) (trigger.Page, error) {
+	cfg, err := node.Configuration[C](t.Config)
+	if err != nil {
+		return trigger.Page{}, err
+	}
+	return P(&cfg).present()
+}
+
+// Secret implements [trigger.Presenter]: what a visitor has to enter.
+func (s pageSource[C, P]) Secret(ctx context.Context, t trigger.Trigger) (string, error) {
+	opened, err := openSecret(ctx, t)
+	return opened.secret, err
 }

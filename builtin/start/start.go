@@ -1,5 +1,5 @@
-// Package start holds the kinds that an execution begins at, each with the source that starts it by itself: by hand, by a request, by the clock, by a visitor of a page.
-// One file is one kind and its source.
+// Package start holds the kinds that an execution begins at, each with the source that starts it by itself: by hand, by a request, by the
+// clock, by a visitor of a page. One file is one kind and its source.
 //
 // The package that puts a program together imports it, and vendors that bring triggers of their own; nothing else does.
 package start
@@ -23,7 +23,8 @@ func Kinds() []node.Kind {
 
 // Sources lists the source of each.
 func Sources() []trigger.Source {
-	return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}, formSource{}, chatSource{}}
+	return []trigger.Source{manualSource{}, webhookSource{}, cronSource{}, pageSource[formConfig, *formConfig]{formKind},
+		pageSource[chatConfig, *chatConfig]{chatKind}}
 }
 
 // startedFields are what every trigger says of the start besides what it has brought.

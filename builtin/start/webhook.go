@@ -53,7 +53,8 @@ type webhookConfig struct {
 }
 
 func (c *webhookConfig) Defaults() {
-	c.Path, c.Methods, c.Authentication, c.ResponseMode, c.ResponseFormat, c.Timeout = "/webhook", []string{http.MethodPost}, authNone, string(trigger.ReplyAtOnce), "json", 30
+	c.Path, c.Methods, c.Authentication = "/webhook", []string{http.MethodPost}, authNone
+	c.ResponseMode, c.ResponseFormat, c.Timeout = string(trigger.ReplyAtOnce), "json", 30
 	c.IDHeaders = []string{"Idempotency-Key", "Webhook-Id", "X-Delivery-Id", "X-GitHub-Delivery"}
 }
 
@@ -66,11 +67,14 @@ func triggerWebhook() node.Kind {
 			Effect:      workflow.Pure,
 			Needs:       node.Needs{Credential: []string{webhookCredential}, Optional: true},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The request, with trigger_time, execution_id and trigger_message.", "请求内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
-				node.Meaning("method", "The method.", "请求方法。"), node.Meaning("path", "The path below the address of the workflow.", "工作流地址之下的路径。"),
-				node.Meaning("path_params", "The parts of the path that stand in braces.", "路径中花括号部分的值。"), node.Meaning("query_params", "The parameters of the query, without the secret.", "查询参数（不含密钥）。"),
+				node.Meaning("method", "The method.", "请求方法。"), node.Meaning("path",
+					"The path below the address of the workflow.", "工作流地址之下的路径。"),
+				node.Meaning("path_params", "The parts of the path that stand in braces.", "路径中花括号部分的值。"),
+				node.Meaning("query_params", "The parameters of the query, without the secret.", "查询参数（不含密钥）。"),
 				node.Meaning("headers", "The headers by their names in small letters, without secrets.", "请求头（名称小写，不含密钥）。"),
 				node.Meaning("body", "The body: the value of JSON, the fields of a form, else a text.", "请求体：JSON 的值、表单字段或文本。"), node.Meaning("files", "The files of a form, each stored, with the field that it came in as field.", "表单中的文件，均已存储；field 为其所在的表单字段。"),
-				node.Meaning("client_ip", "The address that the request came from.", "请求来源地址。"), node.Meaning("timestamp", "When it came.", "收到的时间。"),
+				node.Meaning("client_ip", "The address that the request came from.", "请求来源地址。"),
+				node.Meaning("timestamp", "When it came.", "收到的时间。"),
 			}, startedMeanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The request; when somebody starts it by hand, what it is started with.", "请求内容；手动启动时为启动输入。")},
 			Examples: []node.Example{
@@ -186,7 +190,8 @@ func (w webhookSource) Receive(ctx context.Context, t trigger.Trigger, r *trigge
 		return trigger.Verdict{}, err
 	}
 	return trigger.Verdict{
-		Event: trigger.Event{Key: key, Payload: payload}, Reply: trigger.Reply(cfg.ResponseMode), Wait: time.Duration(cfg.Timeout) * time.Second, Format: cfg.ResponseFormat,
+		Event: trigger.Event{Key: key, Payload: payload}, Reply: trigger.Reply(cfg.ResponseMode),
+		Wait: time.Duration(cfg.Timeout) * time.Second, Format: cfg.ResponseFormat,
 	}, nil
 }
 
@@ -222,7 +227,8 @@ func openSecret(ctx context.Context, t trigger.Trigger) (webhookSecret, error) {
 	return s, nil
 }
 
-// notGenuine is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What may pass is told.
+// notGenuine is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What may
+// pass is returned.
 func notGenuine(cause error) error {
 	if cause != nil && fault.From(cause).Retryable {
 		return cause
@@ -287,10 +293,11 @@ type redaction struct {
 // redacted stands for what was left out.
 const redacted = "[redacted]"
 
-// newRedaction leaves out what is a secret whoever sends it.
+// newRedaction leaves out what is a secret, no matter who sends it.
 func newRedaction() *redaction { return &redaction{} }
 
-// secretHeader says by its name that a header carries a secret: one of its words is a word for secrets. Keys that only tell requests apart are not.
+// secretHeader says by its name that a header carries a secret: one of its words is a word for secrets. Keys that only tell requests apart
+// are not.
 func secretHeader(name string) bool {
 	name = strings.ToLower(name)
 	if name == "idempotency-key" || name == "sec-websocket-key" {
@@ -298,7 +305,8 @@ func secretHeader(name string) bool {
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' }), func(word string) bool {
 		switch word {
-		case "authorization", "auth", "authentication", "token", "secret", "password", "passwd", "pwd", "key", "apikey", "cookie", "credential", "credentials", "session", "jwt", "bearer", "otp", "pin":
+		case "authorization", "auth", "authentication", "token", "secret", "password", "passwd", "pwd", "key", "apikey", "cookie",
+			"credential", "credentials", "session", "jwt", "bearer", "otp", "pin":
 			return true
 		}
 		return false

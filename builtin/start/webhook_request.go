@@ -66,7 +66,8 @@ func requestPayload(ctx context.Context, r *trigger.Request, hide *redaction) (j
 		}
 	}
 	out := values.Object([]values.Member{
-		values.Field("method", r.Method), values.Field("path", strings.ToValidUTF8(r.Path, "\uFFFD")), values.Field("path_params", params), values.Field("query_params", query),
+		values.Field("method", r.Method), values.Field("path", strings.ToValidUTF8(r.Path, "\uFFFD")), values.Field("path_params", params),
+		values.Field("query_params", query),
 		values.Field("headers", headers), {Key: "body", Value: body}, values.Field("files", files),
 		values.Field("client_ip", r.RemoteAddr), values.Field("timestamp", r.Received.UTC().Format(time.RFC3339Nano)),
 	})
@@ -125,7 +126,8 @@ func formObject(form url.Values, where string) (map[string]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		list := form[name]
 		if !utf8.ValidString(name) || slices.ContainsFunc(list, func(v string) bool { return !utf8.ValidString(v) }) {
-			return nil, trigger.Recorded(fault.Newf(fault.InvalidInput, "%s: %q is not valid UTF-8", where, strings.ToValidUTF8(name, "\uFFFD")), where+": it is not valid UTF-8")
+			return nil, trigger.Recorded(fault.Newf(fault.InvalidInput, "%s: %q is not valid UTF-8", where,
+				strings.ToValidUTF8(name, "\uFFFD")), where+": it is not valid UTF-8")
 		}
 		if len(list) == 1 {
 			out[name] = list[0]
@@ -139,7 +141,8 @@ func formObject(form url.Values, where string) (map[string]any, error) {
 // multipartBody reads a form with files: the fields are the body, the files are kept.
 func multipartBody(ctx context.Context, r *trigger.Request, boundary string) (json.RawMessage, []requestFile, error) {
 	wrong := func(err error) error {
-		return trigger.Recorded(fault.New(fault.InvalidInput, "body: the multipart form cannot be read").WithCause(err), "body: the multipart form cannot be read")
+		return trigger.Recorded(fault.New(fault.InvalidInput, "body: the multipart form cannot be read").WithCause(err),
+			"body: the multipart form cannot be read")
 	}
 	if boundary == "" {
 		return nil, nil, wrong(errors.New("it has no boundary"))

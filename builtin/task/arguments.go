@@ -34,7 +34,7 @@ type written struct {
 
 // params derives arguments for the chosen tool.
 func (t *tasks) params(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
-	return t.derive(ctx, call, p, p.tell(p.Kind))
+	return t.derive(ctx, call, p, p.promptFor(p.Kind))
 }
 
 // fill merges what a person has given into the arguments. A model is asked only where that is more than putting one over the other: the
@@ -76,10 +76,11 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 	}
 	var out written
 	messages := []llm.Message{{Role: llm.System, Content: p.system(p.Kind)}, {Role: llm.User, Content: tell}}
-	fit, err := a.Ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: p.Kind, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
-		out, problem, err = p.readArguments(call, tool, raw, given...)
-		return problem, err
-	})
+	fit, err := a.Ask(ctx, t.models, call, p.Profile, p.Language, messages,
+		&llm.Schema{Name: p.Kind, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
+			out, problem, err = p.readArguments(call, tool, raw, given...)
+			return problem, err
+		})
 	switch {
 	case err != nil:
 		return models.WaitWith(err, a)
@@ -87,14 +88,16 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 		call.Detail(map[string]any{"template": out.template, "lineage": out.lineage})
 		return stepDone(out.resolved, agent.ArgumentsReply{Missing: out.missing}, a.Usage)
 	case a.Over():
-		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID, a.Problem()).With("tries", len(a.Tries)).Final()
+		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID,
+			a.Problem()).With("tries", len(a.Tries)).Final()
 	}
 	return models.Again(call, a)
 }
 
 // readArguments reads arguments that a model wrote: {"arguments": …}, or the arguments by themselves. Placeholders become what they
 // stand for. What was given by a person is put over them: it is data, in which nothing is looked up.
-func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage, given ...values.Member) (out written, problem string, err error) {
+func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage,
+	given ...values.Member) (out written, problem string, err error) {
 	if !values.IsObject(raw) {
 		return out, p.say(text.Of("a JSON object was expected")), nil
 	}
@@ -110,7 +113,8 @@ func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMes
 		return out, "", err
 	}
 	if len(given) > 0 {
-		out.template, resolved = values.Object(values.Overlay(values.Members(out.template), given...)), values.Object(values.Overlay(values.Members(resolved), given...))
+		out.template, resolved = values.Object(values.Overlay(values.Members(out.template), given...)),
+			values.Object(values.Overlay(values.Members(resolved), given...))
 		lineage = slices.DeleteFunc(lineage, func(o dataflow.Origin) bool {
 			name, _, _ := strings.Cut(o.Path, ".")
 			return slices.ContainsFunc(given, func(m values.Member) bool { return m.Key == name })

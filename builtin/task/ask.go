@@ -57,7 +57,8 @@ func (p *taskStep) confirm(call *node.Call) (node.Outcome, error) {
 	}
 	answer = values.Overlay(answer, values.Field("confirm", agreed))
 	if !flow {
-		answer = values.Overlay(answer, values.Field("tool", p.about.Tool), values.Field("arguments_hash", hash), values.Field("execution_id", call.ExecutionID))
+		answer = values.Overlay(answer, values.Field("tool", p.about.Tool), values.Field("arguments_hash", hash),
+			values.Field("execution_id", call.ExecutionID))
 	}
 	return stepDone(values.Object(answer), agent.ConfirmReply{Confirmed: agreed}, llm.Usage{})
 }
@@ -103,7 +104,8 @@ func (p *taskStep) confirmRequest(flow bool, hash string) map[string]any {
 	} else {
 		form.Say(request, p.Language, form.TitleText, text.Of("May %s be called?", p.about.Tool))
 		request["description"] = values.JoinTexts(p.purpose(), judged.Reason)
-		request["step_id"], request["tool"], request["arguments"], request["arguments_hash"] = p.about.Step, p.about.Tool, p.arguments(), hash
+		request["step_id"], request["tool"], request["arguments"], request["arguments_hash"] = p.about.Step,
+			p.about.Tool, p.arguments(), hash
 	}
 	if judged.Risk == agent.High {
 		request["warning"] = p.say(text.Of("This is of high risk: agree only if you can live with what it may do."))
@@ -149,7 +151,8 @@ func readGivenParams(raw json.RawMessage) (givenParams, agent.GivenReply) {
 	form := true
 	for _, m := range values.Members(raw) {
 		switch {
-		case m.Key == "content" && (values.IsObject(m.Value) || values.IsNull(m.Value)), m.Key == "description" && (values.Leading(m.Value) == '"' || values.IsNull(m.Value)):
+		case m.Key == "content" && (values.IsObject(m.Value) || values.IsNull(m.Value)),
+			m.Key == "description" && (values.Leading(m.Value) == '"' || values.IsNull(m.Value)):
 		default:
 			form = false
 		}
@@ -190,7 +193,8 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 	}
 	asked := map[string]any{
 		"interaction_type": form.Input, "description": wanted.Message, "language": p.Language,
-		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
+		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params,
+		"schema": wanted.Schema, "arguments": p.arguments(),
 	}
 	form.Say(asked, p.Language, form.TitleText, text.Of("%s needs parameters", p.about.Tool))
 	request, err := payload.Encode(asked)

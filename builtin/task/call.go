@@ -96,15 +96,16 @@ func (p *taskStep) confirmedHere(call *node.Call) error {
 		Execution string `json:"execution_id"`
 	}
 	raw := p.value(p.about.Confirmation)
-	if !p.about.Confirmed || raw == nil || json.Unmarshal(raw, &given) != nil || given.Execution == "" || given.Execution == call.ExecutionID {
+	if !p.about.Confirmed || raw == nil || json.Unmarshal(raw, &given) != nil || given.Execution == "" ||
+		given.Execution == call.ExecutionID {
 		return nil // older records do not say where they come from
 	}
 	return agent.Failure(fault.Newf(fault.Forbidden, "%q was confirmed in execution %q and not in this one; fork where it was asked", p.Name, given.Execution), agent.Permission, false)
 }
 
-// asJudged refuses a tool that does more than it did when the call was judged, also if its user has accepted that since for the server as
-// a whole, arguments that do not fit it any more, and a call about which somebody wants to be asked by now. Given is what a person has decided
-// about this very call.
+// asJudged refuses a tool that does more than it did when the call was judged, also if its user has accepted that since for the server as a
+// whole, arguments that do not fit it any more, and a call about which somebody wants to be asked by now. Given is what a person has
+// decided about this very call.
 func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error {
 	was, ok := p.tool(p.about.Tool)
 	if !ok {
@@ -121,7 +122,8 @@ func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error
 			return agent.Failure(fault.Newf(fault.InvalidInput, "the arguments of %q were made for the tool as it was, and do not fit it as it is now: %s", p.about.Tool, problem), agent.Parameters, false)
 		}
 	}
-	if given.agreed || slices.ContainsFunc(given.changes, func(c mcp.Change) bool { return c.Tool == now.Name && bytes.Equal(c.After, now.Definition) }) {
+	if given.agreed || slices.ContainsFunc(given.changes,
+		func(c mcp.Change) bool { return c.Tool == now.Name && bytes.Equal(c.After, now.Definition) }) {
 		return p.nothingNew(v, given)
 	}
 	if mcp.ClassOf(now) == mcp.Destructive && !was.Destructive {
@@ -138,7 +140,8 @@ func (p *taskStep) nothingNew(v mcp.Verdict, given callAnswer) error {
 	return &toolset.HeldCall{Verdict: v}
 }
 
-// judgedAs is what the call met when it was judged. Who has accepted the tool as it is now, for this call, has agreed to what it says of itself.
+// judgedAs is what the call met when it was judged. A person who has accepted the tool as it is now, for this call, has agreed to
+// what it says of itself.
 func (p *taskStep) judgedAs(given callAnswer) mcp.Decision {
 	if len(given.changes) > 0 {
 		return mcp.Destroys
@@ -153,8 +156,8 @@ func (p *taskStep) judgedAs(given callAnswer) mcp.Decision {
 	return mcp.Judged
 }
 
-// callAnswer is what a person has decided about a call that could not be made as things were: the changes of tools that were accepted with it,
-// or that it may be made.
+// callAnswer is what a person has decided about a call that could not be made as things were: the changes of tools that were accepted with
+// it, or that it may be made.
 type callAnswer struct {
 	changes []mcp.Change
 	agreed  bool
@@ -171,7 +174,8 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 	}
 	answer := call.Wake
 	done := answer.By == engine.WakeAnswer && answer.Outcome == engine.AskDone
-	refused := agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
+	refused := agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind",
+		memo.Purpose), agent.Permission, false)
 	if memo.Purpose == form.PurposeToolApproval {
 		if !done || !toolset.Approves(answer.Payload) {
 			return none, refused
@@ -211,7 +215,8 @@ func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
 	case v.By != "":
 		why = text.Of("%s wants calls of this tool confirmed.", v.By)
 	}
-	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, text.Of("May %s be called?", p.about.Tool), text.Paragraphs(why, text.As(v.Detail)))
+	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, text.Of("May %s be called?", p.about.Tool),
+		text.Paragraphs(why, text.As(v.Detail)))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.

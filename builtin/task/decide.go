@@ -35,8 +35,8 @@ func (d decision) schema() *llm.Schema {
 	return &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}
 }
 
-// take checks the shape of an answer and reads it.
-func (d decision) take(raw json.RawMessage) (result, told any, problem string, err error) {
+// readAnswer checks the shape of an answer and reads it.
+func (d decision) readAnswer(raw json.RawMessage) (result, told any, problem string, err error) {
 	if err := d.schema().Check(raw); err != nil {
 		return nil, nil, fault.From(err).Message, nil
 	}
@@ -51,10 +51,11 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	}
 	var result, told any
 	messages := []llm.Message{{Role: llm.System, Content: d.system}, {Role: llm.User, Content: d.tell}}
-	fit, err := a.Ask(ctx, t.models, call, p.Profile, p.Language, messages, d.schema(), func(raw json.RawMessage) (problem string, err error) {
-		result, told, problem, err = d.take(raw)
-		return problem, err
-	})
+	fit, err := a.Ask(ctx, t.models, call, p.Profile, p.Language, messages, d.schema(),
+		func(raw json.RawMessage) (problem string, err error) {
+			result, told, problem, err = d.readAnswer(raw)
+			return problem, err
+		})
 	switch {
 	case err != nil:
 		return models.WaitWith(err, a)
@@ -68,7 +69,8 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	case !a.Over():
 		return models.Again(call, a)
 	case d.otherwise == nil:
-		return nil, fault.Newf(fault.OutputInvalid, "the model's answers for %q cannot be used: %s", p.Name, a.Problem()).With("tries", len(a.Tries)).Final()
+		return nil, fault.Newf(fault.OutputInvalid, "the model's answers for %q cannot be used: %s", p.Name,
+			a.Problem()).With("tries", len(a.Tries)).Final()
 	}
 	call.Log(node.Warn, "the model's answers could not be used; the step does without", map[string]any{"problem": a.Problem(), "tries": len(a.Tries)})
 	result, told = d.otherwise()
@@ -82,7 +84,8 @@ func logReplanned(call *node.Call, previous string) error {
 		return err
 	}
 	call.Log(node.Notice, "the rest is planned anew; what steps have brought stays", map[string]any{
-		"previous_plan_id": previous, "step_results_count": len(c.StepResults), "runtime_metadata_count": len(c.RuntimeMetadata), "cleared": 0,
+		"previous_plan_id": previous, "step_results_count": len(c.StepResults),
+		"runtime_metadata_count": len(c.RuntimeMetadata), "cleared": 0,
 	})
 	return nil
 }
@@ -91,7 +94,7 @@ func logReplanned(call *node.Call, previous string) error {
 const (
 	shapeName = `{"type":"object","required":["flow_name"],"additionalProperties":false,"properties":{"flow_name":{"type":"string"}}}`
 	shapeRisk = `{"type":"object","required":["risk","reason"],"additionalProperties":false,"properties":{"risk":{"type":"string","enum":["low","medium","high"]},"reason":{"type":"string"}}}`
-	// The tool is not an enumeration: a plan with a tool that there is not counts as a try, and the next is told so.
+	// The tool is not an enumeration: a plan with a tool that does not exist counts as a try, and the next try reads that.
 	shapePlan    = `{"type":"object","required":["tool_id","description"],"additionalProperties":false,"properties":{"tool_id":{"type":"string"},"description":{"type":"string"}}}`
 	shapeAnalyze = `{"type":"object","required":["is_param_error","reason"],"additionalProperties":false,"properties":{"is_param_error":{"type":"boolean"},"reason":{"type":"string"}}}`
 	shapeMissing = `{"type":"object","required":["message","params"],"properties":{"message":{"type":"string"},"params":{"type":"object"}}}`
@@ -103,7 +106,7 @@ const maxReason = 2_000
 
 // decision is what a model decides in a step of a kind.
 func (p *taskStep) decision(kind string) (decision, bool) {
-	d := decision{name: kind, system: p.system(kind), tell: p.tell(kind)}
+	d := decision{name: kind, system: p.system(kind), tell: p.promptFor(kind)}
 	switch kind {
 	case agent.KindFlowName:
 		d.shape, d.read = shapeName, p.readName
@@ -157,8 +160,9 @@ func riskResult(r agent.RiskReply) any {
 // maxJudged is how many characters of arguments are judged. More would not be read with care, so a person is asked, whatever the policy.
 const maxJudged = models.MaxPromptData / 2
 
-// readToolRisk reads the judgement of a call. The model may find it riskier than is known of the tool, and never less: a tool that destroys, or of
-// which nobody has said that it does not, is not of low risk, whatever the model was told. A person's policy stands above both.
+// readToolRisk reads the judgement of a call. The model may find it riskier than is known of the tool, and never less: a tool that
+// destroys, or of which nobody has said that it does not, is not of low risk, whatever the model was told. A person's policy stands above
+// both.
 func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem string, err error) {
 	var said agent.RiskReply
 	if err := json.Unmarshal(raw, &said); err != nil {

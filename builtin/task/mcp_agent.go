@@ -98,7 +98,8 @@ func (c *mcpAgentConfig) workflow(ctx context.Context, agents Agents, call *node
 		return "", fault.New(fault.InvalidConfig, `"agent_id" is missing; name an agent, or describe one with "llm_profile" and "mcp_servers"`).With("path", "configurations.agent_id")
 	}
 	spec, err := taskConfig{
-		LLMProfile: c.LLMProfile, MCPServers: c.MCPServers, AutoExecute: c.AutoExecute, Policy: c.Policy, Limits: c.Limits, Language: c.Language,
+		LLMProfile: c.LLMProfile, MCPServers: c.MCPServers, AutoExecute: c.AutoExecute, Policy: c.Policy,
+		Limits: c.Limits, Language: c.Language,
 	}.spec()
 	if err != nil {
 		return "", err
@@ -115,7 +116,8 @@ func (c *mcpAgentConfig) request(in mcpAgentInput) (json.RawMessage, error) {
 	if question == "" {
 		return nil, slot.Missing([]string{"question"}, `question: is missing; set "question", or connect what brings it`).With("path", "question")
 	}
-	r := api.TaskRequest{Question: question, Params: json.RawMessage(c.Params), ConversationID: string(c.ConversationID), Language: c.Language}
+	r := api.TaskRequest{Question: question, Params: json.RawMessage(c.Params),
+		ConversationID: string(c.ConversationID), Language: c.Language}
 	if len(values.Members(r.Params)) == 0 {
 		r.Params = in.Params
 	}
@@ -138,7 +140,8 @@ func mcpAgentDone(c mcpAgentConfig, wake *node.Wake) (node.Outcome, error) {
 		return nil, err
 	}
 	done := gjson.GetBytes(wake.Payload, agent.TaskNode)
-	out := mcpAgentOutput{Answer: done.Get("answer").String(), TaskID: wake.Child, Status: string(wake.Status), Steps: json.RawMessage("[]"), TokenUsage: json.RawMessage("{}")}
+	out := mcpAgentOutput{Answer: done.Get("answer").String(), TaskID: wake.Child, Status: string(wake.Status),
+		Steps: json.RawMessage("[]"), TokenUsage: json.RawMessage("{}")}
 	if steps := done.Get("steps"); steps.IsArray() {
 		out.Steps = json.RawMessage(steps.Raw)
 	}

@@ -56,8 +56,8 @@ func (b *telling) section(title, text string) {
 	}
 }
 
-// tell is what is known, as far as a step of a kind wants it.
-func (p *taskStep) tell(kind string) string {
+// promptFor is the prompt of a step of a kind: what is known, as far as the step needs it.
+func (p *taskStep) promptFor(kind string) string {
 	b := p.begin()
 	switch kind {
 	case agent.KindFlowName:

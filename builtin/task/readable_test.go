@@ -8,7 +8,7 @@ import (
 	"tandem/human/form/formtest"
 )
 
-// What a person gives instead of a result has no escapes in it when a model is told of it, whoever wrote the JSON.
+// What a person gives instead of a result has no escapes in it when a model reads it, no matter who wrote the JSON.
 func TestGivenResult_Readable(t *testing.T) {
 	t.Parallel()
 	got := string(givenResult(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)))

@@ -205,7 +205,7 @@ func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 	}
 	t.Cleanup(func() {
 		r.pool.Close()
-		for _, web := range r.webs { // they wait for whoever is connected
+		for _, web := range r.webs { // they wait for every client that is connected
 			web.Close()
 		}
 		if err := db.Close(); err != nil {

@@ -73,12 +73,13 @@ func (t *tasks) sumUp(ctx context.Context, call *node.Call, p *taskStep, s *summ
 	}
 	thoughts := &thinking{emit: call.Emit}
 	done, err := t.models.Complete(ctx, call, call.Kind, profile, llm.Call{
-		Request: llm.Request{Messages: []llm.Message{{Role: llm.System, Content: p.system(p.Kind)}, {Role: llm.User, Content: p.tell(p.Kind)}}, Stream: true, User: call.UserID},
+		Request: llm.Request{Messages: []llm.Message{{Role: llm.System, Content: p.system(p.Kind)},
+			{Role: llm.User, Content: p.promptFor(p.Kind)}}, Stream: true, User: call.UserID},
 		Sink: func(d llm.Delta) {
 			if d.Text != "" {
 				call.Emit(d.Text)
 			}
-			thoughts.add(d.Reasoning)
+			thoughts.addThought(d.Reasoning)
 		},
 	})
 	if err != nil {
@@ -103,23 +104,23 @@ type thinking struct {
 // minThought is how many bytes of thoughts are worth telling of.
 const minThought = 256
 
-func (t *thinking) add(text string) {
+func (t *thinking) addThought(text string) {
 	if text == "" {
 		return
 	}
 	t.text.WriteString(text)
 	if n := t.text.Len(); n-t.told >= max(minThought, t.told/4) {
-		t.tell()
+		t.tellThoughts()
 	}
 }
 
 func (t *thinking) end() {
 	if t.text.Len() > t.told {
-		t.tell()
+		t.tellThoughts()
 	}
 }
 
-func (t *thinking) tell() {
+func (t *thinking) tellThoughts() {
 	t.told = t.text.Len()
 	t.emit(map[string]string{"reasoning": t.text.String()})
 }

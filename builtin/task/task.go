@@ -1,7 +1,7 @@
 // Package task holds the kinds that are about agents: the task of an agent, step by step, and the node that gives an agent a question
 // (AI_AGENT.MCP_AGENT). What is done next is decided by the program in package agent; this package does it.
 //
-// The package that puts a program together imports it; nothing else does, but for what it has to know of agents ([Agents]).
+// The package that puts a program together imports it; nothing else does, except for what it has to know of agents ([Agents]).
 package task
 
 import (
@@ -44,7 +44,8 @@ type taskConfig struct {
 // spec is the agent that the configuration describes.
 func (c taskConfig) spec() (agent.Spec, error) {
 	s := agent.Spec{
-		Name: c.Name, Description: c.Description, LLMProfile: c.LLMProfile, MCPServers: c.MCPServers, AutoExecute: c.AutoExecute, Language: c.Language,
+		Name: c.Name, Description: c.Description, LLMProfile: c.LLMProfile, MCPServers: c.MCPServers,
+		AutoExecute: c.AutoExecute, Language: c.Language,
 	}
 	for _, part := range []struct {
 		name string
@@ -120,8 +121,8 @@ type taskState struct {
 	Rounds    []Round           `json:"rounds,omitempty"`
 	Facts     []string          `json:"facts,omitempty"`
 	Tools     []taskTool        `json:"tools,omitempty"`
-	// Inactive are the servers that the user has not activated, Unregistered those that are not there or switched off, Unreachable those that did
-	// not answer.
+	// Inactive are the servers that the user has not activated, Unregistered those that are not there or switched off, Unreachable those
+	// that did not answer.
 	Inactive     []string `json:"inactive,omitempty"`
 	Unregistered []string `json:"unregistered,omitempty"`
 	Unreachable  []string `json:"unreachable,omitempty"`
@@ -136,7 +137,8 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	if err != nil {
 		return node.Led{}, err
 	}
-	state := taskState{Agent: spec.Name, Purpose: spec.Description, Profile: spec.LLMProfile, Tries: spec.Limits.JSONTries, Language: taskLanguage(call, in.Language, spec.Language)}
+	state := taskState{Agent: spec.Name, Purpose: spec.Description, Profile: spec.LLMProfile, Tries: spec.Limits.JSONTries,
+		Language: taskLanguage(call, in.Language, spec.Language)}
 	state.keepAsked(&in)
 	if _, err := t.models.ProfileFor(ctx, call, spec.LLMProfile); err != nil {
 		return node.Led{}, err
@@ -149,7 +151,8 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	}
 	if in.ConversationID != "" {
 		state.Rounds, err = t.agents.Rounds(ctx, RoundsQuery{
-			Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID, Conversation: in.ConversationID, Before: call.ExecutionID,
+			Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID,
+			Conversation: in.ConversationID, Before: call.ExecutionID,
 			Limit: cmp.Or(spec.Limits.HistoryRounds, maxTaskRounds),
 		})
 		if err != nil {
@@ -319,7 +322,8 @@ func stepDone(result, told any, used llm.Usage) (node.Replied, error) {
 		fields = values.Members(reply)
 	}
 	if used.Total() > 0 {
-		fields = append(fields, values.Field("usage", agent.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens}))
+		fields = append(fields, values.Field("usage", agent.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens,
+			CachedTokens: used.CachedTokens}))
 	}
 	out := node.Replied{Result: raw}
 	if len(fields) > 0 {
@@ -336,11 +340,13 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 		return node.Replied{}, err
 	}
 	refused := func(problem string) (node.Replied, error) {
-		return node.Replied{}, fault.Newf(fault.InvalidInput, "output: it cannot stand for the step %q: %s", s.Name, problem).With("path", "output")
+		return node.Replied{}, fault.Newf(fault.InvalidInput, "output: it cannot stand for the step %q: %s", s.Name,
+			problem).With("path", "output")
 	}
 	switch s.Kind {
 	case agent.KindConfirmFlow, agent.KindConfirm:
-		return stepDone(map[string]any{"confirm": false, "reason": "a skipped question is not a confirmation"}, agent.ConfirmReply{}, llm.Usage{})
+		return stepDone(map[string]any{"confirm": false, "reason": "a skipped question is not a confirmation"},
+			agent.ConfirmReply{}, llm.Usage{})
 	case agent.KindAskParams:
 		answer, told := readGivenParams(output)
 		return stepDone(answer, told, llm.Usage{})
@@ -379,7 +385,7 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 	if !ok {
 		return node.Replied{}, fault.Newf(fault.Internal, "a task has no step of the kind %q", s.Kind)
 	}
-	result, told, problem, err := d.take(output)
+	result, told, problem, err := d.readAnswer(output)
 	if err != nil {
 		return node.Replied{}, err
 	}
@@ -460,8 +466,10 @@ func (t *tasks) close(_ context.Context, call *node.Call, _ taskConfig, e node.E
 	}
 	var answer taskAnswer
 	out := taskOutput{
-		Status: "SUCCESS", Steps: []taskDone{}, PlanIDs: end.PlanIDs, StepCount: end.Steps, FailureCount: end.Failures, Facts: []string{}, FilledSlots: map[string]json.RawMessage{},
-		TokenUsage: models.Usage{InputTokens: end.Usage.InputTokens, OutputTokens: end.Usage.OutputTokens, TotalTokens: end.Usage.InputTokens + end.Usage.OutputTokens, CachedTokens: end.Usage.CachedTokens},
+		Status: "SUCCESS", Steps: []taskDone{}, PlanIDs: end.PlanIDs, StepCount: end.Steps, FailureCount: end.Failures, Facts: []string{},
+		FilledSlots: map[string]json.RawMessage{},
+		TokenUsage: models.Usage{InputTokens: end.Usage.InputTokens, OutputTokens: end.Usage.OutputTokens,
+			TotalTokens: end.Usage.InputTokens + end.Usage.OutputTokens, CachedTokens: end.Usage.CachedTokens},
 	}
 	if err := errors.Join(read(end.FlowName, &name), read(end.FlowRisk, &out.FlowRisk), read(end.Answer, &answer)); err != nil {
 		return nil, err
@@ -488,12 +496,14 @@ func (t *tasks) close(_ context.Context, call *node.Call, _ taskConfig, e node.E
 		one.Description = chosen.Description
 		one.Arguments, _ = l.Arguments.In(e.Values)
 		if one.Result, _ = l.Result.In(e.Values); len(one.Result) > maxTaskResult {
-			one.Result = values.Encode(map[string]any{"message": values.Excerpt(payload.JSON(one.Result)), "truncated": true, "size": len(one.Result)})
+			one.Result = values.Encode(map[string]any{"message": values.Excerpt(payload.JSON(one.Result)),
+				"truncated": true, "size": len(one.Result)})
 		}
 		out.Steps = append(out.Steps, one)
 	}
 	call.Detail(map[string]any{
-		"prompt_tokens": end.Usage.InputTokens, "completion_tokens": end.Usage.OutputTokens, "model_response": values.Excerpt(answer.Answer),
+		"prompt_tokens": end.Usage.InputTokens, "completion_tokens": end.Usage.OutputTokens,
+		"model_response": values.Excerpt(answer.Answer),
 	})
 	payload, err := payload.Encode(out)
 	if err != nil {

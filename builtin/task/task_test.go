@@ -88,7 +88,7 @@ func TestTask_RunsByItself(t *testing.T) {
 	}
 }
 
-// Whoever does not want it is asked: the agent, the user and the task all have a say.
+// Who does not want calls without a question is asked: the agent, the user and the task all have a say.
 func TestTask_AutoNeedsEverybody(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

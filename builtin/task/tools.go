@@ -26,7 +26,8 @@ type taskTool struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Effect       workflow.Effect `json:"effect"`
-	// Destructive and ReadOnly are the server's word for what the tool does. Of an unclassed tool it says nothing, and it counts as destructive.
+	// Destructive and ReadOnly are the server's word for what the tool does. Of an unclassed tool it says nothing, and it counts as
+	// destructive.
 	Destructive bool `json:"destructive,omitempty"`
 	ReadOnly    bool `json:"read_only,omitempty"`
 	Unclassed   bool `json:"unclassed,omitempty"`
@@ -124,7 +125,8 @@ func knownTool(call *node.Call, t mcp.Tool, changes []mcp.Change) (taskTool, boo
 func toldTool(t mcp.Tool) taskTool {
 	class := mcp.ClassOf(t)
 	tool := taskTool{
-		ID: t.ID, Description: text.Fit(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
+		ID: t.ID, Description: text.Fit(strings.TrimSpace(t.Description), maxToolDescription),
+		InputSchema: t.InputSchema, Effect: mcp.Effect(t),
 		Destructive: class == mcp.Destructive, ReadOnly: class == mcp.ReadOnly, Unclassed: class == mcp.Unclassed,
 	}
 	if len(t.OutputSchema) <= maxOutputSchema {

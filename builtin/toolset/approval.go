@@ -58,8 +58,10 @@ func (h *HeldCall) Error() string { return "somebody has to be asked about the c
 func SaysForbidden(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range []string{
-		"permission denied", "permission_denied", "access denied", "access is denied", "not permitted", "not authorized", "not authorised", "unauthorized", "unauthorised", "forbidden",
-		"insufficient permission", "insufficient privilege", "insufficient scope", "no permission", "lacks permission", "lack permission", "do not have permission", "does not have permission", "not allowed to",
+		"permission denied", "permission_denied", "access denied", "access is denied", "not permitted", "not authorized", "not authorised",
+		"unauthorized", "unauthorised", "forbidden",
+		"insufficient permission", "insufficient privilege", "insufficient scope", "no permission", "lacks permission", "lack permission",
+		"do not have permission", "does not have permission", "not allowed to",
 		"权限不足", "没有权限", "无权限", "无权", "未授权", "拒绝访问", "禁止访问", "权限被拒绝",
 	} {
 		if strings.Contains(text, words) {

@@ -14,15 +14,16 @@ import (
 	"tandem/payload"
 )
 
-// CheckArguments holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem then. What is
-// null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
+// CheckArguments holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem
+// then. What is null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
 func CheckArguments(schema, args json.RawMessage) (fixed json.RawMessage, missing []string, problem string) {
 	compiled, err := payload.CompileSchema(schema)
 	if err != nil {
 		return args, nil, ""
 	}
 	problems := compiled.Problems("", values.Decode(args))
-	if all := values.Members(args); len(problems) > 0 && slices.ContainsFunc(all, func(m values.Member) bool { return values.IsNull(m.Value) }) {
+	if all := values.Members(args); len(problems) > 0 &&
+		slices.ContainsFunc(all, func(m values.Member) bool { return values.IsNull(m.Value) }) {
 		without := values.Object(slices.DeleteFunc(all, func(m values.Member) bool { return values.IsNull(m.Value) }))
 		if again := compiled.Problems("", values.Decode(without)); len(again) < len(problems) || lacksOnly(again) {
 			args, problems = without, again
@@ -63,8 +64,8 @@ func MissingArguments(schema, args json.RawMessage) []string {
 	return list
 }
 
-// lacks says which arguments a tool needs that a node does not give, and where to write them. What is given under a name that the tool does not have may
-// have been meant.
+// lacks says which arguments a tool needs that a node does not give, and where to write them. What is given under a name that the tool does
+// not have may have been meant.
 func lacks(tool, where string, missing []string, schema, args json.RawMessage) error {
 	hint := ""
 	known := gjson.GetBytes(schema, "properties").Map()
@@ -76,5 +77,6 @@ func lacks(tool, where string, missing []string, schema, args json.RawMessage) e
 			hint = fmt.Sprintf("; %q is not an argument of it: did you mean %q?", m.Key, near)
 		}
 	}
-	return slot.Missing(missing, "the tool %q needs %s; set it in %s%s", tool, strings.Join(missing, ", "), where, hint).With("path", "function_args."+missing[0])
+	return slot.Missing(missing, "the tool %q needs %s; set it in %s%s", tool, strings.Join(missing, ", "), where,
+		hint).With("path", "function_args."+missing[0])
 }

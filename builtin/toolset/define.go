@@ -16,8 +16,8 @@ import (
 // Set implements the constraint of [Define].
 func (f Fields) Set() Fields { return f }
 
-// Define makes a kind of a set of tools of different classes. Tools makes them for one run; without one, for what is said of them, the call is nil. A node may
-// be repeated if the tools that it makes available, or the one that it runs, may be.
+// Define makes a kind of a set of tools of different classes. Tools makes them for one run; without one, for what is said of them, the call
+// is nil. A node may be repeated if the tools that it makes available, or the one that it runs, may be.
 func Define[C interface{ Set() Fields }](about node.About, tools func(call *node.Call, cfg C) []Tool) node.Kind {
 	about.Effect, about.Keys = workflow.Once, Keys()
 	k := node.Define(about, func(ctx context.Context, call *node.Call, cfg C, in Input) (Output, error) {
@@ -42,7 +42,8 @@ func Define[C interface{ Set() Fields }](about node.About, tools func(call *node
 }
 
 // inquire asks the service what became of the call of a tool.
-func inquire[C interface{ Set() Fields }](ctx context.Context, call *node.Call, tools func(call *node.Call, cfg C) []Tool) (node.Outcome, error) {
+func inquire[C interface{ Set() Fields }](ctx context.Context, call *node.Call,
+	tools func(call *node.Call, cfg C) []Tool) (node.Outcome, error) {
 	cfg, err := node.Configuration[C](call.Config)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ type Server struct {
 	Pool   *mcp.Pool
 	Call   *node.Call
 	Config *ServerConfig
-	// agreed is the call that a person has agreed to in answer to this run's question, changed says that they have accepted changes of tools.
+	// agreed is the call that a person has agreed to in answer to this run's question; changed: they have accepted changes of tools.
 	agreed  string
 	changed bool
 }
@@ -289,15 +289,16 @@ func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 		}
 		list = append(list, node.Tool{
 			Policy: policy, Also: also,
-			Name: s.Config.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema, Effect: mcp.Effect(t), Approval: s.Config.Approval,
+			Name: s.Config.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema,
+			Effect: mcp.Effect(t), Approval: s.Config.Approval,
 			TimeoutMS: (s.Config.limit() + connecting).Milliseconds(),
 		})
 	}
 	return list, nil
 }
 
-// knownTools refuses available_tools that name a tool that the server never had: a model would do without it, and nobody would notice. A pattern
-// may find none.
+// knownTools refuses available_tools that name a tool that the server never had: a model would do without it, and nobody would
+// notice. A pattern may find none.
 func (s *Server) knownTools(pinned []mcp.Tool, changes []mcp.Change) error {
 	var names []string
 	for _, t := range pinned {
@@ -308,7 +309,8 @@ func (s *Server) knownTools(pinned []mcp.Tool, changes []mcp.Change) error {
 	}
 	for i, wanted := range s.Config.AvailableTools {
 		one := ServerConfig{ServerID: s.Config.ServerID, AvailableTools: []string{wanted}}
-		if isPattern(wanted) || slices.ContainsFunc(names, func(name string) bool { ok, err := one.allows(name); return ok && err == nil }) {
+		if isPattern(wanted) ||
+			slices.ContainsFunc(names, func(name string) bool { ok, err := one.allows(name); return ok && err == nil }) {
 			continue
 		}
 		hint := "; there are " + strings.Join(names, ", ")
@@ -442,7 +444,8 @@ func (s *Server) Run(ctx context.Context, in Input) (node.Outcome, error) {
 	if result, err = fitResult(s.Call, result, out); err != nil {
 		return nil, err
 	}
-	raw, err := payload.Encode(Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.Config.CallID, s.Config.Context, in))
+	raw, err := payload.Encode(Output{Result: result, Success: true,
+		ExecutionTime: time.Since(begun).Milliseconds()}.of(s.Config.CallID, s.Config.Context, in))
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}

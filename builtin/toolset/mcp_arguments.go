@@ -37,8 +37,8 @@ func (s *Server) said(in Input) (json.RawMessage, error) {
 	return args, nil
 }
 
-// arguments are what the tool is called with: function_args and, in a node that stands alone, the fields of its input that the tool has arguments
-// for and function_args does not name. What is null and may not be is left out.
+// arguments are what the tool is called with: function_args and, in a node that stands alone, the fields of its input that the tool has
+// arguments for and function_args does not name. What is null and may not be is left out.
 func (s *Server) arguments(ctx context.Context, in Input, t mcp.Tool) (json.RawMessage, error) {
 	args, err := s.said(in)
 	if err != nil || s.byModel(ctx) {
@@ -73,8 +73,8 @@ func (s *Server) byModel(ctx context.Context) bool {
 	return ok || isWantedByModel(ctx)
 }
 
-// fits refuses arguments that do not fit the tool, before it is called: a node that stands alone says what it lacks, and what a model has written for
-// the tool as it was is not sent to what the tool has become.
+// fits refuses arguments that do not fit the tool, before it is called: a node that stands alone says what it lacks, and what a model has
+// written for the tool as it was is not sent to what the tool has become.
 func (s *Server) fits(ctx context.Context, now mcp.Tool, args json.RawMessage) error {
 	model := s.byModel(ctx)
 	if model && !s.changed {
@@ -95,8 +95,8 @@ func (s *Server) fits(ctx context.Context, now mcp.Tool, args json.RawMessage) e
 	return fault.Newf(fault.InvalidInput, "the arguments do not fit the tool %q: %s", now.ID, problem).With("path", "function_args")
 }
 
-// wants is the schema of what the input may have for a tool: the arguments that function_args does not name. Nil: it is not known which tool, or nobody
-// has accepted it yet, which the run says.
+// wants is the schema of what the input may have for a tool: the arguments that function_args does not name. Nil: it is not known which
+// tool, or nobody has accepted it yet, which the run says.
 func (s *Server) wants(ctx context.Context) (json.RawMessage, error) {
 	pinned, err := s.Pool.Pinned(ctx, s.who(), s.Config.ServerID)
 	if err != nil {

@@ -36,7 +36,8 @@ func (w *toolWorld) sends(t *testing.T, ctx context.Context, c *node.Call, args 
 	}
 }
 
-// A node that stands alone takes the arguments that function_args does not name from its input, and says what the tool lacks before it is called.
+// A node that stands alone takes the arguments that function_args does not name from its input, and says what the tool lacks before it is
+// called.
 func TestMCPTool_Arguments(t *testing.T) {
 	t.Parallel()
 	w := newToolWorld(t)

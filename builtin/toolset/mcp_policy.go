@@ -85,7 +85,8 @@ func (s *Server) askCall(tool string, args json.RawMessage, v mcp.Verdict) (node
 		why = append(why, text.Of("%s wants calls of this tool confirmed.", v.By))
 	}
 	asked := map[string]any{
-		"interaction_type": form.Approval, "tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
+		"interaction_type": form.Approval, "tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash,
+		"options": []string{"approve", "reject"},
 	}
 	form.Say(asked, s.Call.Speaks(""), form.TitleText, text.Of("May %s be called?", id))
 	form.Say(asked, s.Call.Speaks(""), form.DescriptionText, text.Paragraphs(append(why, text.As(v.Detail))...))

@@ -294,7 +294,7 @@ func TestMCPTool_Attached(t *testing.T) {
 		return *wait
 	}
 	wait := ready(c, form.PurposeActivation)
-	// The answer to the question of another node is none to this one.
+	// The answer to the question of another node does not answer this one.
 	foreign := w.after(t, c, wait, engine.AskDone, `{"accept":true}`)
 	foreign.NodeID = "another"
 	ready(foreign, form.PurposeActivation)

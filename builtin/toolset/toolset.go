@@ -1,5 +1,5 @@
-// Package toolset is what a model can be given: sets of tools with typed arguments, the tools of MCP servers as the user has accepted them (TOOL.MCP_TOOL),
-// and when a person is asked before one is called.
+// Package toolset is what a model can be given: sets of tools with typed arguments, the tools of MCP servers as the user has accepted them
+// (TOOL.MCP_TOOL), and when a person is asked before one is called.
 //
 // The families of kinds import it, and the package that puts a program together.
 package toolset
@@ -50,8 +50,8 @@ type Input struct {
 	CallID       string          `json:"call_id,omitempty" doc:"A name of the call, which comes back with the result." zh:"调用的编号，随结果返回。"`
 }
 
-// Kind makes a kind of a set of tools: a node of it that stands alone may have to ask before it calls one, and has the fields of what the tool
-// returned as its own.
+// Kind makes a kind of a set of tools: a node of it that stands alone may have to ask before it calls one, and has the fields of what the
+// tool returned as its own.
 func Kind(k node.Kind) node.Kind { return published(askedAlone(k)) }
 
 // published gives a node that stands alone the fields of what its tool returned as its own.
@@ -149,7 +149,8 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	asked := map[string]any{
-		"interaction_type": form.Approval, "tool": name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
+		"interaction_type": form.Approval, "tool": name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash,
+		"options": []string{"approve", "reject"},
 	}
 	form.Say(asked, call.Speaks(""), form.TitleText, text.Of("May %s be called?", name))
 	form.Say(asked, call.Speaks(""), form.DescriptionText, text.Of("The workflow wants to call this tool with the arguments below."))
@@ -180,17 +181,20 @@ const (
 
 // New makes a tool of a function with typed arguments, which have the tags of configurations.
 func New[A any](name string, effect workflow.Effect, description string, run func(ctx context.Context, args A) (any, error)) Tool {
-	return Tool{Name: name, Description: description, Effect: effect, Parameters: node.ConfigurationSchema[A](), Run: func(ctx context.Context, raw json.RawMessage) (any, error) {
-		args, err := argumentsOf[A](name, raw)
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, args)
-	}}
+	return Tool{Name: name, Description: description, Effect: effect, Parameters: node.ConfigurationSchema[A](),
+		Run: func(ctx context.Context, raw json.RawMessage) (any, error) {
+			args, err := argumentsOf[A](name, raw)
+			if err != nil {
+				return nil, err
+			}
+			return run(ctx, args)
+		}}
 }
 
-// Acting makes a tool that acts in a service. What the service refuses is told to the model; failed says what any other failure means for a tool of the class.
-func Acting[A any](name string, effect workflow.Effect, description string, failed func(err error, once bool) error, run func(ctx context.Context, args A) (any, error)) Tool {
+// Acting makes a tool that acts in a service. What the service refuses is told to the model; failed says what any other failure means for a
+// tool of the class.
+func Acting[A any](name string, effect workflow.Effect, description string, failed func(err error, once bool) error,
+	run func(ctx context.Context, args A) (any, error)) Tool {
 	return New(name, effect, description, func(ctx context.Context, args A) (any, error) {
 		out, err := run(ctx, args)
 		if err != nil {
@@ -295,7 +299,8 @@ func chosen(cfg Fields, in Input, tools []Tool) (Tool, json.RawMessage, error) {
 		if near := fault.Nearest(plain, names); near != "" {
 			hint = "; did you mean \"" + near + "\"?"
 		}
-		return Tool{}, nil, fault.Newf(fault.ToolError, "there is no tool %q here; there are %s%s", name, strings.Join(names, ", "), hint).With("path", "tool_name")
+		return Tool{}, nil, fault.Newf(fault.ToolError, "there is no tool %q here; there are %s%s", name, strings.Join(names, ", "),
+			hint).With("path", "tool_name")
 	}
 	if !values.IsNull(args) && !values.IsObject(args) {
 		return Tool{}, nil, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
@@ -337,18 +342,21 @@ func FitJSON(text string, room int) (string, bool) {
 	return text, false
 }
 
-// Plan checks the names of tools that are made available. All tools of a fixed set may be repeated; one that is known only at run time may not.
+// Plan checks the names of tools that are made available. All tools of a fixed set may be repeated; one that is known only at run time may
+// not.
 func Plan(p *node.Planning, tools []Tool) {
 	var all []string
 	for _, t := range tools {
 		all = append(all, t.Name)
 	}
-	if available, known := p.Listed("available_tools"); known && slices.ContainsFunc(available, func(name string) bool { return !slices.Contains(all, name) }) {
+	if available, known := p.Listed("available_tools"); known &&
+		slices.ContainsFunc(available, func(name string) bool { return !slices.Contains(all, name) }) {
 		p.Effect = workflow.Once
 	}
 	for i, item := range p.Items("available_tools") {
 		if item.Type == gjson.String && !node.Dynamic(item) && !slices.Contains(all, item.Str) {
-			p.Invalid(fmt.Sprintf("%s[%d]", p.At("available_tools"), i), "is not a tool of %s; it has %s%s", p.Kind(), strings.Join(all, ", "), p.Suggest(item.Str, all))
+			p.Invalid(fmt.Sprintf("%s[%d]", p.At("available_tools"), i), "is not a tool of %s; it has %s%s", p.Kind(),
+				strings.Join(all, ", "), p.Suggest(item.Str, all))
 		}
 	}
 }

@@ -75,7 +75,8 @@ func Configured(call *node.Call, name string) bool {
 		}
 		camel += part
 	}
-	return !values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, name).Raw)) || !values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, camel).Raw))
+	return !values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, name).Raw)) ||
+		!values.IsNull(json.RawMessage(gjson.GetBytes(call.Config, camel).Raw))
 }
 
 // Parameters are the parameters of a completion where they stand together: as a node of the kind LLM writes them, and in older files.
@@ -93,7 +94,8 @@ type Parameters struct {
 // Params are the parameters as a provider takes them. What is wrong with one is said of the block that stands at a path.
 func (p Parameters) Params(at string) (llm.Params, error) {
 	out := llm.Params{
-		Temperature: p.Temperature, MaxTokens: p.MaxTokens, TopP: p.TopP, TopK: p.TopK, FrequencyPenalty: p.FrequencyPenalty, PresencePenalty: p.PresencePenalty, ReasoningEffort: p.ReasoningEffort,
+		Temperature: p.Temperature, MaxTokens: p.MaxTokens, TopP: p.TopP, TopK: p.TopK, FrequencyPenalty: p.FrequencyPenalty,
+		PresencePenalty: p.PresencePenalty, ReasoningEffort: p.ReasoningEffort,
 	}
 	if values.IsNull(p.Stop) {
 		return out, nil

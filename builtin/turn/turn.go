@@ -1,5 +1,6 @@
-// Package turn is what a provider of models says of the kind of node whose turns are with its models: how the kind is called, which fields its
-// configuration has, and what a model is asked with. Package ai does the turns and makes the kinds; the package of a provider brings a [Kind].
+// Package turn is what a provider of models says of the kind of node whose turns are with its models: how the kind is called, which fields
+// its configuration has, and what a model is asked with. Package ai does the turns and makes the kinds; the package of a provider brings a
+// [Kind].
 package turn
 
 import (

@@ -3,6 +3,7 @@ package values
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -53,14 +54,7 @@ func writeCanonical(b *strings.Builder, v any) {
 func Equal(a, b any) bool { return Canonical(a) == Canonical(b) }
 
 // SortedKeys are the keys of an object in order.
-func SortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func SortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Number is a number with all of its digits as far as they matter: whole numbers exactly, others as floats.
 type Number struct {
@@ -207,8 +201,8 @@ func HasType(v any, want string) bool {
 	return TypeOf(v) == want
 }
 
-// Includes says whether a value has all that is expected of it: an object every field that the other has, a list as many items, each with what is expected
-// of it, anything else the same value.
+// Includes says whether a value has all that is expected of it: an object every field that the other has, a list as many items, each with
+// what is expected of it, anything else the same value.
 func Includes(whole, part any) bool {
 	switch want := part.(type) {
 	case map[string]any:

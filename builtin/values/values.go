@@ -1,5 +1,5 @@
-// Package values reads and makes the JSON that kinds hand on: the fields of objects in their order, paths, the list that a kind works on, comparing
-// values, and a value as text.
+// Package values reads and makes the JSON that kinds hand on: the fields of objects in their order, paths, the list that a kind works on,
+// comparing values, and a value as text.
 //
 // The families of kinds import it. It knows nothing of any kind.
 package values
@@ -161,6 +161,14 @@ func (p Path) found(raw json.RawMessage) (json.RawMessage, Path, bool) {
 	}
 	v, ok := other.Walk(raw)
 	return v, other, ok
+}
+
+// Roots are the fields of an object at which [Path.At] may find what the path leads to.
+func (p Path) Roots() []string {
+	if p[0] == "data" && len(p) > 1 {
+		return []string{p[0], p[1]}
+	}
+	return []string{p[0], "data"}
 }
 
 // Walk follows a path exactly as it is written; false when a step is missing.

@@ -11,7 +11,8 @@ import (
 	"tandem/fault"
 )
 
-// FromYAML is the JSON that a text in YAML stands for. What is wrong with the text is the library's error, which names the line; what becomes too large is a fault.
+// FromYAML is the JSON that a text in YAML stands for. What is wrong with the text is the library's error, which names the line; what
+// becomes too large is a fault.
 func FromYAML(text string) (json.RawMessage, error) {
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {

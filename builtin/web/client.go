@@ -94,7 +94,8 @@ func httpClient(client *outbound.Client) node.Kind {
 		}
 		list := toolset.Offered(cfg.Fields, (&httpTool{cfg: cfg}).tools())
 		for i := range list {
-			list[i].EffectBy, list[i].Effects = "method", map[string]workflow.Effect{http.MethodPost: workflow.Once, http.MethodPatch: workflow.Once}
+			list[i].EffectBy, list[i].Effects = "method", map[string]workflow.Effect{http.MethodPost: workflow.Once,
+				http.MethodPatch: workflow.Once}
 		}
 		return list, nil
 	}
@@ -102,7 +103,8 @@ func httpClient(client *outbound.Client) node.Kind {
 }
 
 func (t *httpTool) tools() []toolset.Tool {
-	text := "Makes an HTTP request. Allowed hosts: " + strings.Join(t.cfg.AllowedDomains, ", ") + ". Allowed methods: " + strings.Join(t.cfg.AllowedMethods, ", ") + "."
+	text := "Makes an HTTP request. Allowed hosts: " + strings.Join(t.cfg.AllowedDomains,
+		", ") + ". Allowed methods: " + strings.Join(t.cfg.AllowedMethods, ", ") + "."
 	return []toolset.Tool{toolset.New("http_request", toolset.Repeats, text, t.request)}
 }
 
@@ -119,8 +121,10 @@ func (t *httpTool) request(ctx context.Context, args httpToolArgs) (any, error) 
 		return nil, fault.Newf(fault.ToolError, "the method %s is not allowed; use %s", args.Method, strings.Join(t.cfg.AllowedMethods, ", ")).With("path", "function_args.method")
 	}
 	x := &httpcall.Call{
-		Client: t.client, Node: t.call, Once: httpcall.OnceMethod(args.Method), Adjust: func(r *outbound.Request) { r.MaxResponse = t.cfg.MaxBytes },
-		Config: httpcall.Config{Method: args.Method, URL: args.URL, Headers: args.Headers, QueryParams: args.Query, Body: args.Body, BodyType: bodyTypeOf(args.Body)},
+		Client: t.client, Node: t.call, Once: httpcall.OnceMethod(args.Method),
+		Adjust: func(r *outbound.Request) { r.MaxResponse = t.cfg.MaxBytes },
+		Config: httpcall.Config{Method: args.Method, URL: args.URL, Headers: args.Headers, QueryParams: args.Query, Body: args.Body,
+			BodyType: bodyTypeOf(args.Body)},
 	}
 	if err := x.Begin(ctx, httpcall.Input{}, t.tokens); err != nil {
 		return nil, asToolError(err)
@@ -186,7 +190,7 @@ func (t *httpTool) follow(ctx context.Context, x *httpcall.Call) (*httpToolResul
 			return nil, errors.Join(err, response.Body.Close())
 		}
 		if next == nil {
-			return t.read(x, response)
+			return t.readResponse(x, response)
 		}
 		if err := response.Body.Close(); err != nil {
 			x.Log(node.Debug, "the body of a redirect was not read to its end", nil)
@@ -208,7 +212,7 @@ func (t *httpTool) follow(ctx context.Context, x *httpcall.Call) (*httpToolResul
 	}
 }
 
-// location is where a redirect leads, nil when the answer is none.
+// location is where a redirect leads, nil when the answer is not a redirect.
 func location(r *outbound.Response) (*url.URL, error) {
 	switch r.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -250,9 +254,10 @@ func allowedHost(u *url.URL, list []string) bool {
 	})
 }
 
-// read hands an answer on as a model can use it.
-func (t *httpTool) read(x *httpcall.Call, r *outbound.Response) (*httpToolResult, error) {
-	out := &httpToolResult{StatusCode: r.Status, URL: r.URL.String(), ContentType: values.Readable([]byte(r.Header.Get("Content-Type")), 200), Headers: map[string]string{}}
+// readResponse hands an answer on as a model can use it.
+func (t *httpTool) readResponse(x *httpcall.Call, r *outbound.Response) (*httpToolResult, error) {
+	out := &httpToolResult{StatusCode: r.Status, URL: r.URL.String(),
+		ContentType: values.Readable([]byte(r.Header.Get("Content-Type")), 200), Headers: map[string]string{}}
 	for _, name := range []string{"Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"} {
 		if value := r.Header.Get(name); value != "" {
 			out.Headers[strings.ToLower(name)] = values.Readable([]byte(value), 1<<10)
@@ -275,7 +280,8 @@ func (t *httpTool) read(x *httpcall.Call, r *outbound.Response) (*httpToolResult
 	case !ok:
 		return nil, fault.Newf(fault.ToolError, "the answer is not text but %q; it cannot be handed to a model", out.ContentType)
 	}
-	if trimmed := strings.TrimSpace(said); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)) {
+	if trimmed := strings.TrimSpace(said); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') &&
+		json.Valid([]byte(trimmed)) {
 		out.JSON = json.RawMessage(trimmed)
 		return out, nil
 	}

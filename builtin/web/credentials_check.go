@@ -20,8 +20,8 @@ func checkSearch(ctx context.Context, c credential.Opened, out credential.Outsid
 		Key      string `json:"api_key"`
 		BaseURL  string `json:"base_url"`
 	}
-	if json.Unmarshal(c.Data, &f) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	if err := c.Read(&f); err != nil {
+		return "", err
 	}
 	method, usual, path, header, value := http.MethodGet, "", "", "", f.Key
 	var body []byte
@@ -52,5 +52,6 @@ func checkSearch(ctx context.Context, c credential.Opened, out credential.Outsid
 		r.Header.Set("Content-Type", "application/json")
 	}
 	var answer map[string]json.RawMessage
-	return "one search was made at " + r.URL.Host + ", which answers", credential.Ask(ctx, out.HTTP, "the search service", "API key", r, &answer)
+	return "one search was made at " + r.URL.Host + ", which answers",
+		credential.Ask(ctx, out.HTTP, "the search service", "API key", r, &answer)
 }

@@ -114,7 +114,8 @@ func feedSince(since string) (time.Time, error) {
 func feedAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return nil, fault.Say(fault.InvalidConfig, text.Of("url is %q, which is not the address of a feed", address)).With("path", "configurations.url")
+		return nil, fault.Say(fault.InvalidConfig, text.Of("url is %q, which is not the address of a feed", address)).With("path",
+			"configurations.url")
 	}
 	return u, nil
 }
@@ -139,7 +140,8 @@ func fetchFeed(ctx context.Context, client *outbound.Client, address string, now
 
 // readFeed is a feed in the shape of the result.
 func readFeed(feed *gofeed.Feed, most int, since time.Time) feedOutput {
-	out := feedOutput{Title: feed.Title, URL: feed.Link, Description: hypertext.OfPage([]byte(feed.Description), maxFeedText), Items: []feedItem{}}
+	out := feedOutput{Title: feed.Title, URL: feed.Link,
+		Description: hypertext.OfPage([]byte(feed.Description), maxFeedText), Items: []feedItem{}}
 	for _, item := range feed.Items {
 		if newest := newer(item.PublishedParsed, item.UpdatedParsed); !newest.IsZero() && newest.Before(since) {
 			continue

@@ -62,7 +62,7 @@ func htmlExtraction() node.Kind {
 			}
 			out := make([]values.Member, 0, len(cfg.Fields))
 			for i, f := range cfg.Fields {
-				value, err := f.take(ctx, d)
+				value, err := f.extractFrom(ctx, d)
 				if err != nil {
 					return nil, fault.From(err).With("path", "configurations.fields"+fieldPath(i, "selector"))
 				}
@@ -86,8 +86,8 @@ func pageToRead(cfg extractConfig, in json.RawMessage) (string, error) {
 	return "", slot.Missing([]string{"html"}, `"html" is required; set it in the input or the configurations`).With("path", "html")
 }
 
-// take is what a field takes of a page.
-func (f extractField) take(ctx context.Context, d *hypertext.Document) (any, error) {
+// extractFrom is what a field takes of a page.
+func (f extractField) extractFrom(ctx context.Context, d *hypertext.Document) (any, error) {
 	s, err := hypertext.ParseSelector(f.Selector)
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "the selector %q of the field %q cannot be used: %s", f.Selector, f.Name, err)
@@ -102,7 +102,7 @@ func (f extractField) take(ctx context.Context, d *hypertext.Document) (any, err
 	}
 	list := make([]any, 0, len(found))
 	for _, e := range found {
-		v, err := f.read(e)
+		v, err := f.readElement(e)
 		if err != nil {
 			return nil, err
 		}
@@ -117,8 +117,8 @@ func (f extractField) take(ctx context.Context, d *hypertext.Document) (any, err
 	return list[0], nil
 }
 
-// read is what is wanted of one element. An attribute that it does not have is null.
-func (f extractField) read(e hypertext.Element) (any, error) {
+// readElement is what is wanted of one element. An attribute that it does not have is null.
+func (f extractField) readElement(e hypertext.Element) (any, error) {
 	switch f.Value {
 	case "html":
 		return e.Outer()
@@ -138,7 +138,8 @@ func planExtraction(p *node.Planning, _ *extractConfig) {
 		selector := item.Get("selector")
 		if selector.Str != "" && !node.Dynamic(selector) {
 			if _, err := hypertext.ParseSelector(selector.Str); err != nil {
-				p.Invalid(p.At("fields")+fieldPath(i, "selector"), "%q is not a CSS selector that can be used: %s", selector.Str, err.Error())
+				p.Invalid(p.At("fields")+fieldPath(i, "selector"), "%q is not a CSS selector that can be used: %s", selector.Str,
+					err.Error())
 			}
 		}
 		if item.Get("value").Str == "attribute" && item.Get("attribute").Str == "" {

@@ -30,7 +30,8 @@ func httpRequest(client *outbound.Client) node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg httpcall.Config, in httpcall.Input) (httpcall.Output, error) {
-			x := &httpcall.Call{Client: client, Node: call, Config: cfg, Once: httpcall.OnceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
+			x := &httpcall.Call{Client: client, Node: call, Config: cfg,
+				Once: httpcall.OnceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
 			out, err := x.Run(ctx, in, tokens)
 			if err != nil {
 				return httpcall.Output{}, x.Failed(err)

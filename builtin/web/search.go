@@ -131,7 +131,8 @@ func webSearch(client *outbound.Client) node.Kind {
 }
 
 // openSearch reads what is asked for and whom to ask.
-func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searchInput, providers []searchProvider) (*search, *searchProvider, error) {
+func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searchInput,
+	providers []searchProvider) (*search, *searchProvider, error) {
 	query := strings.TrimSpace(string(cfg.Query))
 	if query == "" {
 		text, ok := values.Scalar(in.Query)
@@ -162,7 +163,8 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q is for the provider %q, which is not known", id, data.Provider)
 	}
 	provider := &providers[i]
-	s := &search{query: query, max: cfg.MaxResults, language: cfg.Language, timeRange: cfg.TimeRange, mapping: cfg.Mapping, key: data.APIKey, now: call.Time()}
+	s := &search{query: query, max: cfg.MaxResults, language: cfg.Language, timeRange: cfg.TimeRange, mapping: cfg.Mapping,
+		key: data.APIKey, now: call.Time()}
 	s.since = sinceOf(s.timeRange, s.now)
 	if s.include, err = domains("include_domains", cfg.IncludeDomains); err != nil {
 		return nil, nil, err
@@ -213,7 +215,8 @@ func domains(field string, list []string) ([]string, error) {
 		name, _, _ = strings.Cut(name, "/")
 		name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "*."), "www."), ".")
 		if name == "" || strings.ContainsAny(name, " \t\"'()") {
-			return nil, fault.Newf(fault.InvalidConfig, "%q in %q is not a domain; write it like %q", text, field, "example.com").With("path", "configurations."+field)
+			return nil, fault.Newf(fault.InvalidConfig, "%q in %q is not a domain; write it like %q", text, field,
+				"example.com").With("path", "configurations."+field)
 		}
 		out = append(out, name)
 	}

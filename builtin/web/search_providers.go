@@ -43,7 +43,8 @@ func searchProviders() []searchProvider {
 		{name: "brave", base: "https://api.search.brave.com", paged: true, atLeast: 1, ask: askBrave, read: readFixed("web.results", "", "title", "url", "description", "page_age", "")},
 		{name: "tavily", base: "https://api.tavily.com", takesLanguage: func(*search) bool { return false }, ask: askTavily, read: readFixed("results", "", "title", "url", "content", "published_date", "score")},
 		{name: "bing", base: "https://api.bing.microsoft.com", paged: true, atLeast: 1, ask: askBing, read: readFixed("webPages.value", "webPages.totalEstimatedMatches", "name", "url", "snippet", "datePublished", "")},
-		{name: "json", takesLanguage: func(s *search) bool { return strings.Contains(s.mapping.URL, "{language}") }, check: checkMapping, ask: askMapped, read: readMapped},
+		{name: "json", takesLanguage: func(s *search) bool { return strings.Contains(s.mapping.URL, "{language}") },
+			check: checkMapping, ask: askMapped, read: readMapped},
 	}
 }
 
@@ -60,7 +61,8 @@ func askBrave(s *search) (outbound.Request, error) {
 	q := url.Values{"q": {s.sites()}, "count": {strconv.Itoa(min(20, max(s.max, 1)))}, "offset": {strconv.Itoa(s.page)}}
 	addParam(q, "search_lang", mainLanguage(s.language))
 	addParam(q, "freshness", map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py"}[s.timeRange])
-	return outbound.Request{Method: http.MethodGet, URL: s.address("/res/v1/web/search", q), Secret: s.secret("X-Subscription-Token", s.key)}, nil
+	return outbound.Request{Method: http.MethodGet, URL: s.address("/res/v1/web/search", q),
+		Secret: s.secret("X-Subscription-Token", s.key)}, nil
 }
 
 // askTavily posts; the service has no pages and gives up to twenty results. It applies the filters of domains itself.
@@ -76,12 +78,14 @@ func askTavily(s *search) (outbound.Request, error) {
 		body["exclude_domains"] = s.exclude
 	}
 	return outbound.Request{
-		Method: http.MethodPost, URL: s.address("/search", nil), Header: http.Header{"Content-Type": {"application/json"}}, Body: values.Encode(body), Secret: s.secret("Authorization", "Bearer "+s.key),
+		Method: http.MethodPost, URL: s.address("/search", nil), Header: http.Header{"Content-Type": {"application/json"}},
+		Body: values.Encode(body), Secret: s.secret("Authorization", "Bearer "+s.key),
 	}, nil
 }
 
 func askBing(s *search) (outbound.Request, error) {
-	q := url.Values{"q": {s.sites()}, "count": {strconv.Itoa(s.max)}, "offset": {strconv.Itoa(s.page * s.max)}, "responseFilter": {"Webpages"}}
+	q := url.Values{"q": {s.sites()}, "count": {strconv.Itoa(s.max)}, "offset": {strconv.Itoa(s.page * s.max)},
+		"responseFilter": {"Webpages"}}
 	addParam(q, "setLang", s.language)
 	switch s.timeRange {
 	case "day", "week", "month":
@@ -89,7 +93,8 @@ func askBing(s *search) (outbound.Request, error) {
 	case "year":
 		q.Set("freshness", s.since.UTC().Format(time.DateOnly)+".."+s.now.UTC().Format(time.DateOnly))
 	}
-	return outbound.Request{Method: http.MethodGet, URL: s.address("/v7.0/search", q), Secret: s.secret("Ocp-Apim-Subscription-Key", s.key)}, nil
+	return outbound.Request{Method: http.MethodGet, URL: s.address("/v7.0/search", q),
+		Secret: s.secret("Ocp-Apim-Subscription-Key", s.key)}, nil
 }
 
 // sites is the query with the domains in the words that these services know. The filters here are applied all the same;
@@ -118,7 +123,8 @@ func mainLanguage(tag string) string {
 }
 
 // readFixed reads an answer whose results and fields are always in the same place.
-func readFixed(results, total, title, address, snippet, published, score string) func(*search, json.RawMessage) ([]searchResult, int64, error) {
+func readFixed(results, total, title, address, snippet, published, score string) func(*search,
+	json.RawMessage) ([]searchResult, int64, error) {
 	return func(_ *search, answer json.RawMessage) ([]searchResult, int64, error) {
 		root := gjson.ParseBytes(answer)
 		var found []searchResult
@@ -150,7 +156,8 @@ func unmarked(said string, limit int) string {
 
 // resultOf reads one result.
 func resultOf(title, address, snippet, published, score gjson.Result) searchResult {
-	r := searchResult{Title: unmarked(title.String(), 1<<10), URL: strings.TrimSpace(address.String()), Snippet: unmarked(snippet.String(), 8<<10)}
+	r := searchResult{Title: unmarked(title.String(), 1<<10), URL: strings.TrimSpace(address.String()),
+		Snippet: unmarked(snippet.String(), 8<<10)}
 	if text := strings.TrimSpace(published.String()); text != "" && published.Type != gjson.Null {
 		r.Published = &text
 		if at, ok := publishedAt(published, text); ok {
@@ -206,7 +213,8 @@ func checkMapping(s *search) error {
 	if err != nil {
 		return err
 	}
-	if s.timeRange != "any" && !strings.Contains(s.mapping.URL, "{time_range}") && !gjson.ParseBytes(s.mapping.Fields).Get("published").Exists() {
+	if s.timeRange != "any" && !strings.Contains(s.mapping.URL, "{time_range}") &&
+		!gjson.ParseBytes(s.mapping.Fields).Get("published").Exists() {
 		return fault.New(fault.Unsupported, `"time_range" cannot be applied: the mapping neither sends {time_range} nor says which field is "published"`).With("path", "configurations.time_range")
 	}
 	for _, text := range append(fields, s.mapping.ResultsPath, s.mapping.TotalPath) {
@@ -254,7 +262,8 @@ func (s *search) mapped() (*url.URL, error) {
 	}
 	text := s.mapping.URL
 	for name, value := range map[string]string{
-		"query": s.query, "max_results": strconv.Itoa(s.max), "page": strconv.Itoa(s.page + 1), "offset": strconv.Itoa(s.page * s.max), "language": s.language, "time_range": timeRange,
+		"query": s.query, "max_results": strconv.Itoa(s.max), "page": strconv.Itoa(s.page + 1), "offset": strconv.Itoa(s.page * s.max),
+		"language": s.language, "time_range": timeRange,
 	} { // order does not matter: no value can hold a brace once it is escaped
 		text = strings.ReplaceAll(text, "{"+name+"}", httpcall.EscapeAll(value))
 	}

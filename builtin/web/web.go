@@ -1,5 +1,5 @@
-// Package web holds the kinds that speak with services over HTTP: a request, a webhook that may wait to be called back, a search of the web, and the
-// HTTP client that a model can use. How a call is made is in package httpcall.
+// Package web holds the kinds that speak with services over HTTP: a request, a webhook that may wait to be called back, a search of the
+// web, and the HTTP client that a model can use. How a call is made is in package httpcall.
 //
 // The package that puts a program together imports it; nothing else does.
 package web

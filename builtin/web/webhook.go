@@ -33,7 +33,7 @@ type Callback struct {
 	Expires int64
 }
 
-// Callbacks makes the address under which a service calls back. It is a secret: whoever has it is the service.
+// Callbacks makes the address under which a service calls back. It is a secret: anyone who has it is the service.
 type Callbacks func(Callback) (address string, err error)
 
 // callbackSlack is how much longer a node waits than its call back is accepted, so that one that was accepted is on disk
@@ -69,7 +69,8 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			Needs:       node.Needs{Credential: []string{"http_auth", "oauth2"}, Optional: true},
 			Keys: []node.Key{
 				{Name: "result", Meaning: node.Says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
-				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "timeout", Instead: true, Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"),
+					Fields: node.ValuesOf[webhookOutput]()},
 			},
 			Inputs: []node.Value{node.Meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
 			Examples: []node.Example{
@@ -124,7 +125,8 @@ func (w *webhook) send(ctx context.Context, in json.RawMessage, tokens *httpcall
 	}
 	inner := *w.call
 	x := &httpcall.Call{Client: w.client, Node: &inner, Once: httpcall.OnceMethod(w.cfg.Method), Config: httpcall.Config{
-		Method: w.cfg.Method, URL: w.cfg.URL, Headers: w.cfg.Headers, BodyType: "json", ResponseType: "text", FollowRedirects: true, MaxRedirects: 5, FailOnStatus: true,
+		Method: w.cfg.Method, URL: w.cfg.URL, Headers: w.cfg.Headers, BodyType: "json", ResponseType: "text", FollowRedirects: true,
+		MaxRedirects: 5, FailOnStatus: true,
 	}}
 	// The address of the call back is taken out of whatever a service repeats of it: it would be anybody's who may look.
 	kept := &httpcall.Auth{Held: w.cfg.WaitForCallback}
@@ -175,7 +177,8 @@ func (w *webhook) address() (string, time.Time, error) {
 	}
 	expires := w.call.Time().Add(time.Duration(w.cfg.CallbackTimeout) * time.Second)
 	address, err := w.callbacks(Callback{
-		Workspace: w.call.Workspace, Execution: w.call.ExecutionID, Activation: w.call.ActivationID, Generation: w.call.Generation, Signal: w.signal(), Expires: expires.UnixMilli(),
+		Workspace: w.call.Workspace, Execution: w.call.ExecutionID, Activation: w.call.ActivationID, Generation: w.call.Generation,
+		Signal: w.signal(), Expires: expires.UnixMilli(),
 	})
 	return address, expires, err
 }

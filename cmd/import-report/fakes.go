@@ -30,7 +30,8 @@ func (w *world) equip(ctx context.Context) error {
 		modelKey:  {"openai", `{"api_key":"none-is-needed"}`},
 		searchKey: {"search", `{"provider":"searxng","base_url":"` + w.service.URL + `"}`},
 	} {
-		if _, err := w.client.CreateCredential(ctx, api.CredentialRequest{Name: name, Type: one.typ, Data: json.RawMessage(one.data)}); err != nil {
+		if _, err := w.client.CreateCredential(ctx, api.CredentialRequest{Name: name, Type: one.typ,
+			Data: json.RawMessage(one.data)}); err != nil {
 			return fmt.Errorf("keep the credential %s: %w", name, err)
 		}
 	}
@@ -97,7 +98,7 @@ func toolServer() http.Handler {
 func completion(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 	asked := gjson.ParseBytes(body)
 	said := "one"
@@ -119,7 +120,7 @@ func completion(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	if _, err := io.WriteString(w, answer); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 

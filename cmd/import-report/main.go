@@ -1,5 +1,6 @@
-// Command import-report tries the importers on a directory of files of other systems: how many can be imported, validate, and run to their end against
-// fakes on this machine, and what became of their nodes. It is for who works on the importers; "make import-report DIR=…" calls it.
+// Command import-report tries the importers on a directory of files of other systems: how many can be imported, validate, and run to their
+// end against fakes on this machine, and what became of their nodes. It is for who works on the importers; "make import-report DIR=…" calls
+// it.
 package main
 
 import (
@@ -174,7 +175,7 @@ func (t *tally) print(out io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", name, c.kept, c.approximated, c.missing)
 	}
 	if err := w.Flush(); err != nil {
-		return // whoever reads it has gone
+		return // the reader has gone
 	}
 	for _, line := range t.told {
 		fmt.Fprintln(out, line)

@@ -84,7 +84,7 @@ func stand(w http.ResponseWriter, _ *http.Request) {
 	item := `{"id":"1","name":"one","title":"One","url":"https://example.com/1","text":"one","content":"one","email":"one@example.com"}`
 	list := "[" + item + "]"
 	if _, err := io.WriteString(w, `{"ok":true,"id":"1","name":"one","data":`+list+`,"items":`+list+`,"results":`+list+`,"records":`+list+`,"values":[["a"],["1"]],"files":`+list+`,"text":"one"}`); err != nil {
-		return // whoever asked has gone
+		return // the client has gone
 	}
 }
 

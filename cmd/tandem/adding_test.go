@@ -166,12 +166,12 @@ func Extension(plug.Deps) plug.Extension {
 }
 `
 
-// TestAdding adds a kind, a channel, two providers of models and a source of triggers to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
-// built with them once and knows all of them, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
-// there, file by file.
+// TestAdding adds a kind, a channel, two providers of models and a source of triggers to a copy of the files that CONTRIBUTING names for each, and to no others. The tests of package
+// app are built with them once: an instance tells of all of them and uses them (testdata/added_test.go), and the tests that look at all kinds pass. What the
+// copy differs in from the repository is what is named there, file by file.
 func TestAdding(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds the whole program, which -short is to spare")
+		t.Skip("it builds the tests of package app, which -short is to spare")
 	}
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -224,7 +224,9 @@ func TestAdding(t *testing.T) {
 	edit("Source", "app/extensions.go", "\t\tgithub.Extension,\n", "\t\tdoorbell.Extension,\n\t\tgithub.Extension,\n")
 	edit("Source", "app/kinds_test.go", " TRIGGER.CHAT\n", " TRIGGER.CHAT TRIGGER.DOORBELL\n")
 	edit("Source", "app/inventory_call_test.go", "\t\t\t\"TRIGGER.CRON\": {", "\t\t\t\"TRIGGER.DOORBELL\": {\"name_plate\": {one: `\"Ann\"`, other: `\"Bob\"`}},\n\t\t\t\"TRIGGER.CRON\": {")
-	overlay := map[string]string{} // what is built is the repository with these files over it
+	overlay := map[string]string{ // what is built is the repository with these files over it
+		filepath.Join(root, "app/added_test.go"): filepath.Join(root, "cmd/tandem/testdata/added_test.go"),
+	}
 	for _, file := range files(t, copied) {
 		overlay[filepath.Join(root, file)] = filepath.Join(copied, file)
 	}
@@ -241,34 +243,13 @@ func TestAdding(t *testing.T) {
 	for _, page := range pages {
 		edit("", filepath.Join("docs/nodes", filepath.Base(page)), "", "")
 	}
-	tandem := filepath.Join(bin, "tandem")
-	command(t, root, "go", "build", "-overlay", filepath.Join(bin, "overlay.json"), "-o", tandem, "./cmd/tandem")
-	if told := command(t, bin, tandem, "nodes", "--lang", "en"); !strings.Contains(told, "  FLOW.ECHO ") {
-		t.Errorf("the program does not list the kind:\n%s", told)
+	tests := filepath.Join(bin, "app.test")
+	command(t, root, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", filepath.Join(bin, "overlay.json"), "-o", tests, "./app")
+	command(t, filepath.Join(copied, "app"), tests, "-test.run", "^TestNodesReference$", "-update")
+	told := command(t, filepath.Join(copied, "app"), tests, "-test.v", "-test.run", "^(TestAdded|TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestInventory_Triggers|TestCredentialTypes)$/^((FLOW.)?ECHO|(TRIGGER.)?DOORBELL|(AI_AGENT.)?MACAW)")
+	if !strings.Contains(told, "--- PASS: TestAdded ") {
+		t.Errorf("what is added was not used:\n%s", told)
 	}
-	if told := command(t, bin, tandem, "nodes", "FLOW.ECHO", "--lang", "zh"); !strings.Contains(told, "\nexample: 应答。\n") || !strings.Contains(told, "是否应答。") {
-		t.Errorf("the program does not explain the kind:\n%s", told)
-	}
-	if told := command(t, bin, tandem, "nodes", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "--lang", "en"); !strings.Contains(told, "pigeon") {
-		t.Errorf("the program does not offer the channel:\n%s", told)
-	}
-	if told := command(t, bin, tandem, "nodes", "AI_AGENT.MACAW", "--lang", "en"); !strings.Contains(told, "How freely it speaks.") || !strings.Contains(told, "The model profile") {
-		t.Errorf("the program does not explain the kind of the provider:\n%s", told)
-	}
-	write(t, filepath.Join(bin, "door.yaml"), "metadata: {id: door, name: door, description: d}\nnodes:\n  - {id: bell, description: d, type: TRIGGER, subtype: DOORBELL, configurations: {name_plate: Ann}}\nconnections: []\n")
-	command(t, bin, tandem, "workflows", "apply", "door.yaml", "--data", "data")
-	command(t, bin, tandem, "workflows", "deploy", "door", "--data", "data")
-	if told := command(t, bin, tandem, "triggers", "list", "door", "--data", "data"); !strings.Contains(told, "DOORBELL") || !strings.Contains(told, "POST /hooks/door/ring") {
-		t.Errorf("the program does not tell where the bell is:\n%s", told)
-	}
-	write(t, filepath.Join(bin, "bird.yaml"), "{id: bird, provider: parrot, model: grey}")
-	command(t, bin, tandem, "profiles", "set", "bird.yaml", "--data", "data")
-	if told := command(t, bin, tandem, "profiles", "test", "bird", "--data", "data"); !strings.Contains(told, "Pieces of eight!") {
-		t.Errorf("the provider is not asked:\n%s", told)
-	}
-	command(t, root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
-	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^TestNodesReference$", "-update")
-	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestInventory_Triggers|TestCredentialTypes)$/^((FLOW.)?ECHO|(TRIGGER.)?DOORBELL|(AI_AGENT.)?MACAW)")
 
 	var touched []string
 	for _, file := range files(t, copied) {

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,6 @@ func newRotateKey() *cobra.Command {
 	var dir string
 	var database databaseFlag
 	var keep bool
-	var show listing
 	cmd := &cobra.Command{
 		Use:   "rotate-key",
 		Short: "Seal all credentials with a new master key",
@@ -34,25 +32,11 @@ the old one out.
 
 Exit status: 0 when every credential is under the new key, 1 when one could not be opened.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			r, err := app.RotateKey(ctx, app.RotateOptions{Dir: dir, Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), KeepOld: keep})
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintRotation(w, r) }); err != nil {
-				return failed(cmd, err)
-			}
-			if len(r.Unreadable) > 0 {
-				return console.ErrReported
-			}
-			return nil
-		},
 	}
-	show.add(cmd, false)
-	cmd.Flags().StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
-	database.add(cmd.Flags(), "")
+	addData(cmd.Flags(), &dir, "the data directory (TANDEM_DATA)")
+	database.addDatabaseFlag(cmd.Flags(), "")
 	cmd.Flags().BoolVar(&keep, "keep-old", false, "leave the old keys in the key file")
-	return cmd
+	return reports(cmd, func(ctx context.Context, _ []string) (app.Rotation, error) {
+		return app.RotateKey(ctx, app.RotateOptions{Dir: dir, Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), KeepOld: keep})
+	}, console.PrintRotation, func(r app.Rotation) bool { return len(r.Unreadable) > 0 })
 }

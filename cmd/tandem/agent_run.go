@@ -22,7 +22,7 @@ type taskFlags struct {
 	confirm                bool
 }
 
-func (f *taskFlags) add(cmd *cobra.Command) {
+func (f *taskFlags) addTaskFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.params, "param", nil, "what is known, as name=value; a value that is JSON is taken as such (repeatable)")
 	flags.StringArrayVar(&f.documents, "document", nil, "a file with a text that the planner is shown (repeatable)")
@@ -139,7 +139,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 			})
 		},
 	}
-	f.add(cmd)
+	f.addTaskFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&agent, "agent", "", "the agent")
 	flags.StringVar(&quick.Profile, "profile", "", "without a server: describe an agent by the profile of the model that plans")

@@ -35,8 +35,8 @@ enough as make it unique; "tandem inbox" lists them. Other questions are answere
 			})
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, false)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&note, "note", "", "what to add, for those who look at it later")
 	return cmd
 }
@@ -44,7 +44,7 @@ enough as make it unique; "tandem inbox" lists them. Other questions are answere
 // answerFlags are an answer on a command line.
 type answerFlags struct{ console.Answer }
 
-func (f *answerFlags) add(cmd *cobra.Command) {
+func (f *answerFlags) addAnswerFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Value, "value", "", "the whole answer, as JSON")
 	flags.StringArrayVar(&f.Set, "set", nil, "what is filled in, as name=value; a file as name=@path (repeatable)")
@@ -74,8 +74,8 @@ which flags a question wants. Everything that is wrong with an answer is told at
 			})
 		},
 	}
-	show.add(cmd, false)
-	f.add(cmd)
+	show.addListingFlags(cmd, false)
+	f.addAnswerFlags(cmd)
 	cmd.Flags().StringVar(&f.Note, "note", "", "what to add, for those who look at it later")
 	return cmd
 }

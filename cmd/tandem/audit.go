@@ -24,7 +24,7 @@ channel, a command on the machine), what, when, from where. Entries are never ch
 (tandem serve --audit-days) removes old ones, and enters that it did.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newAuditList(&at), newAuditExport(&at))
 	return cmd
 }
@@ -35,7 +35,7 @@ type auditFlags struct {
 	since, until string
 }
 
-func (f *auditFlags) add(cmd *cobra.Command) {
+func (f *auditFlags) addAuditFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.q.UserID, "user", "", "only what this user did")
 	flags.StringVar(&f.q.Action, "action", "", "only this action, such as workflow.update; ending with a dot, all that begin with it")
@@ -46,7 +46,7 @@ func (f *auditFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.until, "until", "", "only before this time, in the same forms")
 }
 
-func (f *auditFlags) read(now time.Time) error {
+func (f *auditFlags) readPeriod(now time.Time) error {
 	for _, one := range []struct {
 		flag, text string
 		into       *int64
@@ -77,37 +77,23 @@ func momentOf(text string, now time.Time) (time.Time, error) {
 }
 
 func newAuditList(at *connectFlags) *cobra.Command {
-	var show listing
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use: "list", Short: "List entries, the newest first", Args: cobra.NoArgs,
 		Example: "  tandem audit list --since 24h\n  tandem audit list --object workflow --id orders -o wide",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			if err := f.read(time.Now()); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Audit(ctx, f.q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					console.PrintAudit(w, list, show.Output == "wide")
-					if list.NextBefore > 0 {
-						fmt.Fprintf(w, "there are more; --before %d shows them\n", list.NextBefore)
-					}
-				})
-			})
-		},
 	}
-	show.add(cmd, true)
-	f.add(cmd)
+	f.addAuditFlags(cmd)
 	cmd.Flags().Int64Var(&f.q.Before, "before", 0, "only entries before this one, for the next page")
 	cmd.Flags().IntVar(&f.q.PageSize, "limit", 0, "how many, 20 by default and 500 at most")
-	return cmd
+	cmd.PreRunE = func(*cobra.Command, []string) error { return f.readPeriod(time.Now()) }
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.AuditEntries, error) {
+		return c.Audit(ctx, f.q)
+	}, func(w *tabwriter.Writer, list api.AuditEntries, wide bool) {
+		console.PrintAudit(w, list, wide)
+		if list.NextBefore > 0 {
+			fmt.Fprintf(w, "there are more; --before %d shows them\n", list.NextBefore)
+		}
+	})
 }
 
 func newAuditExport(at *connectFlags) *cobra.Command {
@@ -117,7 +103,7 @@ func newAuditExport(at *connectFlags) *cobra.Command {
 		Use: "export", Short: "Write entries out as lines of JSON, the oldest first", Args: cobra.NoArgs,
 		Example: "  tandem audit export --since 2026-11-01 > audit.jsonl\n  tandem audit export --file audit.jsonl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.read(time.Now()); err != nil {
+			if err := f.readPeriod(time.Now()); err != nil {
 				return err
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
@@ -132,7 +118,7 @@ func newAuditExport(at *connectFlags) *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.addAuditFlags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "a new file to write to instead of standard output")
 	return cmd
 }

@@ -42,7 +42,7 @@ func (b *background) start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	p := &process{cmd: exec.Command(find(ts, args[1]), args[2:]...), read: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "WORK", "TANDEM_DATA", "TANDEM_SERVER", "TANDEM_TOKEN", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "WORK", "TANDEM_DATA", "TANDEM_SERVER", "TANDEM_TOKEN", "TMPDIR", "GOGC"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Stderr = &p.err

@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/identity"
+	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
 )
@@ -49,23 +51,6 @@ func asked(t *testing.T, method, url, token, body string, into any) int {
 	return res.StatusCode
 }
 
-// Where the records are in PostgreSQL, a command on the database in the data directory says so and does nothing.
-func TestBackup_PostgreSQL(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, args := range [][]string{{"backup", filepath.Join(dir, "b")}, {"restore", filepath.Join(dir, "b")}, {"upgrade-report"}} {
-		cmd := exec.CommandContext(t.Context(), "tandem", append(args, "--data", dir)...)
-		cmd.Env = append(cmd.Environ(), "TANDEM_DATABASE=postgres://ann:opensesame@127.0.0.1:1/none")
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "pg_dump") || strings.Contains(string(out), "opensesame") {
-			t.Errorf("%s: %v\n%s", args[0], err, out)
-		}
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
-		t.Errorf("they leave %q: %v", left, err)
-	}
-}
-
 // What was damaged before a backup was made is in what is restored, and the status of every command says so.
 func TestRestore_Damaged(t *testing.T) {
 	t.Parallel()
@@ -93,6 +78,43 @@ func TestRestore_Damaged(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(copied, at)); err != nil || string(b) != "other" {
 		t.Errorf("the value is %q: %v", b, err)
 	}
+}
+
+// A backup whose credentials nobody could open is made, and the status of the command says so.
+func TestBackup_MissingKeys(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := credential.CreateKeyFile(root)
+	if err = errors.Join(err, root.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := ring.Seal([]byte("secret"), credential.Context("ws", "c", "http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Stores().Credentials.Create(t.Context(), identity.System("ws"), store.Credential{ID: "c", Name: "c", Type: "http", Sealed: sealed})
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if said := runCommand(t, 0, "", "backup", filepath.Join(t.TempDir(), "b"), "--data", dir); strings.Contains(said, "MISSING") {
+		t.Errorf("with the key it says %s", said)
+	}
+	if err := os.Remove(filepath.Join(dir, credential.KeyFile)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "b")
+	if said := runCommand(t, 1, "", "backup", file, "--data", dir); !strings.Contains(said, "MISSING KEYS") || !strings.Contains(said, ring.Keys()[0]) {
+		t.Errorf("without the key it says %s", said)
+	}
+	runCommand(t, 0, "", "restore", "--check", file)
 }
 
 // A backup is made while a server runs under load, and is whole: a server on what is restored has everything that was acknowledged before it

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,8 +56,8 @@ removed at the end; the user must be allowed to make some. The bare journal is t
 	flags := cmd.Flags()
 	flags.BoolVar(&b.Quick, "quick", false, "measure less: some seconds, rougher figures")
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
-	flags.StringVar(&b.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
-	database.add(flags, "")
+	addData(flags, &b.Dir, "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	database.addDatabaseFlag(flags, "")
 	flags.IntVar(&b.Rounds, "rounds", 0, "how often everything is measured (default 7, quick 3)")
 	flags.IntVar(&b.Nodes, "nodes", 0, "the length of the chain (default 100)")
 	flags.IntVar(&b.FanOut, "fan-out", 0, "the width of the fan-out (default 1000)")

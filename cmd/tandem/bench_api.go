@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,11 +16,13 @@ import (
 
 func newBenchAPI() *cobra.Command {
 	var (
-		b       benchmark.API
-		side    string
-		dir     string
-		signals int
-		asJSON  bool
+		b        benchmark.API
+		side     string
+		dir      string
+		signals  int
+		asJSON   bool
+		database databaseFlag
+		engine   engineFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "api",
@@ -37,20 +39,35 @@ executions, and how fast 2,000 readers of a stream learn of a row. Each side has
 processor time and memory (Linux only) are those of the server, without the clients. Rounds are
 repeated; medians are told. It is best run on a machine that does nothing else.
 
-The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
+The work is done in a scratch directory on the disk of the data directory, which is removed at the end.
+
+With --database it is done on the server of that database, in databases that are made for it and
+removed at the end; the user must be allowed to make some. The bare server
+is on one of them as well.
+
+With --engine temporal the executions of Tandem's side run on a Temporal cluster, by a worker in the
+process of the server, on a task queue of their own whose name begins with --task-queue; what
+Temporal keeps of them is left there, so use one for tests.`,
 		Example: "  tandem bench api\n  tandem bench api --quick\n  tandem bench api --json > figures.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			temporal, err := engine.engineOptions(database.address())
+			if err != nil {
+				return err
+			}
 			if side != "" {
-				if err := benchmark.ServeLaunchedSide(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), side, dir, b.Executions, signals); err != nil {
+				o := benchmark.SideOptions{Side: side, Dir: dir, Database: database.address(), Temporal: temporal, Executions: b.Executions,
+					Signals: signals}
+				if err := benchmark.ServeLaunchedSide(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), o); err != nil {
 					return console.Problem(err)
 				}
 				return nil
 			}
-			b.Launch = func(ctx context.Context, side, dir string, executions, signals int) (*benchmark.APISide, error) {
-				return benchmark.LaunchSide(ctx, cmd.ErrOrStderr(), side, dir, executions, signals)
+			b.Database, b.Temporal = database.address(), temporal
+			b.Launch = func(ctx context.Context, o benchmark.SideOptions) (*benchmark.APISide, error) {
+				return benchmark.LaunchSide(ctx, cmd.ErrOrStderr(), o)
 			}
 			b.Measuring = func(round int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what) }
 			report, err := benchmark.MeasureAPI(ctx, b)
@@ -63,7 +80,10 @@ The work is done in a scratch directory on the disk of the data directory, which
 	flags := cmd.Flags()
 	flags.BoolVar(&b.Quick, "quick", false, "measure less: rougher figures")
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
-	flags.StringVar(&b.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	addData(flags, &b.Dir, "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	database.addDatabaseFlag(flags, "")
+	engine.addEngineFlags(flags)
+	flags.StringSliceVar(&b.Requests, "requests", nil, "measure these alone: "+strings.Join(benchmark.APIKinds(), ", "))
 	flags.IntVar(&b.Rounds, "rounds", 0, "how often everything is measured (default 5, quick 3)")
 	flags.IntVar(&b.Executions, "executions", 0, "how many executions there are to begin with (default 100000)")
 	flags.IntSliceVar(&b.Clients, "clients", nil, "how many clients ask at once (default 1,50,500)")

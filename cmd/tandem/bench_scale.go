@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,10 +17,11 @@ import (
 
 func newBenchScale() *cobra.Command {
 	var (
-		s      benchmark.Scale
-		data   string
-		phase  string
-		asJSON bool
+		s        benchmark.Scale
+		data     string
+		phase    string
+		asJSON   bool
+		database databaseFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "scale",
@@ -31,12 +31,16 @@ all, lets as many ask a person and starts a process on those whose time runs out
 and starts a process that has nothing to do. Each phase has a process of its own; memory is what
 that process has resident (Linux only).
 
-The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
+The work is done in a scratch directory on the disk of the data directory, which is removed at the end.
+
+With --database it is done on the server of that database, in databases that are made for it and
+removed at the end; the user must be allowed to make some.`,
 		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000\n  tandem bench scale --parked 1000000 --phases park,wake",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			s.Database = database.address()
 			if phase != "" {
 				report, err := benchmark.MeasureScale(ctx, s, phase)
 				if err != nil {
@@ -44,7 +48,8 @@ The work is done in a scratch directory on the disk of the data directory, which
 				}
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 			}
-			reports, err := benchmark.MeasureScaleAll(ctx, cmd.ErrOrStderr(), data, s, func(phase string) { fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase) })
+			reports, err := benchmark.MeasureScaleAll(ctx, cmd.ErrOrStderr(), data, s,
+				func(phase string) { fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase) })
 			if err != nil {
 				return console.Problem(err)
 			}
@@ -58,7 +63,8 @@ The work is done in a scratch directory on the disk of the data directory, which
 	flags.IntVar(&s.Parked, "parked", 100_000, "how many executions wait")
 	flags.IntVar(&s.Iterations, "iterations", 1_000_000, "how long the loop is")
 	flags.StringSliceVar(&s.Phases, "phases", nil, "measure only these: "+strings.Join(benchmark.ScalePhases(), ", "))
-	flags.StringVar(&data, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	addData(flags, &data, "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
+	database.addDatabaseFlag(flags, "")
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	flags.StringVar(&phase, "phase", "", "measure one phase in this process")
 	flags.StringVar(&s.Dir, "dir", "", "the directory of the phases")

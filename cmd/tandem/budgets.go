@@ -25,40 +25,28 @@ func newBudgets() *cobra.Command {
 wait and one of them asks a person; raising the budget lets all of them go on.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newBudgetsList(&at), newBudgetsRaise(&at))
 	return cmd
 }
 
 func newBudgetsList(at *connectFlags) *cobra.Command {
-	var show listing
 	var q api.BudgetQuery
 	cmd := &cobra.Command{
 		Use: "list", Short: "List budgets, what is spent of them and who waits", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Client.Budgets(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintBudgets(w, list, show.Output == "wide") })
-			})
-		},
 	}
-	show.add(cmd, true)
 	cmd.Flags().StringVar(&q.ProfileID, "profile", "", "only those of this profile")
 	cmd.Flags().StringVar(&q.Per, "per", "", "only those per execution, workflow or day")
 	cmd.Flags().BoolVar(&q.Waiting, "waiting", false, "only those that somebody waits for")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many executions and workflows to list per profile")
-	return cmd
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.Budgets, error) {
+		return c.Client.Budgets(ctx, q)
+	}, console.PrintBudgets)
 }
 
 func newBudgetsRaise(at *connectFlags) *cobra.Command {
-	var show listing
 	var request string
+	var by float64
 	cmd := &cobra.Command{
 		Use: "raise BUDGET AMOUNT", Short: "Add to a budget and let everybody who waits for it go on",
 		Long: `Raise adds tokens or, to a budget of money, units of the currency. "tandem budgets list" has the names. The
@@ -72,23 +60,17 @@ Without a server nobody works on what is woken; "tandem run --resume" or the nex
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			by, err := strconv.ParseFloat(args[1], 64)
-			if err != nil || !(by > 0) {
-				return console.Usage(fmt.Errorf("%q is not an amount; write a positive number", args[1]))
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				b, err := c.Client.RaiseBudget(ctx, api.RaiseRequest{Budget: args[0], RaiseBy: by, RequestID: request})
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), b, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: %s raised in all, %s remaining\n", table.OneLine(b.Budget), table.Amount(b.Raised), table.Amount(b.Remaining))
-				})
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&request, "request-id", "", "raising twice with the same id raises once")
-	return cmd
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if by, err = strconv.ParseFloat(args[1], 64); err != nil || !(by > 0) {
+			return console.Usage(fmt.Errorf("%q is not an amount; write a positive number", args[1]))
+		}
+		return nil
+	}
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Budget, error) {
+		return c.Client.RaiseBudget(ctx, api.RaiseRequest{Budget: args[0], RaiseBy: by, RequestID: request})
+	}, func(w *tabwriter.Writer, b api.Budget) {
+		fmt.Fprintf(w, "%s: %s raised in all, %s remaining\n", table.OneLine(b.Budget), table.Amount(b.Raised), table.Amount(b.Remaining))
+	})
 }

@@ -43,14 +43,15 @@ waits for a person.`,
 				if err != nil {
 					return err
 				}
-				return console.Chat(ctx, terminal(cmd), c, console.Place{Server: at.server, Dir: at.dir, Again: at.database.again()}, agent, request)
+				return console.Chat(ctx, terminal(cmd), c, console.Place{Server: at.server, Dir: at.dir, Again: at.database.again()},
+					agent, request)
 			})
 		},
 	}
 	at.addAllow(cmd)
 	at.addGrace(cmd)
 	at.addDebug(cmd)
-	at.add(cmd)
-	f.add(cmd)
+	at.addConnectFlags(cmd)
+	f.addTaskFlags(cmd)
 	return cmd
 }

@@ -34,18 +34,18 @@ type connectFlags struct {
 	debug bool
 }
 
-func (f *connectFlags) add(cmd *cobra.Command) {
+func (f *connectFlags) addConnectFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.server, "server", os.Getenv("TANDEM_SERVER"), "the address of a server, such as http://127.0.0.1:8080 (TANDEM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "a token of that server (TANDEM_TOKEN)")
-	flags.StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "without a server: the data directory (TANDEM_DATA)")
-	f.database.add(flags, "without a server: ")
+	addData(flags, &f.dir, "without a server: the data directory (TANDEM_DATA)")
+	f.database.addDatabaseFlag(flags, "without a server: ")
 }
 
 // addData adds the flag for the data directory alone, to a command that is for who has the machine.
 func (f *connectFlags) addData(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
-	f.database.add(cmd.Flags(), "")
+	addData(cmd.Flags(), &f.dir, "the data directory (TANDEM_DATA)")
+	f.database.addDatabaseFlag(cmd.Flags(), "")
 }
 
 // addAllow adds the flag for what this program may reach, to a command that reaches something when there is no server to do it.
@@ -55,7 +55,7 @@ func (f *connectFlags) addAllow(cmd *cobra.Command) {
 
 // addGrace adds the flag for how long what runs may take to end, to a command that runs something when there is no server to do it.
 func (f *connectFlags) addGrace(cmd *cobra.Command) {
-	f.grace.add(cmd, "without a server: how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
+	f.grace.addGraceFlag(cmd, "without a server: how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
 }
 
 // again is the flags that a command which is suggested needs to reach the same place; empty: none. A token or a password is not repeated.
@@ -88,12 +88,12 @@ func debugLog(cmd *cobra.Command, debug bool) *slog.Logger {
 // graceFlag is how long what runs may take to end.
 type graceFlag struct{ given time.Duration }
 
-func (g *graceFlag) add(cmd *cobra.Command, about string) {
+func (g *graceFlag) addGraceFlag(cmd *cobra.Command, about string) {
 	cmd.Flags().DurationVar(&g.given, "grace", app.DefaultGrace, about)
 }
 
-// read returns the grace as package app takes it, where zero is the default.
-func (g *graceFlag) read(cmd *cobra.Command) (time.Duration, error) {
+// gracePeriod returns the grace as package app takes it, where zero is the default.
+func (g *graceFlag) gracePeriod(cmd *cobra.Command) (time.Duration, error) {
 	grace := app.DefaultGrace
 	switch flag, text := cmd.Flags().Lookup("grace"), os.Getenv("TANDEM_GRACE"); {
 	case flag != nil && flag.Changed:
@@ -113,7 +113,7 @@ func (g *graceFlag) read(cmd *cobra.Command) (time.Duration, error) {
 	return grace, nil
 }
 
-// drains tells whoever has interrupted a command, or waits for its end, why it is still there.
+// drains tells the person who has interrupted a command, or waits for its end, why it is still there.
 func drains(cmd *cobra.Command) func(time.Duration) {
 	return func(grace time.Duration) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "nothing new begins; what runs gets up to %s to end. Press Ctrl-C again to stop at once\n", grace)
@@ -141,7 +141,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 		return console.Usage(fmt.Errorf("%s: %s", from, fault.From(err).Message))
 	}
 	if at.Drives {
-		if at.Grace, err = f.grace.read(cmd); err != nil {
+		if at.Grace, err = f.grace.gracePeriod(cmd); err != nil {
 			return err
 		}
 		at.Draining = drains(cmd)
@@ -150,7 +150,8 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{Database: f.database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
+	at.Options = app.Options{Database: f.database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow,
+		Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		switch {
@@ -231,7 +232,7 @@ func one(what string) cobra.PositionalArgs {
 // listing is how lists and single things are shown.
 type listing struct{ table.Listing }
 
-func (l *listing) add(cmd *cobra.Command, wide bool) {
+func (l *listing) addListingFlags(cmd *cobra.Command, wide bool) {
 	cmd.Flags().BoolVar(&l.JSON, "json", false, "print what the API answers, as JSON")
 	if wide {
 		cmd.Flags().StringVarP(&l.Output, "output", "o", "", `"wide" shows more columns`)

@@ -21,30 +21,19 @@ with the key of the data directory, and what is secret in it is never shown agai
 tool servers name it by its name, which is the same in every installation, or by its id.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
-	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsTest(&at), newCredentialsAuthorize(&at), newCredentialsTypes(&at))
+	at.addConnectFlags(cmd)
+	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at),
+		newCredentialsUses(&at), newCredentialsTest(&at), newCredentialsAuthorize(&at), newCredentialsTypes(&at))
 	return cmd
 }
 
 func newCredentialsList(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "list", Short: "List credentials, without what is secret in them", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Credentials(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentials(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.Credentials, error) {
+		return c.Credentials(ctx)
+	}, console.PrintCredentials)
 }
 
 func newCredentialsSet(at *connectFlags) *cobra.Command {
@@ -124,7 +113,8 @@ Types that cannot be tried say why.`,
 				if err != nil {
 					return err
 				}
-				if err := show.Show(cmd.OutOrStdout(), got, func(w *tabwriter.Writer) { console.PrintCredentialTest(w, args[0], got) }); err != nil {
+				if err := show.Show(cmd.OutOrStdout(), got,
+					func(w *tabwriter.Writer) { console.PrintCredentialTest(w, args[0], got) }); err != nil {
 					return err
 				}
 				if got.Testable && !got.OK {
@@ -134,75 +124,39 @@ Types that cannot be tried say why.`,
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
 func newCredentialsUses(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "uses CREDENTIAL", Short: "List what uses a credential", Args: one("credential"),
 		Long: `Uses lists what names a credential by its id or its name: the newest and the deployed revision of workflows, node
 templates, profiles, tool servers, and channels with questions that wait for a reply.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.CredentialUses(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentialUses(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.CredentialUses, error) {
+		return c.CredentialUses(ctx, args[0])
+	}, console.PrintCredentialUses)
 }
 
 func newCredentialsAuthorize(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "authorize CREDENTIAL", Short: "Let a person authorize a credential with a browser", Args: one("credential"),
 		Long: `Authorize prints an address. Open it with a browser within 15 minutes, agree at the service, and you are led back
 here; the tokens are then kept in the credential and renewed before they end. It is for the types google_oauth,
 microsoft_oauth and oauth2, whose credential needs the client_id and client_secret of a client that is
 registered with the service, for the redirect address PUBLIC-URL/credentials/authorized.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				a, err := c.AuthorizeCredential(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.MCPAuthorization, error) {
+		return c.AuthorizeCredential(ctx, args[0])
+	}, printAuthorization)
 }
 
 func newCredentialsTypes(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "types", Short: "List the types of credentials and their fields", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.CredentialTypes(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentialTypes(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return keeps(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.CredentialTypes, error) {
+		return c.CredentialTypes(ctx)
+	}, console.PrintCredentialTypes)
 }

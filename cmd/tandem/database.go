@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"tandem/fault"
 )
 
 // databaseFlag says which database is used, if not the one in the data directory.
@@ -17,8 +15,8 @@ type databaseFlag struct{ given string }
 // databaseHelp says what --database does.
 const databaseHelp = "the address of a database of PostgreSQL, as postgres://USER:PASSWORD@HOST:PORT/NAME, to use instead of the one in the data directory; better given as TANDEM_DATABASE, which other users of the machine cannot see"
 
-// add adds the flag. What it is for stands in front of its help; empty: nothing does.
-func (d *databaseFlag) add(flags *pflag.FlagSet, when string) {
+// addDatabaseFlag adds the flag. What it is for stands in front of its help; empty: nothing does.
+func (d *databaseFlag) addDatabaseFlag(flags *pflag.FlagSet, when string) {
 	// The default is not the variable's value: help would show it.
 	flags.StringVar(&d.given, "database", "", when+databaseHelp)
 }
@@ -26,16 +24,8 @@ func (d *databaseFlag) add(flags *pflag.FlagSet, when string) {
 // address is that of the database; empty: it is in the data directory.
 func (d *databaseFlag) address() string { return cmp.Or(d.given, os.Getenv("TANDEM_DATABASE")) }
 
-// onlySQLite refuses what works on the database in a data directory when the environment says that the records are elsewhere.
-func onlySQLite() error {
-	if os.Getenv("TANDEM_DATABASE") == "" {
-		return nil
-	}
-	return fault.New(fault.Unsupported, "TANDEM_DATABASE is set, so the records are in PostgreSQL, and this command works on the database of SQLite in a data directory only; save and restore the records with pg_dump and pg_restore, and master.key and files in the data directory apart from them (docs/postgresql.md); unset TANDEM_DATABASE if the data directory is what you mean")
-}
-
-// again is the flag for a command that is suggested, with a space before it; empty: the flag was not given, and the environment says the same to the next command.
-// Who has given a password puts the address in by themselves.
+// again is the flag for a command that is suggested, with a space before it; empty: the flag was not given, and the environment
+// says the same to the next command. Who has given a password puts the address in by themselves.
 func (d *databaseFlag) again() string {
 	if d.given == "" {
 		return ""

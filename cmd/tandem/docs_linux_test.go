@@ -117,7 +117,10 @@ func newReader(t *testing.T, served bool) *reader {
 	model := httptest.NewServer(http.HandlerFunc(answerLikeAModel))
 	t.Cleanup(model.Close)
 	r := &reader{dir: dir, path: filepath.Join(dir, "shims") + ":" + filepath.Dir(tandem) + ":" + os.Getenv("PATH")}
-	r.env = []string{"PATH=" + r.path, "HOME=" + dir, "TMPDIR=" + dir, "TERM=xterm", "NO_COLOR=1", "OPENAI_API_KEY=k1", "ANTHROPIC_API_KEY=k2", "GEMINI_API_KEY=k3"}
+	r.env = []string{"PATH=" + r.path, "HOME=" + dir, "TMPDIR=" + dir, "TERM=xterm", "NO_COLOR=1", "GOGC=" + os.Getenv("GOGC"), "OPENAI_API_KEY=k1", "ANTHROPIC_API_KEY=k2", "GEMINI_API_KEY=k3"}
+	if cache, err := os.UserCacheDir(); err == nil { // where the interpreter is compiled already
+		r.env = append(r.env, "XDG_CACHE_HOME="+cache)
+	}
 	secret, address := "tdm_of_the_readers_0123456789", "127.0.0.1:1"
 	r.env = append(r.env, "TANDEM_TOKEN="+secret)
 	if served {

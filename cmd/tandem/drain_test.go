@@ -49,7 +49,7 @@ func (s *slowService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.said = append(s.said, what)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{}`)) // whoever has gone away does not read it
+	_, _ = w.Write([]byte(`{}`)) // a client that has gone away does not read it
 }
 
 func (s *slowService) calls() string {

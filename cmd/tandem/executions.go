@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/client"
 	"tandem/console"
@@ -25,9 +26,10 @@ without one they work on the data directory, through the server that has it open
 changed while no server runs is on disk, and goes on with "tandem run --resume" or with the next server.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(
-		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsValue(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
+		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsValue(&at), newExecutionsHistory(&at), newExecutionsWatch(&at),
+		newExecutionsLogs(&at), newExecutionsContext(&at),
 		newAction(&at, "pause", "Let nothing new begin"), newAction(&at, "resume", "Let a paused execution go on"), newAction(&at, "cancel", "End an execution"),
 		newRetry(&at), newSkip(&at), newFork(&at), newDeleteExecution(&at), newInput(&at),
 	)
@@ -62,14 +64,15 @@ func newExecutionsList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintExecutions(w, list, show.Output == "wide") }); err != nil || show.JSON {
+				if err := show.Show(cmd.OutOrStdout(), list,
+					func(w *tabwriter.Writer) { console.PrintExecutions(w, list, show.Output == "wide") }); err != nil || show.JSON {
 					return err
 				}
 				return console.NoteResting(cmd.ErrOrStderr(), c.Local(), list)
 			})
 		},
 	}
-	show.add(cmd, true)
+	show.addListingFlags(cmd, true)
 	cmd.Flags().StringVar(&q.WorkflowID, "workflow", "", "only those of this workflow")
 	cmd.Flags().StringSliceVar(&q.Statuses, "status", nil, "only those with one of these statuses, separated by commas")
 	pageFlags(cmd, &q.Page, &q.PageSize)
@@ -95,7 +98,7 @@ func newExecutionsGet(at *connectFlags) *cobra.Command {
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&activation, "activation", "", "show this activation with its input, as JSON")
 	cmd.Flags().BoolVar(&withWorkflow, "include-workflow", false, "with --json: add the definition that it is pinned to")
 	return cmd
@@ -161,7 +164,7 @@ func newExecutionsLogs(at *connectFlags) *cobra.Command {
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&q.Level, "level", "", "only this level and above: DEBUG, INFO, WARN or ERROR")
 	cmd.Flags().StringVar(&q.NodeID, "node", "", "only lines of this node")
 	cmd.Flags().StringVar(&q.ActivationID, "activation", "", "only lines of this activation")
@@ -171,22 +174,13 @@ func newExecutionsLogs(at *connectFlags) *cobra.Command {
 }
 
 func newExecutionsContext(at *connectFlags) *cobra.Command {
-	var show listing
 	var scope string
 	cmd := &cobra.Command{
 		Use: "context EXECUTION", Short: "Show the data that nodes of an execution can read",
 		Args: one("execution"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				data, err := c.Context(ctx, args[0], scope)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), data, func(w *tabwriter.Writer) { console.PrintContext(w, data) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&scope, "scope", "", "as nodes of this scope see it, such as 'each[2]'")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Context, error) {
+		return c.Context(ctx, args[0], scope)
+	}, console.PrintContext)
 }

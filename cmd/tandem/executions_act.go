@@ -21,7 +21,7 @@ func newAction(at *connectFlags, action, short string) *cobra.Command {
 			return act(cmd, at, &show, args[0], api.ActionRequest{Action: action, Reason: reason})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	addReason(cmd, &reason)
 	return cmd
 }
@@ -34,7 +34,7 @@ func addReason(cmd *cobra.Command, reason *string) {
 // target says which node of an execution an action is about.
 type target struct{ node, activation string }
 
-func (t *target) add(cmd *cobra.Command) {
+func (t *target) addTargetFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.node, "node", "", "the node")
 	cmd.Flags().StringVar(&t.activation, "activation", "", "one activation of it, such as 'each[2]/fetch', where it ran several times")
 }
@@ -46,78 +46,60 @@ func (t *target) check() error {
 	return nil
 }
 
-func newRetry(at *connectFlags) *cobra.Command {
+// newNodeAction makes a command, called name, for an action on a node of an execution. Complete, unless it is nil, fills in what the
+// command has further flags for.
+func newNodeAction(at *connectFlags, name, action, short string, complete func(*cobra.Command, *api.ActionRequest) error) *cobra.Command {
 	var t target
 	var reason string
 	var show listing
 	cmd := &cobra.Command{
-		Use: "retry EXECUTION --node NODE", Short: "Try a failed node again", Args: one("execution"),
+		Use: name + " EXECUTION --node NODE", Short: short, Args: one("execution"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := t.check(); err != nil {
 				return err
 			}
-			return act(cmd, at, &show, args[0], api.ActionRequest{Action: "retry_node", NodeID: t.node, ActivationID: t.activation, Reason: reason})
-		},
-	}
-	t.add(cmd)
-	addReason(cmd, &reason)
-	show.add(cmd, false)
-	return cmd
-}
-
-func newSkip(at *connectFlags) *cobra.Command {
-	var t target
-	var output, reason string
-	var show listing
-	cmd := &cobra.Command{
-		Use: "skip EXECUTION --node NODE", Short: "Go on without a node", Args: one("execution"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := t.check(); err != nil {
-				return err
-			}
-			r := api.ActionRequest{Action: "skip_node", NodeID: t.node, ActivationID: t.activation, Reason: reason}
-			if cmd.Flags().Changed("output") {
-				value, err := console.ParseValue("output", output, false)
-				if err != nil {
+			r := api.ActionRequest{Action: action, NodeID: t.node, ActivationID: t.activation, Reason: reason}
+			if complete != nil {
+				if err := complete(cmd, &r); err != nil {
 					return err
 				}
-				r.Output = value
 			}
 			return act(cmd, at, &show, args[0], r)
 		},
 	}
-	t.add(cmd)
-	cmd.Flags().StringVar(&output, "output", "", "the node counts as completed with this output, as JSON; without it, as skipped")
+	t.addTargetFlags(cmd)
 	addReason(cmd, &reason)
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
+	return cmd
+}
+
+func newRetry(at *connectFlags) *cobra.Command {
+	return newNodeAction(at, "retry", "retry_node", "Try a failed node again", nil)
+}
+
+func newSkip(at *connectFlags) *cobra.Command {
+	var output string
+	cmd := newNodeAction(at, "skip", "skip_node", "Go on without a node", func(cmd *cobra.Command, r *api.ActionRequest) (err error) {
+		if cmd.Flags().Changed("output") {
+			r.Output, err = console.ParseValue("output", output, false)
+		}
+		return err
+	})
+	cmd.Flags().StringVar(&output, "output", "", "the node counts as completed with this output, as JSON; without it, as skipped")
 	return cmd
 }
 
 func newFork(at *connectFlags) *cobra.Command {
-	var t target
-	var input, reason string
-	var show listing
-	cmd := &cobra.Command{
-		Use: "fork EXECUTION --node NODE", Short: "Start an execution that shares another one's past up to a node", Args: one("execution"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := t.check(); err != nil {
-				return err
-			}
-			r := api.ActionRequest{Action: "fork", NodeID: t.node, ActivationID: t.activation, Reason: reason}
-			if input != "" {
-				value, err := console.ParseValue("input", input, true)
-				if err != nil {
-					return err
-				}
-				r.Input = value
-			}
-			return act(cmd, at, &show, args[0], r)
-		},
-	}
-	t.add(cmd)
+	var input string
+	const short = "Start an execution that shares another one's past up to a node"
+	cmd := newNodeAction(at, "fork", "fork", short, func(_ *cobra.Command, r *api.ActionRequest) (err error) {
+		if input != "" {
+			r.Input, err = console.ParseValue("input", input, true)
+		}
+		return err
+	})
 	cmd.Flags().StringVar(&input, "input", "", "edited values, as a JSON object: whatever reads these names in the fork reads them; other names stay as they were")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the execution or are asked in it")
-	show.add(cmd, false)
+	cmd.Flags().Lookup("reason").Usage = "why, for those who look at the execution or are asked in it"
 	return cmd
 }
 
@@ -151,10 +133,10 @@ When nobody knows whether an interrupted node has done its work, the answer says
 			})
 		},
 	}
-	t.add(cmd)
+	t.addTargetFlags(cmd)
 	cmd.Flags().StringVar(&interaction, "interaction", "", "the question, where the node asks several")
 	cmd.Flags().StringVar(&value, "value", "", "the answer or the payload, as JSON")
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 

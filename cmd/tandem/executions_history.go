@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/client"
 	"tandem/console"
@@ -13,7 +14,6 @@ import (
 
 func newExecutionsHistory(at *connectFlags) *cobra.Command {
 	var q client.HistoryQuery
-	var show listing
 	cmd := &cobra.Command{
 		Use: "history EXECUTION", Short: "Tell what happened, in order, and who decided it",
 		Long: `History tells each step with its status, input and output, its retries and what it cost; each question
@@ -22,18 +22,10 @@ did, with their reasons. A fork begins with what it shares with its source, and 
 has started are told below it.`,
 		Example: "  tandem executions history exec_abc\n  tandem executions history exec_abc --json",
 		Args:    one("execution"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				h, err := c.History(ctx, args[0], q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), h, func(w *tabwriter.Writer) { console.PrintHistory(w, "", &h) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&q.After, "after", "", "go on behind the part before, as its last line says")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many records; 100 if it is not said")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.History, error) {
+		return c.History(ctx, args[0], q)
+	}, func(w *tabwriter.Writer, h api.History) { console.PrintHistory(w, "", &h) })
 }

@@ -39,7 +39,7 @@ before you share one.`,
 			})
 		},
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.Flags().BoolVar(&asFile, "fixture", false, "write a recorded run for \"tandem test\"")
 	cmd.Flags().StringVar(&out, "out", "", "the file to write; standard output when empty")
 	cmd.Flags().IntVar(&maxInput, "inputs", 1000, "without --fixture: of how many activations the input is worked out")

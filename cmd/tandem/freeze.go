@@ -50,8 +50,8 @@ With --dry-run nothing is kept and the definition is printed.`,
 			})
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, false)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&want.ID, "id", "", "the workflow's id; made from its name when empty")
 	cmd.Flags().StringVar(&want.Name, "name", "", "the workflow's name; the task's when empty")
 	cmd.Flags().BoolVar(&want.DryRun, "dry-run", false, "keep nothing and print the definition")

@@ -37,7 +37,7 @@ Secrets that stood in a file become credentials. A file that cannot be imported 
 			})
 		},
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.Flags().StringVar(&report, "report", "text", "how the report is written: text or json")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only report what would become of the files; with --report json also the workflows")
 	return cmd

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/client"
 	"tandem/console"
@@ -48,33 +49,25 @@ or by itself. An execution that was answered while no server runs goes on with "
 			})
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, true)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, true)
 	cmd.Flags().BoolVar(&all, "all", false, "everybody's questions, not only yours")
 	cmd.Flags().StringVar(&q.ExecutionID, "execution", "", "only those of this execution and of those it started, whoever is asked")
 	cmd.Flags().StringSliceVar(&q.Statuses, "status", nil, "only those with one of these statuses, separated by commas: pending (the default), completed, timeout, cancelled, error, or all")
 	cmd.Flags().StringVar(&q.Purpose, "purpose", "", "only those of this purpose, such as human_node or tool_approval")
 	pageFlags(cmd, &q.Page, &q.PageSize)
 	cmd.AddCommand(
-		newInboxShow(&at), newInboxAnswer(&at), newInboxDelegate(&at), newInboxCancel(&at), newInboxRemind(&at), newInboxLink(&at), newInboxOverride(&at), newInboxOverrule(&at), newInboxWatch(&at),
+		newInboxShow(&at), newInboxAnswer(&at), newInboxDelegate(&at), newInboxCancel(&at), newInboxRemind(&at), newInboxLink(&at),
+		newInboxOverride(&at), newInboxOverrule(&at), newInboxWatch(&at),
 	)
 	return cmd
 }
 
 func newInboxShow(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "show QUESTION", Short: "Show a question with its replies and messages", Args: one("question"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				d, err := console.FindInteraction(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), d, func(w *tabwriter.Writer) { console.PrintInteraction(w, &d, time.Now()) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.InteractionDetail, error) {
+		return console.FindInteraction(ctx, c, args[0])
+	}, func(w *tabwriter.Writer, d api.InteractionDetail) { console.PrintInteraction(w, &d, time.Now()) })
 }

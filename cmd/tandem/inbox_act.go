@@ -16,11 +16,13 @@ import (
 )
 
 // change does something with a question and says how it stands then.
-func change(cmd *cobra.Command, at *connectFlags, show *listing, id, done string, do func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error)) error {
+func change(cmd *cobra.Command, at *connectFlags, show *listing, id, done string,
+	do func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error)) error {
 	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-		return console.ChangeQuestion(ctx, terminal(cmd), c, &show.Listing, id, done, func(ctx context.Context, d api.InteractionDetail) (api.Interaction, error) {
-			return do(ctx, c, d)
-		})
+		return console.ChangeQuestion(ctx, terminal(cmd), c, &show.Listing, id, done,
+			func(ctx context.Context, d api.InteractionDetail) (api.Interaction, error) {
+				return do(ctx, c, d)
+			})
 	})
 }
 
@@ -35,12 +37,13 @@ An admin may hand on the answer of somebody else with --from, and says why with 
 			if r.To == "" {
 				return errors.New("name who answers in your place with --to: a user, or their mail address")
 			}
-			return change(cmd, at, &show, args[0], "delegated to "+table.OneLine(r.To), func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				return c.Delegate(ctx, d.ID, r)
-			})
+			return change(cmd, at, &show, args[0], "delegated to "+table.OneLine(r.To),
+				func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+					return c.Delegate(ctx, d.ID, r)
+				})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&r.To, "to", "", "who answers: a user as user:ID, or their mail address")
 	cmd.Flags().StringVar(&r.Note, "note", "", "what to tell them")
 	cmd.Flags().StringVar(&r.From, "from", "", "whose answer it is, if it is not yours; for admins, with --note")
@@ -54,12 +57,13 @@ func newInboxCancel(at *connectFlags) *cobra.Command {
 		Use: "cancel QUESTION", Short: "Withdraw a question", Args: one("question"),
 		Long: "Cancel withdraws a question: nobody has to answer it, and the node that asks it fails with canceled.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, at, &show, args[0], "", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+			return change(cmd, at, &show, args[0], "", func(ctx context.Context, c *app.Connection,
+				d api.InteractionDetail) (api.Interaction, error) {
 				return c.CancelInteraction(ctx, d.ID, reason)
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it later")
 	return cmd
 }
@@ -69,48 +73,43 @@ func newInboxRemind(at *connectFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remind QUESTION", Short: "Remind those who are asked, now", Args: one("question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, at, &show, args[0], "reminded", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				return c.Remind(ctx, d.ID)
-			})
+			return change(cmd, at, &show, args[0], "reminded",
+				func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+					return c.Remind(ctx, d.ID)
+				})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
 func newInboxLink(at *connectFlags) *cobra.Command {
-	var show listing
 	var to string
 	cmd := &cobra.Command{
 		Use: "link QUESTION --to RECIPIENT", Short: "Make a link by which somebody can answer without an account", Args: one("question"),
 		Long: `Link makes an address of the response page. Whoever has it answers in the name of the recipient, once; so it is shown to them
 alone, this one time. An admin can have one sent to somebody who is asked, at an address of theirs. It needs a server, and begins with its public address ("tandem serve --public-url"; by default where it listens).`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if to == "" {
-				return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				d, err := console.FindInteraction(ctx, c, args[0])
-				if err != nil {
-					return err
-				}
-				link, err := c.Link(ctx, d.ID, to)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) {
-					if link.SentTo != "" {
-						fmt.Fprintln(w, "sent to "+table.OneLine(link.SentTo))
-						return
-					}
-					fmt.Fprintln(w, link.URL)
-				})
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&to, "to", "", "who the link is for: a user as user:ID, a mail address, or anyone")
-	return cmd
+	cmd.PreRunE = func(_ *cobra.Command, _ []string) error {
+		if to == "" {
+			return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")
+		}
+		return nil
+	}
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Link, error) {
+		d, err := console.FindInteraction(ctx, c, args[0])
+		if err != nil {
+			return api.Link{}, err
+		}
+		return c.Link(ctx, d.ID, to)
+	}, func(w *tabwriter.Writer, link api.Link) {
+		if link.SentTo != "" {
+			fmt.Fprintln(w, "sent to "+table.OneLine(link.SentTo))
+			return
+		}
+		fmt.Fprintln(w, link.URL)
+	})
 }
 
 func newInboxOverride(at *connectFlags) *cobra.Command {
@@ -129,13 +128,14 @@ it was an override, by whom and why, and those who were asked are told.`,
 			if strings.TrimSpace(reason) == "" {
 				return errors.New("say why with --reason")
 			}
-			return change(cmd, at, &show, args[0], "overridden", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				return console.OverrideQuestion(ctx, c, d, &f.Answer, reason)
-			})
+			return change(cmd, at, &show, args[0], "overridden",
+				func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+					return console.OverrideQuestion(ctx, c, d, &f.Answer, reason)
+				})
 		},
 	}
-	show.add(cmd, false)
-	f.add(cmd)
+	show.addListingFlags(cmd, false)
+	f.addAnswerFlags(cmd)
 	cmd.Flags().StringVar(&f.Note, "note", "", "what to add to the answer")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who were asked")
 	return cmd
@@ -163,13 +163,14 @@ lists the replies and what they were taken for.`,
 			if reason == "" {
 				return errors.New("say why with --reason")
 			}
-			return change(cmd, at, &show, args[0], "overruled", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				return console.OverruleReply(ctx, c, d, args[1], &f.Answer, reason)
-			})
+			return change(cmd, at, &show, args[0], "overruled",
+				func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+					return console.OverruleReply(ctx, c, d, args[1], &f.Answer, reason)
+				})
 		},
 	}
-	show.add(cmd, false)
-	f.add(cmd)
+	show.addListingFlags(cmd, false)
+	f.addAnswerFlags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it later")
 	return cmd
 }

@@ -35,8 +35,8 @@ and the audit log. Nothing is limited, and everything is kept for ever, unless a
 			})
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, false)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.AddCommand(newLimitsSet(&at), newTidy(&at))
 	return cmd
 }
@@ -91,7 +91,7 @@ func newLimitsSet(at *connectFlags) *cobra.Command {
 			return show.Show(cmd.OutOrStdout(), now, func(w *tabwriter.Writer) { console.PrintLimits(w, now) })
 		})
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
@@ -129,23 +129,14 @@ func changeLimits(s *api.LimitSettings, changes map[string]string) (err error) {
 }
 
 func newTidy(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
-		Use: "tidy", Short: "Remove now what has had its time, and make the files as small as they can be", Args: cobra.NoArgs,
+		Use: "tidy", Short: "Remove now what has been kept long enough, and make the files as small as possible", Args: cobra.NoArgs,
 		Long: `Remove now what is not kept any longer, overwrite what removed records have left in the files, and give the room back. A
 server does this every hour by itself. Admins only.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				r, err := c.Tidy(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintTidied(w, r) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.TidyReport, error) {
+		return c.Tidy(ctx)
+	}, console.PrintTidied)
 }
 
 func newDeleteExecution(at *connectFlags) *cobra.Command {
@@ -173,6 +164,6 @@ that nothing else names. It cannot be had back. The audit log keeps who did it, 
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }

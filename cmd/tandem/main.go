@@ -78,6 +78,7 @@ Files:
 
 A server, and what is kept in its data directory:
   tandem serve                  serve the API
+  tandem worker                 run nodes on a Temporal cluster, for servers with --engine temporal
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
   tandem triggers list          see what starts deployed workflows: next, history, replay
   tandem import FILE...         make workflows of files of n8n, Dify and older systems
@@ -103,8 +104,9 @@ A server, and what is kept in its data directory:
   tandem mcp servers list       keep tool servers and use them: set, tools, activate, accept, authorize, ...
   tandem doctor                 find out what keeps Tandem from working here
   tandem recover                say what a data directory has lost, and go on without it
-  tandem backup FILE            write everything in a data directory to a file, also while a server runs
-  tandem restore FILE           make a data directory of such a file
+  tandem backup FILE            write everything that an installation keeps to a file, also while a server runs
+  tandem restore FILE           make a data directory, or a database of PostgreSQL, of such a file
+  tandem migrate                move the records of a data directory from SQLite to PostgreSQL
   tandem upgrade-report         say before an upgrade what becomes of executions that have not ended
   tandem bench                  measure how fast this machine runs workflows
 
@@ -120,6 +122,10 @@ without one they open the data directory (--data, TANDEM_DATA) themselves.
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newImport(), newNew(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(), newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(), newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(), newRecover(), newBackup(), newRestore(), newUpgradeReport(), newLimits())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newWorker(), newBench(), newWorkflows(), newImport(), newNew(),
+		newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newUsers(), newWorkspaces(),
+		newTokens(), newAudit(), newAdmin(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newContactChannels(),
+		newProfiles(), newBudgets(), newMemories(), newTriggers(), newMCP(), newNodes(), newSandbox(), newDoctor(),
+		newRecover(), newBackup(), newRestore(), newMigrate(), newUpgradeReport(), newLimits())
 	return root
 }

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if sandbox.IsChild() {
 		sandbox.Child()
 	}
+	if err := os.Setenv("GOGC", "400"); err != nil { // for the processes that tests start by hundreds, whose start is most of what they do
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"tandem": main, "toolbox": toolbox})
 }
 
@@ -34,6 +37,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("GOGC", os.Getenv("GOGC"))
 			if cache, err := os.UserCacheDir(); err == nil { // where the interpreter is compiled already
 				env.Setenv("XDG_CACHE_HOME", cache)
 			}

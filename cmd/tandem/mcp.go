@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/console"
-	"tandem/console/table"
 )
 
 // newMCP is what has to do with the Model Context Protocol.
@@ -26,10 +26,10 @@ func newMCP() *cobra.Command {
 			return serveMCP(cmd, &at, &serve)
 		},
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	at.addAllow(cmd)
 	at.addGrace(cmd)
-	serve.add(cmd)
+	serve.addServeFlags(cmd)
 	cmd.AddCommand(newMCPServers(&at))
 	return cmd
 }
@@ -55,33 +55,21 @@ One that wants people to log in: register it without headers, then "tandem mcp s
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	cmd.AddCommand(newServersList(at), newServersSet(at), newServersShow(at), newServersRemove(at), newServersTools(at),
-		newServersActivate(at), newServersDeactivate(at), newServersPolicy(at), newServersAccept(at), newServersAccepted(at), newServersAuthorize(at), newServersRestart(at))
+		newServersActivate(at), newServersDeactivate(at), newServersPolicy(at), newServersAccept(at), newServersAccepted(at),
+		newServersAuthorize(at), newServersRestart(at))
 	return cmd
 }
 
 func newServersList(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tool servers by id; nothing is started", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.MCPServers(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintServers(w, list, show.Output == "wide") })
-			})
-		},
 	}
-	show.add(cmd, true)
-	return cmd
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.MCPServers, error) {
+		return c.MCPServers(ctx)
+	}, console.PrintServers)
 }
 
 func newServersSet(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "set FILE", Short: "Register or replace the tool server in a file; nothing is started",
 		Long: `Set keeps the tool server in a file, YAML or JSON; "-" reads from standard input. The id is that in the file or,
@@ -89,39 +77,25 @@ without one, the file's name. What is there under the id is replaced as a whole;
 reaches it has changed.`,
 		Example: "  tandem mcp servers set files.yaml\n  echo '{id: search, transport: http, url: \"https://mcp.example.com/mcp\"}' | tandem mcp servers set -",
 		Args:    one("file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
-				s, err := c.SetMCPServer(ctx, args[0], cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), s, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: registered; look at its tools with: tandem mcp servers tools %s\n", s.ID, s.ID)
-				})
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return keeps(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.MCPServer, error) {
+		return c.SetMCPServer(ctx, args[0], cmd.InOrStdin())
+	}, func(w *tabwriter.Writer, s api.MCPServer) {
+		fmt.Fprintf(w, "%s: registered; look at its tools with: tandem mcp servers tools %s\n", s.ID, s.ID)
+	})
 }
 
 func newServersShow(at *connectFlags) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "show SERVER", Aliases: []string{"get"}, Short: "Show a tool server as JSON, which set takes", Args: one("tool server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				s, err := c.MCPServer(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				portable, err := c.Portable(ctx, s)
-				if err != nil {
-					return err
-				}
-				return table.JSON(cmd.OutOrStdout(), portable)
-			})
-		},
 	}
+	return prints(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (any, error) {
+		s, err := c.MCPServer(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return c.Portable(ctx, s)
+	})
 }
 
 func newServersRemove(at *connectFlags) *cobra.Command {
@@ -137,18 +111,12 @@ func newServersRestart(at *connectFlags) *cobra.Command {
 }
 
 // serversDo is a command that does one thing to a server and says that it was done.
-func serversDo(at *connectFlags, use, short, done string, do func(*app.Connection, context.Context, string) error, aliases ...string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Aliases: aliases, Args: one("tool server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if err := do(c, ctx, args[0]); err != nil {
-					return err
-				}
-				return console.Say(cmd.OutOrStdout(), "%s: %s\n", args[0], done)
-			})
-		},
-	}
+func serversDo(at *connectFlags, use, short, done string, do func(*app.Connection, context.Context, string) error,
+	aliases ...string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases, Args: one("tool server")}
+	return says(at, cmd, false, func(ctx context.Context, c *app.Connection, args []string) (string, error) {
+		return args[0] + ": " + done, do(c, ctx, args[0])
+	})
 }
 
 func newServersTools(at *connectFlags) *cobra.Command {
@@ -176,7 +144,7 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	at.addAllow(cmd)
 	return cmd
 }
@@ -207,23 +175,18 @@ unless --for-me is given; what others accept counts for them. "tandem mcp server
 }
 
 func newServersAuthorize(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "authorize SERVER", Short: "Begin to log in at a tool server, with a browser", Args: one("tool server"),
 		Long: `Authorize prints an address; open it with a browser within 15 minutes. The tool server's site asks you to agree and
 leads back to Tandem, which keeps the tokens sealed. A server must be running that the browser reaches: "tandem
 serve", and --public-url where it is not on this machine. Authorize a server again when a tool of it wants more
 than was granted: what it wanted is asked for together with what you have.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				a, err := c.AuthorizeMCPServer(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.MCPAuthorization, error) {
+		return c.AuthorizeMCPServer(ctx, args[0])
+	}, printAuthorization)
+}
+
+func printAuthorization(w *tabwriter.Writer, a api.MCPAuthorization) {
+	fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL)
 }

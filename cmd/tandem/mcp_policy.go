@@ -22,13 +22,14 @@ type policyFlags struct {
 	file string
 }
 
-func (p *policyFlags) add(cmd *cobra.Command) {
+func (p *policyFlags) addPolicyFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.each, "policy", nil, "TOOL=POLICY: read-only, ask or never; may be repeated")
 	cmd.Flags().StringVar(&p.file, "policies", "", "a file with policies by tool, YAML or JSON, also by argument; - is standard input")
 }
 
-// read reads what was given: values by the names of tools, which may be written server/tool.
-func (p *policyFlags) read(server string, stdin io.Reader, more ...string) (list map[string]api.MCPToolPolicy, removed []string, err error) {
+// readPolicies reads what was given: values by the names of tools, which may be written server/tool.
+func (p *policyFlags) readPolicies(server string, stdin io.Reader,
+	more ...string) (list map[string]api.MCPToolPolicy, removed []string, err error) {
 	list = map[string]api.MCPToolPolicy{}
 	if p.file != "" {
 		read, err := app.ReadMCPPolicies(p.file, stdin)
@@ -70,7 +71,7 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 		Example: "  tandem mcp servers activate files --policy list_directory=read-only --policy write_file=ask\n  tandem mcp servers activate files --policies files-policies.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				policies, removed, err := given.read(args[0], cmd.InOrStdin())
+				policies, removed, err := given.readPolicies(args[0], cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
@@ -81,10 +82,10 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 			})
 		},
 	}
-	given.add(cmd)
+	given.addPolicyFlags(cmd)
 	cmd.Flags().BoolVar(&everyone, "everyone", false, "the policies are for everybody; for admins")
 	cmd.Flags().BoolVar(&quiet, "no-questions", false, "do not ask about tools")
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
@@ -121,7 +122,7 @@ looser.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				policies, removed, err := given.read(args[0], cmd.InOrStdin(), args[1:]...)
+				policies, removed, err := given.readPolicies(args[0], cmd.InOrStdin(), args[1:]...)
 				if err != nil {
 					return err
 				}
@@ -142,26 +143,17 @@ looser.`,
 			})
 		},
 	}
-	given.add(cmd)
+	given.addPolicyFlags(cmd)
 	cmd.Flags().BoolVar(&everyone, "everyone", false, "set it for everybody; for admins")
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
 func newServersAccepted(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "accepted SERVER", Short: "Show which changes of tools were accepted, by whom and for whom", Args: one("tool server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.MCPAcceptances(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintAcceptances(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.MCPAcceptances, error) {
+		return c.MCPAcceptances(ctx, args[0])
+	}, console.PrintAcceptances)
 }

@@ -32,7 +32,7 @@ runs, and with the next one. A client that can put questions to its user is aske
 // mcpServeFlags are those of the server on standard input and output.
 type mcpServeFlags struct{ wait time.Duration }
 
-func (f *mcpServeFlags) add(cmd *cobra.Command) {
+func (f *mcpServeFlags) addServeFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.wait, "wait", 25*time.Second, "how long a call waits for its execution to end")
 }
 

@@ -58,8 +58,8 @@ Calls of higher risk are confirmed all the same, unless the agent's policy names
 			})
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, false)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.AddCommand(newReach(&at, false))
 	cmd.Flags().StringVar(&language, "language", "", "en or zh: the language of the messages and pages that you read")
 	cmd.Flags().StringVar(&auto, "auto-execute", "", "on or off: whether tools of low risk are called without asking you, where the agent allows it, too")

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/client"
 	"tandem/console"
@@ -24,59 +24,38 @@ func newMemories() *cobra.Command {
 an admin sees all.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newMemoriesList(&at), newMemoriesShow(&at), newMemoriesForget(&at))
 	return cmd
 }
 
 func newMemoriesList(at *connectFlags) *cobra.Command {
-	var show listing
 	var q client.MemoryQuery
 	cmd := &cobra.Command{
 		Use: "list", Short: "List memories, the last changed first", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Memories(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintMemories(w, list, show.Output == "wide") })
-			})
-		},
 	}
-	show.add(cmd, true)
 	cmd.Flags().StringVar(&q.User, "user", "", "only those of this user")
 	cmd.Flags().StringVar(&q.Kind, "kind", "", "only those of this kind, such as KEY_VALUE_STORE")
 	cmd.Flags().StringVar(&q.Workflow, "workflow", "", "only those of this workflow")
 	cmd.Flags().StringVar(&q.Node, "node", "", "only those of this node")
 	cmd.Flags().StringVar(&q.Session, "session", "", "only those of this session")
 	pageFlags(cmd, &q.Page, &q.PageSize)
-	return cmd
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.Memories, error) {
+		return c.Memories(ctx, q)
+	}, console.PrintMemories)
 }
 
 func newMemoriesShow(at *connectFlags) *cobra.Command {
-	var show listing
 	var sort string
 	var page, size int
 	cmd := &cobra.Command{
 		Use: "show MEMORY", Short: "Show what a memory keeps, in the order in which it came", Args: one("memory"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.MemoryRecords(ctx, args[0], sort, page, size)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintMemoryRecords(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&sort, "sort", "", "only records of this sort")
 	pageFlags(cmd, &page, &size)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.MemoryRecords, error) {
+		return c.MemoryRecords(ctx, args[0], sort, page, size)
+	}, console.PrintMemoryRecords)
 }
 
 func newMemoriesForget(at *connectFlags) *cobra.Command {

@@ -31,14 +31,15 @@ The file is called like the template, and must not exist yet; "-" writes to stan
 				if err != nil {
 					return failed(cmd, err)
 				}
-				return failed(cmd, show.Show(cmd.OutOrStdout(), api.WorkflowTemplates{Templates: list}, func(w *tabwriter.Writer) { console.ListTemplates(w, list, language) }))
+				return failed(cmd, show.Show(cmd.OutOrStdout(), api.WorkflowTemplates{Templates: list},
+					func(w *tabwriter.Writer) { console.ListTemplates(w, list, language) }))
 			case 1:
 				args = append(args, "")
 			}
 			return failed(cmd, console.NewWorkflow(terminal(cmd), args[0], args[1]))
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&language, "lang", console.UserLanguage(), "the language of descriptions, en or zh")
 	return cmd
 }

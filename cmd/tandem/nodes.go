@@ -37,7 +37,8 @@ Without --server it tells what this program can run.`,
 				if err != nil {
 					return err
 				}
-				return failed(cmd, show.Show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list}, func(w *tabwriter.Writer) { console.PrintKinds(w, list, language) }))
+				return failed(cmd, show.Show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list},
+					func(w *tabwriter.Writer) { console.PrintKinds(w, list, language) }))
 			}
 			k, err := at.kind(cmd, strings.ToUpper(args[0]))
 			if err != nil {
@@ -49,8 +50,8 @@ Without --server it tells what this program can run.`,
 			return failed(cmd, console.PrintKind(cmd.OutOrStdout(), k, language))
 		},
 	}
-	at.add(cmd)
-	show.add(cmd, false)
+	at.addConnectFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&language, "lang", console.UserLanguage(), "the language of titles and descriptions, en or zh")
 	return cmd
 }

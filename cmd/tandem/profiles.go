@@ -10,7 +10,6 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/console"
-	"tandem/console/table"
 )
 
 func newProfiles() *cobra.Command {
@@ -36,93 +35,58 @@ No model at all, for examples and tests:
   {id: main, provider: scripted, script: {rules: [{contains: weather, reply: It rains.}, {reply: "ok: {{last}}"}]}}`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newProfilesList(&at), newProfilesGet(&at), newProfilesSet(&at), newProfilesDelete(&at), newProfilesTest(&at))
 	return cmd
 }
 
 func newProfilesList(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "list", Short: "List profiles by id", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Profiles(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintProfiles(w, list, show.Output == "wide") })
-			})
-		},
 	}
-	show.add(cmd, true)
-	return cmd
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.Profiles, error) {
+		return c.Profiles(ctx)
+	}, console.PrintProfiles)
 }
 
 func newProfilesGet(at *connectFlags) *cobra.Command {
-	return &cobra.Command{
-		Use: "get PROFILE", Short: "Show a profile as JSON, which set takes", Args: one("profile"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				p, err := c.Profile(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				portable, err := c.Portable(ctx, p)
-				if err != nil {
-					return err
-				}
-				return table.JSON(cmd.OutOrStdout(), portable)
-			})
-		},
-	}
+	cmd := &cobra.Command{Use: "get PROFILE", Short: "Show a profile as JSON, which set takes", Args: one("profile")}
+	return prints(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (any, error) {
+		p, err := c.Profile(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		return c.Portable(ctx, p)
+	})
 }
 
 func newProfilesSet(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "set FILE", Short: "Make or replace the profile in a file",
 		Long: `Set keeps the profile in a file, YAML or JSON; "-" reads from standard input. The id is that in the file or,
 without one, the file's name. What is there under the id is replaced as a whole.`,
 		Example: "  tandem profiles set main.yaml\n  echo '{id: main, provider: scripted, script: {rules: [{reply: hello}]}}' | tandem profiles set -",
 		Args:    one("file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
-				p, err := c.SetProfile(ctx, args[0], cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), p, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s%s\n", p.ID, p.ID, at.again(cmd))
-				})
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return keeps(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Profile, error) {
+		return c.SetProfile(ctx, args[0], cmd.InOrStdin())
+	}, func(w *tabwriter.Writer, p api.Profile) {
+		fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s%s\n", p.ID, p.ID, at.again(cmd))
+	})
 }
 
 func newProfilesDelete(at *connectFlags) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "delete PROFILE", Short: "Delete a profile that nothing names", Args: one("profile"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if err := c.Client.DeleteProfile(ctx, args[0], force); err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: deleted\n", args[0]); err != nil {
-					return fmt.Errorf("write the answer: %w", err)
-				}
-				return nil
-			})
-		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also when workflows or node templates name it")
-	return cmd
+	return says(at, cmd, false, func(ctx context.Context, c *app.Connection, args []string) (string, error) {
+		if err := c.Client.DeleteProfile(ctx, args[0], force); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s: deleted", args[0]), nil
+	})
 }
 
 func newProfilesTest(at *connectFlags) *cobra.Command {
@@ -149,7 +113,7 @@ addresses it may reach.`,
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	at.addAllow(cmd)
 	cmd.Flags().StringVar(&prompt, "prompt", "", "what to ask, instead of to say ok")
 	return cmd

@@ -23,31 +23,21 @@ Slack, Discord, Telegram or Teams, a program that is called. An admin makes it o
 chooses whether questions reach them there, and at which address of theirs: tandem me reach add.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newContactChannelsList(&at), newContactChannelsSet(&at), newContactChannelsRemove(&at))
 	return cmd
 }
 
 func newContactChannelsList(at *connectFlags) *cobra.Command {
-	var show listing
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the contact channels", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.ContactChannels(ctx)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintContactChannels(w, list.Channels) })
-			})
-		},
 	}
-	show.add(cmd, false)
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.ContactChannels, error) {
+		return c.ContactChannels(ctx)
+	}, func(w *tabwriter.Writer, list api.ContactChannels) { console.PrintContactChannels(w, list.Channels) })
 }
 
 func newContactChannelsSet(at *connectFlags) *cobra.Command {
-	var show listing
 	var r api.ContactChannelRequest
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Make a contact channel of a credential, or replace the one of that name",
@@ -55,39 +45,29 @@ func newContactChannelsSet(at *connectFlags) *cobra.Command {
   tandem contact-channels set team --credential acme-slack
   tandem contact-channels set pager --credential pager-secret --webhook-url https://pager.example.com/questions`,
 		Args: one("name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				made, err := c.PutContactChannel(ctx, args[0], r)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), made, func(w *tabwriter.Writer) { console.PrintContactChannels(w, []api.ContactChannel{made}) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&r.CredentialID, "credential", "", "the credential that messages are sent with, by name or id")
 	cmd.Flags().StringVar(&r.InCredentialID, "in-credential", "", "of mail sent by smtp: the credential that replies are read with; without one people answer by links")
 	cmd.Flags().StringVar(&r.WebhookURL, "webhook-url", "", "of a webhook_secret: where questions are posted to")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.ContactChannel, error) {
+		return c.PutContactChannel(ctx, args[0], r)
+	}, func(w *tabwriter.Writer, made api.ContactChannel) {
+		console.PrintContactChannels(w, []api.ContactChannel{made})
+	})
 }
 
 func newContactChannelsRemove(at *connectFlags) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a contact channel that nobody has chosen", Args: one("name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if err := c.DeleteContactChannel(ctx, args[0], force); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "contact channel %s is removed\n", table.OneLine(args[0]))
-				return err
-			})
-		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also when users have chosen it; their questions are in the inbox then")
-	return cmd
+	return says(at, cmd, false, func(ctx context.Context, c *app.Connection, args []string) (string, error) {
+		if err := c.DeleteContactChannel(ctx, args[0], force); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("contact channel %s is removed", table.OneLine(args[0])), nil
+	})
 }
 
 // newReach makes the commands about where questions reach somebody: oneself or, as an admin, another user.
@@ -107,7 +87,7 @@ yours when you have entered the code that was sent there, unless an admin or you
 			return shownReach(cmd, show, r, err)
 		})
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.AddCommand(newReachAdd(at, &user), newReachConfirm(at), newReachRemove(at, &user))
 	if others {
 		cmd.Short = "Show and choose where questions reach a user, besides the inbox"
@@ -150,7 +130,7 @@ first; "tandem me reach confirm" then takes it. A channel to a program needs no 
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().DurationVar(&after, "after", 0, "how long a question may wait in the inbox before it is sent there, such as 10m; by default it is sent at once")
 	return cmd
 }
@@ -166,7 +146,7 @@ func newReachConfirm(at *connectFlags) *cobra.Command {
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
@@ -185,6 +165,6 @@ func newReachRemove(at *connectFlags, user *string) *cobra.Command {
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
-	"os"
-	"text/tabwriter"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,6 @@ import (
 func newRecover() *cobra.Command {
 	var dir string
 	var accept bool
-	var show listing
 	cmd := &cobra.Command{
 		Use:   "recover",
 		Short: "Say what a data directory has lost, and go on without it",
@@ -30,24 +27,10 @@ they may do again.
 
 Exit status: 0 when nothing is missing or it was accepted, 1 when something is missing.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			r, err := doctor.Recover(ctx, dir, accept)
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintRecovery(w, r) }); err != nil {
-				return failed(cmd, err)
-			}
-			if r.Lost != "" && !r.Accepted {
-				return console.ErrReported
-			}
-			return nil
-		},
 	}
-	show.add(cmd, false)
-	cmd.Flags().StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	addData(cmd.Flags(), &dir, "the data directory (TANDEM_DATA)")
 	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on without what is missing")
-	return cmd
+	return reports(cmd, func(ctx context.Context, _ []string) (doctor.Recovery, error) {
+		return doctor.Recover(ctx, dir, accept)
+	}, console.PrintRecovery, func(r doctor.Recovery) bool { return r.Lost != "" && !r.Accepted })
 }

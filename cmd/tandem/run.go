@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,21 +11,15 @@ import (
 	"tandem/app"
 	"tandem/console"
 	"tandem/fault"
-	"tandem/outbound"
 )
 
 func newRun() *cobra.Command {
 	var (
-		in      inputFlags
-		dir     string
-		resume  string
-		allow   string
-		asJSON  bool
-		debug   bool
-		scripts scriptFlags
-		grace   graceFlag
-		// database is used instead of the one in the data directory.
-		database databaseFlag
+		in     inputFlags
+		nodes  nodeFlags
+		dir    string
+		resume string
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -66,27 +59,21 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			object, err := in.read()
+			object, err := in.readInputs()
 			if err != nil {
 				return err
 			}
-			list, err := outbound.ParseAllow(allow)
-			if err != nil {
-				return console.Usage(errors.New(fault.From(err).Message))
-			}
-			processes, err := scripts.read()
-			if err != nil {
-				return err
-			}
-			patience, err := grace.read(cmd)
+			given, err := nodes.nodeOptions(cmd)
 			if err != nil {
 				return err
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			r := app.Run{
-				Dir: dir, Again: database.again(), Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
-				Options: app.Options{Database: database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage(), Log: debugLog(cmd, debug)},
+				Dir: dir, Again: nodes.database.again(), Inputs: object, Resume: resume, Version: version, Grace: given.grace,
+				Draining: drains(cmd),
+				Options: app.Options{Database: nodes.database.address(), MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: given.allow,
+					Scripts: given.scripts, Language: console.InstalledLanguage(), Log: debugLog(cmd, nodes.debug)},
 			}
 			for _, flag := range []string{"http-allow", "allow-scripts", "debug"} {
 				if cmd.Flags().Changed(flag) {
@@ -100,14 +87,10 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 		},
 	}
 	flags := cmd.Flags()
-	in.add(cmd)
-	flags.StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
-	database.add(flags, "")
-	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
-	scripts.add(cmd)
-	grace.add(cmd, "how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
+	in.addInputFlags(cmd)
+	addData(flags, &dir, "the data directory (TANDEM_DATA)")
+	nodes.addNodeFlags(cmd, "how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
 	flags.StringVar(&resume, "resume", "", "go on with this execution instead of starting one")
-	flags.BoolVar(&debug, "debug", false, debugHelp)
 	flags.BoolVar(&asJSON, "json", false, "print the events of the execution, one JSON object per line, then the result")
 	cmd.SetContext(context.Background())
 	return cmd
@@ -119,15 +102,15 @@ type inputFlags struct {
 	file  string
 }
 
-func (f *inputFlags) add(cmd *cobra.Command) {
+func (f *inputFlags) addInputFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.pairs, "input", nil, "an input as name=value; a value that is JSON is taken as such (repeatable)")
 	cmd.Flags().StringVar(&f.file, "input-file", "", "a file with a JSON object of inputs")
 }
 
 func (f *inputFlags) given() bool { return len(f.pairs) > 0 || f.file != "" }
 
-// read returns the object of inputs.
-func (f *inputFlags) read() ([]byte, error) {
+// readInputs returns the object of inputs.
+func (f *inputFlags) readInputs() ([]byte, error) {
 	var base []byte
 	if f.file != "" {
 		var err error

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,15 +18,15 @@ type scriptFlags struct {
 	interpreters, commands string
 }
 
-func (f *scriptFlags) add(cmd *cobra.Command) {
+func (f *scriptFlags) addScriptFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.allow, "allow-scripts", slices.Contains([]string{"1", "true", "yes"}, os.Getenv("TANDEM_ALLOW_SCRIPTS")), "let nodes run host processes with this user's rights (TANDEM_ALLOW_SCRIPTS)")
+	flags.BoolVar(&f.allow, "allow-scripts", isYes("TANDEM_ALLOW_SCRIPTS"), "let nodes run host processes with this user's rights (TANDEM_ALLOW_SCRIPTS)")
 	flags.StringVar(&f.interpreters, "script-interpreters", os.Getenv("TANDEM_SCRIPT_INTERPRETERS"), "interpreters that scripts may use, as name or name=path, separated by commas, or none; by default those installed (TANDEM_SCRIPT_INTERPRETERS)")
 	flags.StringVar(&f.commands, "script-commands", os.Getenv("TANDEM_SCRIPT_COMMANDS"), "commands that nodes may run by name, as path or name=path, separated by commas (TANDEM_SCRIPT_COMMANDS)")
 }
 
-// read returns what is allowed, nil when nothing is.
-func (f *scriptFlags) read() (*code.Scripts, error) {
+// readScripts returns what is allowed, nil when nothing is.
+func (f *scriptFlags) readScripts() (*code.Scripts, error) {
 	if !f.allow {
 		if f.interpreters != "" || f.commands != "" {
 			return nil, console.Usage(errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts"))

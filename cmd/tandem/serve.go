@@ -3,12 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,19 +13,15 @@ import (
 	"tandem/console"
 	"tandem/fault"
 	"tandem/login"
-	"tandem/outbound"
 )
 
 func newServe() *cobra.Command {
 	var (
 		o     app.ServeOptions
-		allow string
+		nodes nodeFlags
 		// oidcRoles is which group gives which role.
 		oidcRoles string
-		debug     bool
-		scripts   scriptFlags
-		grace     graceFlag
-		database  databaseFlag
+		engine    engineFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -44,7 +36,8 @@ closed, and the next start goes on with what is left, as after a crash. A second
 process at once.
 
 With --database a second server on the same database forwards requests to the first, and takes over
-when that is gone.
+when that is gone. With --engine temporal as well, executions run on the workers of a Temporal
+cluster ("tandem worker") instead of in the server.
 
 Credentials are sealed with the key in DATA/master.key, which the first start makes, or with
 TANDEM_MASTER_KEY. Traces are sent when OTEL_EXPORTER_OTLP_ENDPOINT or TANDEM_OTLP_ENDPOINT is set.
@@ -54,20 +47,10 @@ called wrongly.`,
 		Example: "  tandem serve\n  tandem serve --addr 0.0.0.0:8080 --data /var/lib/tandem\n  tandem serve --workflows examples",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := outbound.ParseAllow(allow)
+			given, err := nodes.nodeOptions(cmd)
 			if err != nil {
-				return console.Usage(errors.New(fault.From(err).Message))
-			}
-			if o.Scripts, err = scripts.read(); err != nil {
 				return err
 			}
-			level := slog.LevelInfo
-			if debug {
-				level = slog.LevelDebug
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			if o.Login.Roles, err = login.ParseRoles(oidcRoles); err != nil {
 				return console.Usage(fmt.Errorf("--oidc-roles: %s", fault.From(err).Message))
 			}
@@ -75,29 +58,22 @@ called wrongly.`,
 			if o.AuditDays < 0 {
 				return console.Usage(fmt.Errorf("--audit-days %d is negative; 0 keeps the audit log for ever", o.AuditDays))
 			}
-			o.HTTPAllow, o.Version, o.MasterKey = list, version, os.Getenv("TANDEM_MASTER_KEY")
-			o.Traces = cmp.Or(os.Getenv("TANDEM_OTLP_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-			o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-			var written error
-			o.Started = func(s app.Serving) { written = console.PrintServing(cmd.OutOrStdout(), s, o) }
-			if err := app.Serve(ctx, o); err != nil {
-				return failed(cmd, err)
-			}
-			if written != nil {
-				return console.Problem(fmt.Errorf("write the address: %w", written))
-			}
-			return nil
+			o.HTTPAllow, o.Scripts, o.Grace, o.Log, o.Traces = given.allow, given.scripts, given.grace, nodes.log(cmd), traces()
+			o.Version, o.MasterKey = version, os.Getenv("TANDEM_MASTER_KEY")
+			return untilStopped(cmd, func(ctx context.Context, written *error) error {
+				o.Started = func(s app.Serving) { *written = console.PrintServing(cmd.OutOrStdout(), s, o) }
+				return app.Serve(ctx, o)
+			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "the address to listen on (TANDEM_ADDR)")
-	flags.StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
-	database.add(flags, "")
+	addData(flags, &o.Dir, "the data directory (TANDEM_DATA)")
+	nodes.addNodeFlags(cmd, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
+	engine.addEngineFlags(flags)
 	flags.StringVar(&o.PeerURL, "peer-url", os.Getenv("TANDEM_PEER_URL"), "where other servers of the same database reach this one to forward requests, such as http://10.0.0.5:8080; by default where it listens (TANDEM_PEER_URL)")
 	// The default is not the variable's value: help would show it.
 	flags.StringVar(&o.Token, "token", "", "the token of the first user; better given as TANDEM_TOKEN, which other users of the machine cannot see")
-	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
-	scripts.add(cmd)
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Language, "language", os.Getenv("TANDEM_LANGUAGE"), "zh or en: the language of pages and messages where neither the reader nor the workflow says another; by default en (TANDEM_LANGUAGE)")
 	flags.StringVar(&o.Proxies, "trusted-proxies", os.Getenv("TANDEM_TRUSTED_PROXIES"), "addresses and networks of proxies in front of the server, separated by commas; only these are believed when they say in X-Forwarded-For where a request comes from (TANDEM_TRUSTED_PROXIES)")
@@ -108,13 +84,11 @@ called wrongly.`,
 	flags.IntVar(&o.AuditDays, "audit-days", 0, "how many days the audit log is kept; 0 for ever")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
-	grace.add(cmd, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
 	flags.IntVar(&o.MaxTasks, "max-tasks", 30, "how many tasks of agents run at once; more wait for their turn")
 	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
-	flags.BoolVar(&debug, "debug", false, debugHelp)
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		o.Token, o.Database = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN")), database.address()
-		o.Grace, err = grace.read(cmd)
+	cmd.PreRunE = func(_ *cobra.Command, _ []string) (err error) {
+		o.Token, o.Database = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN")), nodes.database.address()
+		o.Temporal, err = engine.engineOptions(o.Database)
 		return err
 	}
 	return cmd

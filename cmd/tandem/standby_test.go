@@ -22,14 +22,23 @@ nodes:
   - {id: w, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 1000}}
 `
 
-// Two servers have one database: one owns it, the other forwards. The owner is killed, and the other goes on with everything; who reads an
-// execution by it sees every event once.
-func TestServe_TwoOnOneDatabase(t *testing.T) {
-	t.Parallel()
+// pair are two servers of one database, of which the second stands by.
+type pair struct {
+	owner *exec.Cmd
+	// url is where the second is reached, and said waits until it has said something.
+	url  string
+	said func(part string) string
+}
+
+// startPair starts two servers with workflows on one data directory.
+func startPair(t *testing.T, workflows map[string]string) pair {
+	t.Helper()
 	address := postgrestest.Start(t).Database(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "kid.yaml"), []byte(waiting), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range workflows {
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	env := []string{"TANDEM_DATABASE=" + address, "TANDEM_TOKEN=a-configured-token"}
 	command := func() *exec.Cmd {
@@ -56,7 +65,24 @@ func TestServe_TwoOnOneDatabase(t *testing.T) {
 		t.Fatalf("the second server ended without saying %q", part)
 		return ""
 	}
-	url := printed(t, said("stands by"), `http://127\.0\.0\.1:[0-9]+`)
+	return pair{owner, printed(t, said("stands by"), `http://127\.0\.0\.1:[0-9]+`), said}
+}
+
+// kill ends the owner without a word.
+func (p *pair) kill(t *testing.T) {
+	t.Helper()
+	if err := p.owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.owner.Wait() // it was killed
+}
+
+// Two servers have one database: one owns it, the other forwards. The owner is killed, and the other goes on with everything; who reads an
+// execution by it sees every event once.
+func TestServe_TwoOnOneDatabase(t *testing.T) {
+	t.Parallel()
+	servers := startPair(t, map[string]string{"kid": waiting})
+	url, said := servers.url, servers.said
 	if status := get(t, url+"/healthz", ""); status != http.StatusOK {
 		t.Errorf("/healthz answers %d", status)
 	}
@@ -83,10 +109,7 @@ func TestServe_TwoOnOneDatabase(t *testing.T) {
 		})
 	}()
 	<-waits
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = owner.Wait() // it was killed
+	servers.kill(t)
 	said("Every operation: ")
 	if _, err := c.Input(t.Context(), e.ExecutionID, api.InputRequest{NodeID: "w", InputData: json.RawMessage(`{"by":"ann"}`)}); err != nil {
 		t.Fatal(err)

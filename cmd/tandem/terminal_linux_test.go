@@ -40,7 +40,7 @@ func talk(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(find(ts, args[2]), args[3:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "WORK", "TANDEM_DATA", "TANDEM_SERVER", "TANDEM_TOKEN", "TMPDIR"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "WORK", "TANDEM_DATA", "TANDEM_SERVER", "TANDEM_TOKEN", "TMPDIR", "GOGC"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")

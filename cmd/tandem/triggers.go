@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/api"
 	"tandem/app"
 	"tandem/client"
 	"tandem/console"
@@ -25,13 +26,12 @@ when something arrives that it listens for, such as mail. Each of these is a del
 of it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newTriggersList(&at), newTriggersNext(&at), newTriggersHistory(&at), newTriggersReplay(&at))
 	return cmd
 }
 
 func newTriggersList(at *connectFlags) *cobra.Command {
-	var show listing
 	var q client.TriggerQuery
 	cmd := &cobra.Command{
 		Use: "list [WORKFLOW]", Short: "List triggers with their addresses, states and next times",
@@ -39,78 +39,45 @@ func newTriggersList(at *connectFlags) *cobra.Command {
 reason and the time of the next try. The address is where senders send to: put that of a GitHub trigger into the
 webhook settings of the repository.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				q.WorkflowID = args[0]
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Client.Triggers(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintTriggers(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&q.Kind, "kind", "", "only those of this kind, such as TRIGGER.CRON")
 	cmd.Flags().StringVar(&q.State, "state", "", "only those in this state: pending, active or failed")
 	cmd.Flags().IntVar(&q.Page, "page", 0, "which page")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Triggers, error) {
+		q.WorkflowID = optional(args)
+		return c.Client.Triggers(ctx, q)
+	}, console.PrintTriggers)
 }
 
 func newTriggersNext(at *connectFlags) *cobra.Command {
-	var show listing
-	q := client.TriggerQuery{Kind: "TRIGGER.CRON", State: "active"}
+	q := client.TriggerQuery{State: "active"}
 	cmd := &cobra.Command{
 		Use: "next [WORKFLOW]", Short: "Show when schedules start something next", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				q.WorkflowID = args[0]
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Client.Triggers(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintNextRuns(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().IntVar(&q.NextRuns, "count", 5, "how many times to show of each")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Triggers, error) {
+		q.WorkflowID = optional(args)
+		return console.Schedules(ctx, c.Client, q)
+	}, console.PrintNextRuns)
 }
 
 func newTriggersHistory(at *connectFlags) *cobra.Command {
-	var show listing
 	var q client.DeliveryQuery
 	cmd := &cobra.Command{
 		Use: "history [WORKFLOW]", Short: "List what has come to triggers and what became of it, the newest first", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				q.WorkflowID = args[0]
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Client.Deliveries(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintDeliveries(w, list) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&q.NodeID, "node", "", "only those of this trigger")
 	cmd.Flags().StringSliceVar(&q.Decisions, "decision", nil, "only those that became accepted, started, ignored, refused or failed")
 	cmd.Flags().StringVar(&q.Key, "key", "", "only those with this id of the sender")
 	cmd.Flags().IntVar(&q.Page, "page", 0, "which page")
 	cmd.Flags().IntVar(&q.PageSize, "page-size", 0, "how many to a page")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Deliveries, error) {
+		q.WorkflowID = optional(args)
+		return c.Client.Deliveries(ctx, q)
+	}, console.PrintDeliveries)
 }
 
 func newTriggersReplay(at *connectFlags) *cobra.Command {
-	var show listing
 	var key string
 	cmd := &cobra.Command{
 		Use: "replay DELIVERY", Short: "Start an execution once more for a stored delivery",
@@ -122,19 +89,19 @@ history" has the ids.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				d, err := c.Client.Replay(ctx, args[0], key)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), d, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: %s, execution %s\n", table.OneLine(d.ID), d.Decision, table.OneLine(d.ExecutionID))
-				})
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().StringVar(&key, "request-id", "", "replaying twice with the same id starts once")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Delivery, error) {
+		return c.Client.Replay(ctx, args[0], key)
+	}, func(w *tabwriter.Writer, d api.Delivery) {
+		fmt.Fprintf(w, "%s: %s, execution %s\n", table.OneLine(d.ID), d.Decision, table.OneLine(d.ExecutionID))
+	})
+}
+
+// optional is the one argument that a command may have; empty: it has none.
+func optional(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }

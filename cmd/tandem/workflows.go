@@ -25,7 +25,7 @@ func newWorkflows() *cobra.Command {
 Executions stay on the revision they were started with.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
-	at.add(cmd)
+	at.addConnectFlags(cmd)
 	cmd.AddCommand(newApply(&at), newWorkflowsList(&at), newWorkflowsGet(&at), newExport(&at), newStart(&at), newWorkflowsTest(&at),
 		newDeploy(&at, "deploy", "Make a workflow's triggers work", (*client.Client).Deploy),
 		newDeploy(&at, "undeploy", "Take a workflow's triggers out of service", (*client.Client).Undeploy), newDelete(&at))
@@ -53,54 +53,33 @@ A file with errors is not kept; the others are. Exit status 1 then.`,
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
 func newWorkflowsList(at *connectFlags) *cobra.Command {
 	var q client.WorkflowQuery
-	var show listing
 	cmd := &cobra.Command{
 		Use: "list", Short: "List workflows, the last saved first", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := show.check(); err != nil {
-				return err
-			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Workflows(ctx, q)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintWorkflows(w, list, show.Output == "wide") })
-			})
-		},
 	}
-	show.add(cmd, true)
 	cmd.Flags().StringVarP(&q.Text, "query", "q", "", "only those with this in their id, name or description")
 	cmd.Flags().StringSliceVar(&q.Tags, "tag", nil, "only those with all of these tags")
 	cmd.Flags().StringVar(&q.DeploymentStatus, "deployment", "", "only those with this deployment status: draft, pending, deployed, failed or undeployed")
 	pageFlags(cmd, &q.Page, &q.PageSize)
-	return cmd
+	return showsWide(at, cmd, func(ctx context.Context, c *app.Connection, _ []string) (api.Workflows, error) {
+		return c.Workflows(ctx, q)
+	}, console.PrintWorkflows)
 }
 
 func newWorkflowsGet(at *connectFlags) *cobra.Command {
-	var show listing
 	var revision int64
 	cmd := &cobra.Command{
 		Use: "get WORKFLOW", Short: "Show a workflow", Args: one("workflow"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				wf, err := c.Workflow(ctx, args[0], revision)
-				if err != nil {
-					return err
-				}
-				return show.Show(cmd.OutOrStdout(), wf, func(w *tabwriter.Writer) { console.PrintWorkflow(w, wf) })
-			})
-		},
 	}
-	show.add(cmd, false)
 	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
-	return cmd
+	return shows(at, cmd, func(ctx context.Context, c *app.Connection, args []string) (api.Workflow, error) {
+		return c.Workflow(ctx, args[0], revision)
+	}, console.PrintWorkflow)
 }
 
 func newExport(at *connectFlags) *cobra.Command {
@@ -148,13 +127,14 @@ func newStart(at *connectFlags) *cobra.Command {
 the execution is in this process, so it is always followed.`,
 		Args: one("workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			inputs, err := in.read()
+			inputs, err := in.readInputs()
 			if err != nil {
 				return err
 			}
 			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				return console.StartWorkflow(ctx, terminal(cmd), c, &show.Listing, console.Start{
-					Workflow: args[0], Request: api.ExecuteRequest{Inputs: inputs, Revision: revision}, Key: key, Watch: watching, Dir: at.dir, Again: at.database.again(),
+					Workflow: args[0], Request: api.ExecuteRequest{Inputs: inputs, Revision: revision}, Key: key, Watch: watching,
+					Dir: at.dir, Again: at.database.again(),
 				})
 			})
 		},
@@ -162,8 +142,8 @@ the execution is in this process, so it is always followed.`,
 	at.addAllow(cmd)
 	at.addGrace(cmd)
 	at.addDebug(cmd)
-	in.add(cmd)
-	show.add(cmd, false)
+	in.addInputFlags(cmd)
+	show.addListingFlags(cmd, false)
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "starting twice with the same key starts one execution")
 	cmd.Flags().BoolVar(&watching, "watch", false, "follow it to its end")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
@@ -191,7 +171,8 @@ Exit status: 0 when nothing differs, 1 when something does, 2 when a test cannot
 	return cmd
 }
 
-func newDeploy(at *connectFlags, name, short string, do func(*client.Client, context.Context, string) (api.WorkflowMetadata, error)) *cobra.Command {
+func newDeploy(at *connectFlags, name, short string,
+	do func(*client.Client, context.Context, string) (api.WorkflowMetadata, error)) *cobra.Command {
 	var show listing
 	cmd := &cobra.Command{
 		Use: name + " WORKFLOW", Short: short, Args: one("workflow"),
@@ -210,23 +191,18 @@ func newDeploy(at *connectFlags, name, short string, do func(*client.Client, con
 			})
 		},
 	}
-	show.add(cmd, false)
+	show.addListingFlags(cmd, false)
 	return cmd
 }
 
 func newDelete(at *connectFlags) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "delete WORKFLOW", Short: "Delete a workflow that has no unfinished executions", Args: one("workflow"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if err := c.DeleteWorkflow(ctx, args[0]); err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: deleted\n", args[0]); err != nil {
-					return fmt.Errorf("write the answer: %w", err)
-				}
-				return nil
-			})
-		},
 	}
+	return says(at, cmd, false, func(ctx context.Context, c *app.Connection, args []string) (string, error) {
+		if err := c.DeleteWorkflow(ctx, args[0]); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s: deleted", args[0]), nil
+	})
 }

@@ -18,11 +18,11 @@ import (
 
 // Follower shows what happens to an execution: as a tree that is drawn again and again, as lines, or as JSON.
 type Follower interface {
-	// Begin is told which execution it is, Frame every frame of its stream, in order.
+	// Begin is called with the execution, Frame with every frame of its stream, in order.
 	Begin(execution string) error
 	Frame(api.Event) error
-	// Notice is told what is asked by executions that this one has started; an empty text means that nothing is any more. It is called
-	// between frames.
+	// Notice is called with what is asked by executions that this one has started; an empty text means that nothing is asked any more.
+	// It is called between frames.
 	Notice(text string) error
 	// Pause lets go of the output, for a question to a person; Resume takes it again. They are called between frames.
 	Pause() error
@@ -173,7 +173,7 @@ func (p *framePrinter) Begin(string) error { return nil }
 
 func (p *framePrinter) Frame(e api.Event) error { return p.line(e) }
 
-func (p *framePrinter) Notice(string) error { return nil } // whoever reads frames reads those of the other execution, too
+func (p *framePrinter) Notice(string) error { return nil } // a reader of frames reads those of the other execution, too
 
 func (p *framePrinter) Pause() error { return nil }
 
@@ -260,7 +260,7 @@ func (p *treePrinter) Resume() {
 	p.live.start()
 }
 
-// settle ends the drawing for something that is told below, such as an answer while it is written.
+// settle ends the drawing for something that is shown below, such as an answer while it is written.
 func (p *treePrinter) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

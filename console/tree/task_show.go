@@ -104,12 +104,12 @@ func (s *TaskShow) Frame(e api.Event) error {
 		var done struct {
 			Answer string `json:"answer"`
 		}
-		if raw := n.OutputData["result"]; len(raw) > 0 && json.Unmarshal(raw, &done) == nil { // else it is too large to be told here
+		if raw := n.OutputData["result"]; len(raw) > 0 && json.Unmarshal(raw, &done) == nil { // else it is too large to be shown here
 			if err := s.rest(done.Answer); err != nil {
 				return err
 			}
 		}
-		n.OutputData = nil // it is told already
+		n.OutputData = nil // it is shown already
 		var err error
 		if e.Data, err = json.Marshal(u); err != nil {
 			return fmt.Errorf("pass event %q on: %w", e.EventType, err)
@@ -219,7 +219,7 @@ func (s *TaskShow) End(e api.Execution, answer string) error {
 			return err
 		}
 	}
-	e.Outputs, e.Task = nil, nil // the answer is told already
+	e.Outputs, e.Task = nil, nil // the answer is shown already
 	if p, ok := s.Follower.(*treePrinter); ok && s.begun {
 		v := view{colour: p.colour, now: time.Now()}
 		if _, err := fmt.Fprintf(s.screen, "\n%s\n", v.paint(dim, taskFoot(e))); err != nil {

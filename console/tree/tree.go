@@ -1,5 +1,5 @@
 // Package tree shows an execution while it runs: as a tree that a terminal draws again and again, as lines for logs and pipes, or as
-// JSON. It is told by the frames of a stream and asks nothing of the API itself. Package console and the command import it.
+// JSON. It is made from the frames of a stream and asks nothing of the API itself. Package console and the command import it.
 package tree
 
 import (
@@ -35,7 +35,7 @@ type tree struct {
 	seq            uint64
 	top            scope
 	turns          turns
-	// still says that what follows is told below: nothing moves any more, and the foot is left out. Held says the same of a question,
+	// still says that what follows is shown below: nothing moves any more, and the foot is left out. Held says the same of a question,
 	// and the foot stays.
 	still, held bool
 }

@@ -15,7 +15,7 @@ import (
 
 // turns gives the steps of turns with models names that people understand. A step is an activation that a program has made
 // (agent[0]/call_1_1), so it has no name of its own. What a completion wants is known before the calls begin, and names
-// them. It is told of the frames in order and belongs to one goroutine.
+// them. It is given the frames in order and belongs to one goroutine.
 type turns struct {
 	// wanted is what steps are about, by activation id.
 	wanted map[string]wantedCall
@@ -99,7 +99,7 @@ func (t *turns) takeStep(n *api.NodeExecution) (label, said string) {
 func (t *turns) completed(scope, number string, n *api.NodeExecution) string {
 	var done completion
 	if raw := n.OutputData["result"]; len(raw) == 0 || json.Unmarshal(raw, &done) != nil {
-		return "" // under way, or too large to be told here
+		return "" // under way, or too large to be shown here
 	}
 	for i, c := range done.Message.ToolCalls {
 		if t.wanted == nil {

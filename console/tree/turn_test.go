@@ -89,7 +89,7 @@ RUNNING in 0s`, got); diff != "" {
 	}
 }
 
-// A node in a loop that has steps is one iteration of the loop, and its steps are none.
+// A node in a loop that has steps is one iteration of the loop, and its steps are not iterations.
 func TestTree_TurnInALoop(t *testing.T) {
 	t.Parallel()
 	tree := newTree()

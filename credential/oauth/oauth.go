@@ -1,5 +1,6 @@
-// Package oauth speaks OAuth 2 as a client: it sends people to an authorization server (authorization code with PKCE), exchanges what they come back with,
-// and renews tokens. It keeps nothing: who may use a grant and where it is kept is for its callers, which are tool servers and credentials.
+// Package oauth speaks OAuth 2 as a client: it sends people to an authorization server (authorization code with PKCE), exchanges what they
+// come back with, and renews tokens. It keeps nothing: who may use a grant and where it is kept is for its callers, which are tool servers
+// and credentials.
 package oauth
 
 import (
@@ -29,7 +30,8 @@ type Grant struct {
 	ClientSecret string `json:"client_secret,omitempty"`
 	// Auth is how the client shows at the token endpoint who it is: one of the Auth constants. Empty: as the authorization server wants it.
 	Auth string `json:"auth,omitempty"`
-	// Redirect is set when this program has made the client known by itself, for that address. A client without one was entered by a person.
+	// Redirect is set when this program has made the client known by itself, for that address. A client without one was entered by a
+	// person.
 	Redirect string `json:"redirect,omitempty"`
 	// ClientExpires is when the authorization server forgets the client's secret, in milliseconds; zero: it does not.
 	ClientExpires int64  `json:"client_expires,omitempty"`
@@ -126,7 +128,7 @@ func (e *Refusal) Error() string {
 	return fmt.Sprintf("the authorization server answered %d, error %q", e.Status, e.Code)
 }
 
-// Final says that asking again is of no use: the authorization server does not take the refresh token or the client any more.
+// Final says that asking again does not help: the authorization server does not take the refresh token or the client any more.
 func (e *Refusal) Final() bool {
 	return slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, e.Code)
 }
@@ -137,7 +139,8 @@ func ClientRefused(err error) bool {
 	return ok && e.Code == "invalid_client"
 }
 
-// Authorization is one that has begun: a person opens URL, and comes back to the redirect address with a code and State. It is kept, as a secret, until then.
+// Authorization is one that has begun: a person opens URL, and comes back to the redirect address with a code and State. It is kept, as a
+// secret, until then.
 type Authorization struct {
 	URL      string `json:"url"`
 	State    string `json:"state"`
@@ -149,8 +152,8 @@ type Authorization struct {
 	Grant  Grant  `json:"grant"`
 }
 
-// Begin makes the address that a person opens at an authorization endpoint, with a challenge (PKCE) and a state that is good for one answer. Place is put before
-// the state, for who comes back has nothing else; more are further parameters.
+// Begin makes the address that a person opens at an authorization endpoint, with a challenge (PKCE) and a state that is good for one
+// answer. Place is put before the state, for who comes back has nothing else; more are further parameters.
 func (a *Authorization) Begin(endpoint, place string, more url.Values) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -164,7 +167,8 @@ func (a *Authorization) Begin(endpoint, place string, more url.Values) error {
 	}
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": a.Grant.ClientID, "redirect_uri": a.Redirect, "state": a.State, "resource": a.Grant.Resource,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256", "scope": strings.Join(a.Grant.Scopes, " "),
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
+		"scope": strings.Join(a.Grant.Scopes, " "),
 	} {
 		if value != "" {
 			q.Set(name, value)

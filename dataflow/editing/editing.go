@@ -1,5 +1,5 @@
-// Package editing finds out what else changes when the input of a node is edited: where the edited values came from, and where copies of them stand. It refuses
-// edits that would leave the old value for later nodes to read.
+// Package editing finds out what else changes when the input of a node is edited: where the edited values came from, and where copies of
+// them stand. It refuses edits that would leave the old value for later nodes to read.
 //
 // Forks of executions are made with it; package host imports it and nothing else does.
 package editing
@@ -80,7 +80,8 @@ func mustObject(fields map[string]json.RawMessage) json.RawMessage {
 func (x *Input) Following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, error) {
 	var list []dataflow.Edit
 	add := func(name, within string, was, now json.RawMessage) {
-		list = append(list, dataflow.Edit{Name: name, Value: now, Was: was, Same: true, By: e.By, Fork: e.Fork, Scope: e.Scope, Within: within})
+		list = append(list, dataflow.Edit{Name: name, Value: now, Was: was, Same: true, By: e.By, Fork: e.Fork,
+			Scope: e.Scope, Within: within})
 	}
 	if len(at) > 0 {
 		if last := at[len(at)-1]; last.Bracketed && last.Index >= 0 {
@@ -122,7 +123,8 @@ func (x *Input) Following(e dataflow.Edit, at payload.Path) ([]dataflow.Edit, er
 }
 
 // followSource adds the edits of where a part of an edited value was read. Whole are the connections whose value was found as a whole.
-func (x *Input) followSource(e dataflow.Edit, s dataflow.Source, was, now json.RawMessage, whole map[string]bool, add func(name, within string, was, now json.RawMessage)) error {
+func (x *Input) followSource(e dataflow.Edit, s dataflow.Source, was, now json.RawMessage, whole map[string]bool,
+	add func(name, within string, was, now json.RawMessage)) error {
 	switch s.Layer {
 	case dataflow.LayerConnection:
 		if !s.Converted || whole[s.Connection] {
@@ -244,7 +246,8 @@ func single(list []dataflow.Edit) []dataflow.Edit {
 			return o.Name == e.Name && o.Within == e.Within && payload.Same(o.Was, e.Was) && payload.Same(o.Value, e.Value)
 		})
 		other := slices.ContainsFunc(list, func(o dataflow.Edit) bool {
-			return o.Name == e.Name && o.Within == e.Within && !payload.Same(o.Value, e.Value) && (payload.Same(o.Was, e.Was) || payload.Same(o.Was, e.Value) || payload.Same(o.Value, e.Was))
+			return o.Name == e.Name && o.Within == e.Within && !payload.Same(o.Value, e.Value) &&
+				(payload.Same(o.Was, e.Was) || payload.Same(o.Was, e.Value) || payload.Same(o.Value, e.Was))
 		})
 		if !again && !other {
 			kept = append(kept, e)
@@ -253,8 +256,8 @@ func single(list []dataflow.Edit) []dataflow.Edit {
 	return kept
 }
 
-// CheckCopies refuses edits that would leave a copy of an edited value behind, under another name or in a text, for later nodes to read. What nodes of an
-// exempt kind say may stay as it is.
+// CheckCopies refuses edits that would leave a copy of an edited value behind, under another name or in a text, for later nodes to read.
+// What nodes of an exempt kind say may stay as it is.
 func (x *Input) CheckCopies(edits []dataflow.Edit, exempt func(kind string) bool) error {
 	copies := x.Layers.Copies(edits, x.Kept, exempt)
 	if len(copies) == 0 {

@@ -30,7 +30,8 @@ type file struct {
 	content []byte
 }
 
-// base are the files beside the program: who it runs as, whom it believes on the network, where it may write. Time zones are in the program itself.
+// base are the files beside the program: who it runs as, whom it believes on the network, where it may write. Time zones are in the program
+// itself.
 func base() []file {
 	return []file{
 		{"data/", 0o700, user, nil},
@@ -46,7 +47,8 @@ func base() []file {
 	}
 }
 
-// certificates are the roots that Mozilla trusts. Those that it trusts with conditions, which a list of certificates cannot state, are left out.
+// certificates are the roots that Mozilla trusts. Those that it trusts with conditions, which a list of certificates cannot state, are left
+// out.
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -92,7 +94,8 @@ func newLayer(files []file) (l layer, err error) {
 func writeFiles(files []file, to io.Writer) error {
 	out := tar.NewWriter(to)
 	for _, f := range files {
-		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.content)), ModTime: epoch(), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.content)), ModTime: epoch(),
+			Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
 		if f.content == nil {
 			h.Typeflag = tar.TypeDir
 		}

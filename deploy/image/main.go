@@ -1,8 +1,8 @@
-// Command image puts the program into an OCI image, without a container engine. The image has the program, root certificates and nothing else: no
-// shell, no package manager, no libraries. The same program makes the same image, byte by byte.
+// Command image puts the program into an OCI image, without a container engine. The image has the program, root certificates and nothing
+// else: no shell, no package manager, no libraries. The same program makes the same image, byte by byte.
 //
-// The file that it writes is a tar archive of an OCI image layout, with the list that "docker load" wants beside it; "podman load", "skopeo" and
-// "crane" read it too. It pushes nothing and knows no registry. `make image` calls it.
+// The file that it writes is a tar archive of an OCI image layout, with the list that "docker load" wants beside it; "podman load",
+// "skopeo" and "crane" read it too. It pushes nothing and knows no registry. `make image` calls it.
 package main
 
 import (

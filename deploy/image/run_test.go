@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The real program, unpacked from the image and seeing nothing but what is in it, runs as the user of the image: it serves, answers the probes of the manifests,
-// passes the health check of the compose file, and ends well when it is told to stop.
+// The real program, unpacked from the image and seeing nothing but what is in it, runs as the user of the image: it serves, answers the
+// probes of the manifests, passes the health check of the compose file, and ends well when it is told to stop.
 func TestImage_Runs(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -30,7 +30,8 @@ func bell() node.Kind {
 	})
 }
 
-// rings is the source of the kind. It has to listen, because nobody calls it: what is rung for comes from a channel, and is answered when it is stored.
+// rings is the source of the kind. It has to listen, because nobody calls it: what is rung for comes from a channel, and is answered when
+// it is stored.
 type rings struct{ rung chan ring }
 
 // ring is a customer who rings.
@@ -51,8 +52,8 @@ func (rings) Register(_ context.Context, t trigger.Trigger) error {
 	return err
 }
 
-// Listen implements [trigger.Listener]. The cursor is how often the bell was rung. It is stored together with the start of the execution, so a source that
-// can ask again for what it has not delivered loses nothing and delivers nothing twice, whenever the program dies.
+// Listen implements [trigger.Listener]. The cursor is how often the bell was rung. It is stored together with the start of the execution,
+// so a source that can ask again for what it has not delivered loses nothing and delivers nothing twice, whenever the program dies.
 func (r rings) Listen(ctx context.Context, t trigger.Trigger, deliver trigger.Deliver) error {
 	count, err := strconv.Atoi(string(t.Cursor))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command embed is a program of its own that has Tandem inside. It brings a kind of node, a channel to people, a provider of models and a trigger, runs
-// workflows that use them, and prints what happens. Nothing but the data directory is touched, and nothing is reached over a network:
+// Command embed is a program of its own that has Tandem inside. It brings a kind of node, a channel to people, a provider of models and a
+// trigger, runs workflows that use them, and prints what happens. Nothing but the data directory is touched, and nothing is reached over a
+// network:
 //
 //	cd examples/embed && go run .
 package main
@@ -18,6 +19,7 @@ import (
 	"tandem/app"
 	"tandem/client"
 	"tandem/plug"
+	"tandem/sandbox"
 )
 
 //go:embed order.yaml
@@ -27,6 +29,9 @@ var order []byte
 var counter []byte
 
 func main() {
+	if sandbox.IsChild() { // this process is to run code of a workflow, and nothing else
+		sandbox.Child()
+	}
 	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -62,12 +67,12 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if _, err := tandem.CreateWorkflow(ctx, order, true); err != nil {
 		return err
 	}
-	started, err := tandem.Execute(ctx, "order", api.ExecuteRequest{Inputs: json.RawMessage(`{"item": "tea", "pounds": 3}`)}, "")
+	started, err := tandem.Execute(ctx, "order", api.ExecuteRequest{Inputs: json.RawMessage(`{"item": " Tea", "pounds": 3}`)}, "")
 	if err != nil {
 		return err
 	}
 
-	// The question goes out by our own channel, and whoever started the execution may answer it.
+	// The question goes out by our own channel, and the one who started the execution may answer it.
 	select {
 	case card := <-letters.cards:
 		fmt.Fprintf(out, "a postcard: %s\n", card.text)

@@ -3,33 +3,37 @@ package main
 import (
 	"context"
 
+	"tandem/credential"
 	"tandem/human"
 	"tandem/llm"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/text"
 	"tandem/trigger"
 	"tandem/workflow"
 )
 
-// shop is the extension: a kind, a channel, a provider, and a trigger with its source.
+// shop is the extension: a kind, a channel, a provider, a type of credentials, and a trigger with its source.
 func shop(letters postbox, customers rings) plug.Maker {
 	return func(plug.Deps) plug.Extension {
 		return plug.Extension{
-			Name:      "shop",
-			Kinds:     []node.Kind{price(), bell()},
-			Channels:  []human.Channel{letters},
-			Providers: []plug.Provider{{Name: "parrot", New: newParrot}},
-			Sources:   []trigger.Source{customers},
+			Name:        "shop",
+			Kinds:       []node.Kind{price(), bell()},
+			Channels:    []human.Channel{letters},
+			Providers:   []plug.Provider{{Name: "parrot", New: newParrot}},
+			Credentials: []credential.Type{stamp()},
+			Sources:     []trigger.Source{customers},
 		}
 	}
 }
 
-// priceConfig is what a node of the kind is configured with. The tags are the whole description: validation, the API and the reference read them.
+// priceConfig is what a node of the kind is configured with. The tags are the whole description: validation, the API and the reference read
+// them.
 type priceConfig struct {
 	PerPound float64 `json:"per_pound" range:"0..1000" doc:"What a pound costs." zh:"每磅的价格。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *priceConfig) Defaults() { c.PerPound = 10 }
 
 // What goes in and comes out are Go types, too.
@@ -52,6 +56,14 @@ func price() node.Kind {
 	}, func(_ context.Context, _ *node.Call, cfg priceConfig, in priceInput) (priceOutput, error) {
 		return priceOutput{Item: in.Item, Price: cfg.PerPound * in.Pounds}, nil
 	})
+}
+
+// stamp is the type of credentials that a postbox with a counter would want. Nobody uses it here.
+func stamp() credential.Type {
+	return credential.Type{
+		Name: "stamp", Label: text.Beside("Stamp", "邮票"), Fields: []credential.Field{credential.Token()},
+		Untried: text.Beside("A stamp is used up by trying it.", "邮票一经试用即失效。"),
+	}
 }
 
 // postbox is the channel postcard: what it is given to send can be read from cards.

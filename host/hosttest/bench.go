@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ import (
 // bench runs a case: it starts processes, does what people and services do, and starts the next process when one has
 // died. It belongs to the goroutine of the test; the world and the fuse are everybody's.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	rig   Rig
 	fate  Fate
@@ -57,12 +56,15 @@ type bench struct {
 	fuse    *Fuse
 	host    Host
 	changed chan struct{}
+	// repeats says that runs may be repeated although no process has died: the connection to one was lost.
+	repeats bool
 
 	mu      sync.Mutex
 	givenUp []string
+	beside  []*Fuse // of processes beside the one of the bench
 }
 
-func newBench(t *testing.T, rig Rig, fate Fate, maxRunning int) *bench {
+func newBench(t testing.TB, rig Rig, fate Fate, maxRunning int) *bench {
 	b := &bench{
 		t: t, ctx: context.Background(), rig: rig, fate: fate, maxRunning: maxRunning, workers: 8, who: principal("one"),
 		definitions: map[string]*workflow.Definition{}, graphs: map[string]*workflow.Graph{}, changed: make(chan struct{}, 1),
@@ -71,7 +73,7 @@ func newBench(t *testing.T, rig Rig, fate Fate, maxRunning int) *bench {
 	b.find = b.finder(&process{world: newWorld(func() {}), fuse: newFuse(store.Stores{}, Blow{}, 0, nil)})
 	t.Cleanup(func() { // of a case that was ended by a failure
 		if b.host != nil {
-			b.fuse.Kill()
+			b.killAll()
 			b.host.Close()
 		}
 	})
@@ -104,14 +106,7 @@ func (b *bench) open() {
 		b.number++
 		b.fuse = newFuse(b.rig.Stores(), blow, latency, b.world.appended)
 		b.fuse.cleared = b.notify
-		p := &process{world: b.world, fuse: b.fuse}
-		h, err := b.rig.Start(b.ctx, Setup{
-			Stores: b.fuse.Stores(), Find: b.finder(p), Child: b.childOf, Workers: b.workers, MaxRunning: b.maxRunning, MaxTasks: b.maxTasks,
-			Register: fusedNotes{&b.notes, b.fuse}, Rest: b.resting,
-			Task:     func(id string) bool { return strings.HasPrefix(id, "task") },
-			Recorded: func(store.Ref) { b.notify() },
-			GivenUp:  b.abandoned(b.fuse),
-		})
+		h, err := b.rig.Start(b.ctx, b.setup(&process{world: b.world, fuse: b.fuse}))
 		if err == nil {
 			b.host = h
 			return
@@ -180,7 +175,8 @@ func (b *bench) damage(id string) {
 	}
 	b.damaged = map[string]bool{id: true}
 	if err := b.rig.Stores().Journal.Append(b.ctx, p, &store.Append{
-		Execution: id, After: last.Seq, Time: last.Time, Body: []byte(`{"facts":[`), Change: &store.Change{Status: engine.StatusRunning, Started: last.Time},
+		Execution: id, After: last.Seq, Time: last.Time, Body: []byte(`{"facts":[`),
+		Change: &store.Change{Status: engine.StatusRunning, Started: last.Time},
 	}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -199,7 +195,7 @@ func (b *bench) damage(id string) {
 // crash ends the process and starts the next.
 func (b *bench) crash() {
 	b.t.Helper()
-	b.fuse.Kill()
+	b.killAll()
 	b.reopen()
 }
 
@@ -260,7 +256,8 @@ func (b *bench) request(id string) (host.StartRequest, error) {
 	if graph == nil {
 		return host.StartRequest{}, fault.Newf(fault.NotFound, "workflow %q is not known", id)
 	}
-	r := host.StartRequest{WorkflowID: id, WorkflowName: id, Revision: 1, RevisionHash: graph.Hash, TriggerType: "MANUAL", Initial: json.RawMessage(`{"start":5}`)}
+	r := host.StartRequest{WorkflowID: id, WorkflowName: id, Revision: 1, RevisionHash: graph.Hash, TriggerType: "MANUAL",
+		Initial: json.RawMessage(`{"start":5}`)}
 	if len(graph.Triggers) > 0 {
 		r.Trigger = graph.Nodes[graph.Triggers[0]].ID
 	}
@@ -463,7 +460,7 @@ func (b *bench) await(what string, holds func() bool) {
 // decide answers questions about unknown outcomes truthfully, as an operator who has looked would do.
 func (b *bench) decide() {
 	b.t.Helper()
-	if b.manual || b.crashes == 0 && !b.obliging {
+	if b.manual || b.deaths() == 0 && !b.obliging {
 		return
 	}
 	who := b.who
@@ -496,7 +493,8 @@ func (b *bench) decide() {
 func (b *bench) all() (list []store.Execution) {
 	b.t.Helper()
 	for _, workspace := range []string{"one", "two"} {
-		page, err := b.rig.Stores().Executions.List(b.ctx, identity.System(workspace), store.ExecutionQuery{Page: store.Page{Size: store.MaxPageSize}})
+		page, err := b.rig.Stores().Executions.List(b.ctx, identity.System(workspace),
+			store.ExecutionQuery{Page: store.Page{Size: store.MaxPageSize}})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -525,7 +523,8 @@ func (b *bench) journal(id string) host.Journal {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return host.Journal{Source: b.rig.Source(b.rig.Stores()), Principal: identity.System(e.Workspace), Execution: id, Graph: r.Graph, Revision: b.rig.Revision(r)}
+	return host.Journal{Source: b.rig.Source(b.rig.Stores()), Principal: identity.System(e.Workspace), Execution: id, Graph: r.Graph,
+		Revision: b.rig.Revision(r)}
 }
 
 func (b *bench) view(id string) (*host.View, host.Start) {

@@ -33,6 +33,7 @@ func childCases() []Case {
 				b.t.Errorf("%d executions", n)
 			}
 		}},
+		{Name: "Child/SharedFields", Crashes: true, run: (*bench).childrenShare},
 		{Name: "Child/Detached", Crashes: true, run: func(b *bench) {
 			b.save(parent(", detached: true"), flow("kid", []string{"a WAIT {seconds: 0.2}"}, nil))
 			b.start("x", "par")

@@ -46,7 +46,8 @@ func errorWorkflowCases() []Case {
 			if err := json.Unmarshal(start.Initial, &told); err != nil {
 				b.t.Fatal(err)
 			}
-			if told.Failed.Execution != "x" || told.Failed.Workflow != "f" || told.Failed.Status != engine.StatusError || told.Error.Code != string(fault.RemoteRejected) || told.Error.Node != "b" || told.Failed.At == "" ||
+			if told.Failed.Execution != "x" || told.Failed.Workflow != "f" || told.Failed.Status != engine.StatusError ||
+				told.Error.Code != string(fault.RemoteRejected) || told.Error.Node != "b" || told.Failed.At == "" ||
 				e.TriggerType != "ERROR" || e.Parent != "" || start.ErrorOf != "x" {
 				b.t.Errorf("the error workflow was told %s; it is %+v", start.Initial, e)
 			}
@@ -94,7 +95,8 @@ func errorWorkflowCases() []Case {
 			}
 		}},
 		{Name: "ErrorWorkflow/OnlyOfFailures", Crashes: true, run: func(b *bench) {
-			b.save(withErrorWorkflow(flow("f", []string{"h WORK {hold: true, effect: idempotent}"}, nil), mend), withErrorWorkflow(flow("g", []string{"a WORK"}, nil), mend), flow(mend, []string{"m WORK"}, nil))
+			b.save(withErrorWorkflow(flow("f", []string{"h WORK {hold: true, effect: idempotent}"}, nil), mend),
+				withErrorWorkflow(flow("g", []string{"a WORK"}, nil), mend), flow(mend, []string{"m WORK"}, nil))
 			b.start("x", "f")
 			b.start("y", "g")
 			b.held("h")

@@ -342,7 +342,8 @@ func (b *bench) loop(config string, count int, failed int) {
 		Succeeded int
 		Failed    int
 	}
-	if err := json.Unmarshal(value, &out); err != nil || len(out.Results) != count || out.Succeeded != count-failed || out.Failed != failed {
+	if err := json.Unmarshal(value, &out); err != nil || len(out.Results) != count || out.Succeeded != count-failed ||
+		out.Failed != failed {
 		b.t.Errorf("the loop put out %s, %v", value, err)
 	}
 	for i, r := range out.Results {
@@ -352,7 +353,8 @@ func (b *bench) loop(config string, count int, failed int) {
 	}
 }
 
-// sharesFields runs a loop whose body hands large fields on, once shared and once copied. What comes of it is the same, and what is shared is kept once.
+// sharesFields runs a loop whose body hands large fields on, once shared and once copied. The results are the same, and what is shared is
+// kept once.
 func (b *bench) sharesFields() {
 	shared, sharedNames := b.handsOn("true")
 	copied, copiedNames := b.handsOn("false")
@@ -388,18 +390,6 @@ func (b *bench) handsOn(share string) (made string, names int) {
 		b.t.Fatal(err)
 	}
 	hashes := map[string]bool{}
-	for row, err := range b.rig.Source(b.rig.Stores()).Rows(b.ctx, b.who, id, 0) {
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		for _, blob := range row.Large {
-			hashes[blob.Hash] = true
-		}
-		for _, list := range row.Beside {
-			for _, field := range list {
-				hashes[field.Hash] = true
-			}
-		}
-	}
+	b.namedBy(id, hashes)
 	return string(outputs["d"]) + string(value), len(hashes)
 }

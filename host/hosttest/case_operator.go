@@ -89,7 +89,8 @@ func failureCases() []Case {
 			b.save(flow("f", []string{"a WORK {hold: true, late: true, timeout: 0.05, effect: once}"}, nil))
 			b.start("x", "f")
 			ask := b.question("x", engine.PurposeOutcomeUnknown)
-			b.act("x", host.ActionAnswer, withValue(`{"n":1}`), func(r *host.Request) { r.Ask, r.Outcome, r.Choice = ask, engine.AskDone, engine.ChoiceDone })
+			b.act("x", host.ActionAnswer, withValue(`{"n":1}`),
+				func(r *host.Request) { r.Ask, r.Outcome, r.Choice = ask, engine.AskDone, engine.ChoiceDone })
 			b.ends("x", engine.StatusSuccess)
 			b.wantRuns("x", "a", 1)
 		}},
@@ -270,7 +271,8 @@ func operatorCases() []Case {
 			if _, err := b.host.Fork(b.ctx, b.who, host.ForkRequest{Source: "x", ID: "z", Node: "nobody"}); fault.CodeOf(err) != fault.NotFound {
 				b.t.Errorf("a fork from nowhere: %v", err)
 			}
-			if _, err := b.host.Act(b.ctx, principal("two"), host.Request{Execution: "x", Action: host.ActionPause}); fault.CodeOf(err) != fault.NotFound {
+			_, err := b.host.Act(b.ctx, principal("two"), host.Request{Execution: "x", Action: host.ActionPause})
+			if fault.CodeOf(err) != fault.NotFound {
 				b.t.Errorf("an action of another workspace: %v", err)
 			}
 		}},

@@ -12,7 +12,8 @@ import (
 // answer answers a question of a node.
 func (b *bench) answer(id string, ask engine.AskID, value string) {
 	b.t.Helper()
-	b.act(id, host.ActionAnswer, withDedup("answer "+string(ask)), withValue(value), func(r *host.Request) { r.Ask, r.Outcome = ask, engine.AskDone })
+	b.act(id, host.ActionAnswer, withDedup("answer "+string(ask)), withValue(value),
+		func(r *host.Request) { r.Ask, r.Outcome = ask, engine.AskDone })
 }
 
 func waitCases() []Case {

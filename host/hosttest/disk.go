@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 
@@ -107,7 +108,8 @@ func (d *Disk) admit(workspace string, a *store.Append) (*record, error) {
 		}
 		return r, nil
 	}
-	r = &record{ref: ref, summary: *a.Create, timers: map[string]int64{}, dedup: map[string]int64{}, kept: map[string]int64{}, dropped: map[string]int64{}}
+	r = &record{ref: ref, summary: *a.Create, timers: map[string]int64{}, dedup: map[string]int64{}, kept: map[string]int64{},
+		dropped: map[string]int64{}}
 	r.summary.Workspace, r.summary.Created, r.summary.Updated = workspace, a.Time, a.Time
 	d.executions[ref] = r
 	d.order = append(d.order, r)
@@ -123,7 +125,8 @@ func (d *Disk) admit(workspace string, a *store.Append) (*record, error) {
 func (d *Disk) company(r *record, a *store.Append) {
 	if c := a.Change; c != nil {
 		s := &r.summary
-		s.Status, s.Started, s.Ended, s.DurationMS, s.Credits, s.Error, s.Updated = c.Status, c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time
+		s.Status, s.Started, s.Ended, s.DurationMS, s.Credits, s.Error, s.Updated =
+			c.Status, c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time
 	}
 	for _, id := range a.ClearTimers {
 		delete(r.timers, id)
@@ -293,6 +296,12 @@ func (d diskTimers) Upcoming(_ context.Context, p identity.Principal, after stor
 	return list[:min(len(list), limit)], nil
 }
 
+// Of implements [store.Timers].
+func (d diskTimers) Of(ctx context.Context, p identity.Principal, execution string) ([]store.Timer, error) {
+	list, err := d.Upcoming(ctx, p, store.Timer{}, math.MaxInt)
+	return slices.DeleteFunc(list, func(t store.Timer) bool { return t.Execution != execution }), err
+}
+
 type diskExecutions struct{ *Disk }
 
 // Get implements [store.Executions].
@@ -310,10 +319,23 @@ func (d diskExecutions) Get(_ context.Context, p identity.Principal, id string) 
 	return r.summary, nil
 }
 
-// GetWithRows implements [store.Executions]. Its journals are all read row by row.
-func (d diskExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
-	e, err := d.Get(ctx, p, id)
-	return e, nil, false, err
+// fewRows is up to how many rows are read with an execution. Others are read row by row, so that both ways are gone.
+const fewRows = 8
+
+// GetWithRows implements [store.Executions].
+func (d diskExecutions) GetWithRows(
+	ctx context.Context, p identity.Principal, id string,
+) (e store.Execution, rows []store.Row, whole bool, err error) {
+	if e, err = d.Get(ctx, p, id); err != nil {
+		return e, nil, false, err
+	}
+	for row, err := range diskJournal(d).Rows(ctx, p, id, 0) {
+		if err != nil || len(rows) == fewRows {
+			return e, nil, false, err
+		}
+		rows = append(rows, row)
+	}
+	return e, rows, true, nil
 }
 
 // List implements [store.Executions].
@@ -328,7 +350,8 @@ func (d diskExecutions) List(_ context.Context, p identity.Principal, q store.Ex
 	for _, r := range slices.Backward(d.order) {
 		s := &r.summary
 		if s.Workspace != workspace || q.WorkflowID != "" && s.WorkflowID != q.WorkflowID || q.Parent != "" && s.Parent != q.Parent ||
-			q.ForkedFrom != "" && s.ForkedFrom != q.ForkedFrom || q.User != "" && s.User != q.User || q.Conversation != "" && s.Conversation != q.Conversation ||
+			q.ForkedFrom != "" && s.ForkedFrom != q.ForkedFrom || q.User != "" && s.User != q.User ||
+			q.Conversation != "" && s.Conversation != q.Conversation ||
 			q.BelowRevision != 0 && s.Revision >= q.BelowRevision || len(q.Statuses) > 0 && !slices.Contains(q.Statuses, s.Status) {
 			continue
 		}
@@ -340,7 +363,7 @@ func (d diskExecutions) List(_ context.Context, p identity.Principal, q store.Ex
 }
 
 // Unfinished implements [store.Executions].
-func (d diskExecutions) Unfinished(_ context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
+func (d diskExecutions) Unfinished(_ context.Context, p identity.Principal, after store.Unfinished) iter.Seq2[store.Unfinished, error] {
 	return func(yield func(store.Unfinished, error) bool) {
 		workspace, all, err := store.ScopeAll(p)
 		if err != nil {
@@ -349,16 +372,23 @@ func (d diskExecutions) Unfinished(_ context.Context, p identity.Principal) iter
 		}
 		var list []store.Unfinished
 		d.mu.Lock()
-		for _, r := range d.order {
+		for i, r := range d.order {
 			if s := &r.summary; (s.Status == engine.StatusRunning || s.Status == engine.StatusPending) && (all || s.Workspace == workspace) {
-				list = append(list, store.Unfinished{Ref: r.ref, WorkflowID: s.WorkflowID, Status: s.Status, Priority: s.Priority, Created: s.Created})
+				list = append(list, store.Unfinished{Ref: r.ref, WorkflowID: s.WorkflowID, Status: s.Status, Priority: s.Priority, Created: s.Created, Place: int64(i + 1)})
 			}
 		}
 		d.mu.Unlock()
-		slices.SortStableFunc(list, func(a, b store.Unfinished) int {
-			return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Priority, b.Priority)) // RUNNING is behind PENDING in the alphabet
-		})
+		order := func(a, b store.Unfinished) int { // RUNNING is behind PENDING in the alphabet
+			return cmp.Or(-cmp.Compare(a.Status, b.Status), cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Place, b.Place))
+		}
+		slices.SortFunc(list, order)
+		if after.Place == 0 { // the first of its status
+			after.Priority = math.MinInt
+		}
 		for _, u := range list {
+			if after.Status != "" && order(u, after) <= 0 {
+				continue
+			}
 			if !yield(u, nil) {
 				return
 			}
@@ -459,7 +489,8 @@ func (d diskLogs) Lines(_ context.Context, p identity.Principal, q store.LogQuer
 		return page, nil
 	}
 	for _, l := range r.logs {
-		if l.ID <= q.After || q.Activation != "" && l.Activation != q.Activation || q.NodeID != "" && l.NodeID != q.NodeID || q.MinLevel != nil && l.Level < *q.MinLevel {
+		if l.ID <= q.After || q.Activation != "" && l.Activation != q.Activation || q.NodeID != "" && l.NodeID != q.NodeID ||
+			q.MinLevel != nil && l.Level < *q.MinLevel {
 			continue
 		}
 		if len(page.Lines) == q.Size() {

@@ -67,7 +67,8 @@ func newFuse(stores store.Stores, blow Blow, latency uint64, appended func(strin
 // Stores are the stores behind the fuse.
 func (f *Fuse) Stores() store.Stores {
 	return store.Stores{
-		Journal: fusedJournal{f}, Inbox: fusedInbox{f}, Timers: fusedTimers{f}, Executions: fusedExecutions{f}, Logs: fusedLogs{f}, Blobs: fusedBlobs{f},
+		Journal: fusedJournal{f}, Inbox: fusedInbox{f}, Timers: fusedTimers{f}, Executions: fusedExecutions{f}, Logs: fusedLogs{f},
+		Blobs: fusedBlobs{f},
 	}
 }
 
@@ -120,9 +121,9 @@ func (f *Fuse) write(do func() error) error {
 	return errDead
 }
 
-// read says whether the process may still read. Reading takes no time: hosts read under locks, which a clock of its own
+// mayRead says whether the process may still read. Reading takes no time: hosts read under locks, which a clock of its own
 // does not see.
-func (f *Fuse) read() error {
+func (f *Fuse) mayRead() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.dead
@@ -157,7 +158,7 @@ func (f fusedJournal) Append(ctx context.Context, p identity.Principal, rows ...
 // Rows implements [store.Journal].
 func (f fusedJournal) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
-		if err := f.read(); err != nil {
+		if err := f.mayRead(); err != nil {
 			yield(store.Row{}, err)
 			return
 		}
@@ -167,7 +168,7 @@ func (f fusedJournal) Rows(ctx context.Context, p identity.Principal, execution 
 
 // LastSnapshot implements [store.Journal].
 func (f fusedJournal) LastSnapshot(ctx context.Context, p identity.Principal, execution string) (store.Snapshot, bool, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.Snapshot{}, false, err
 	}
 	return f.stores.Journal.LastSnapshot(ctx, p, execution)
@@ -186,7 +187,7 @@ func (f fusedInbox) Deliver(ctx context.Context, p identity.Principal, item stor
 
 // Pending implements [store.Inbox].
 func (f fusedInbox) Pending(ctx context.Context, p identity.Principal, execution string) ([]store.InboxItem, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return nil, err
 	}
 	return f.stores.Inbox.Pending(ctx, p, execution)
@@ -194,7 +195,7 @@ func (f fusedInbox) Pending(ctx context.Context, p identity.Principal, execution
 
 // PendingExecutions implements [store.Inbox].
 func (f fusedInbox) PendingExecutions(ctx context.Context, p identity.Principal) ([]store.Ref, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return nil, err
 	}
 	return f.stores.Inbox.PendingExecutions(ctx, p)
@@ -204,10 +205,18 @@ type fusedTimers struct{ *Fuse }
 
 // Upcoming implements [store.Timers].
 func (f fusedTimers) Upcoming(ctx context.Context, p identity.Principal, after store.Timer, limit int) ([]store.Timer, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return nil, err
 	}
 	return f.stores.Timers.Upcoming(ctx, p, after, limit)
+}
+
+// Of implements [store.Timers].
+func (f fusedTimers) Of(ctx context.Context, p identity.Principal, execution string) ([]store.Timer, error) {
+	if err := f.mayRead(); err != nil {
+		return nil, err
+	}
+	return f.stores.Timers.Of(ctx, p, execution)
 }
 
 // Clear implements [store.Timers].
@@ -223,7 +232,7 @@ type fusedExecutions struct{ *Fuse }
 
 // Get implements [store.Executions].
 func (f fusedExecutions) Get(ctx context.Context, p identity.Principal, id string) (store.Execution, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.Execution{}, err
 	}
 	return f.stores.Executions.Get(ctx, p, id)
@@ -231,7 +240,7 @@ func (f fusedExecutions) Get(ctx context.Context, p identity.Principal, id strin
 
 // GetWithRows implements [store.Executions].
 func (f fusedExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.Execution{}, nil, false, err
 	}
 	return f.stores.Executions.GetWithRows(ctx, p, id)
@@ -239,20 +248,20 @@ func (f fusedExecutions) GetWithRows(ctx context.Context, p identity.Principal, 
 
 // List implements [store.Executions].
 func (f fusedExecutions) List(ctx context.Context, p identity.Principal, q store.ExecutionQuery) (store.ExecutionPage, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.ExecutionPage{}, err
 	}
 	return f.stores.Executions.List(ctx, p, q)
 }
 
 // Unfinished implements [store.Executions].
-func (f fusedExecutions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
+func (f fusedExecutions) Unfinished(ctx context.Context, p identity.Principal, after store.Unfinished) iter.Seq2[store.Unfinished, error] {
 	return func(yield func(store.Unfinished, error) bool) {
-		if err := f.read(); err != nil {
+		if err := f.mayRead(); err != nil {
 			yield(store.Unfinished{}, err)
 			return
 		}
-		f.stores.Executions.Unfinished(ctx, p)(yield)
+		f.stores.Executions.Unfinished(ctx, p, after)(yield)
 	}
 }
 
@@ -265,7 +274,7 @@ func (f fusedLogs) Write(ctx context.Context, p identity.Principal, execution st
 
 // Lines implements [store.Logs].
 func (f fusedLogs) Lines(ctx context.Context, p identity.Principal, q store.LogQuery) (store.LogPage, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.LogPage{}, err
 	}
 	return f.stores.Logs.Lines(ctx, p, q)
@@ -284,7 +293,7 @@ func (f fusedBlobs) Put(ctx context.Context, p identity.Principal, r io.Reader) 
 
 // Get implements [store.Blobs].
 func (f fusedBlobs) Get(ctx context.Context, p identity.Principal, hash string) (io.ReadCloser, store.Blob, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return nil, store.Blob{}, err
 	}
 	return f.stores.Blobs.Get(ctx, p, hash)
@@ -292,7 +301,7 @@ func (f fusedBlobs) Get(ctx context.Context, p identity.Principal, hash string) 
 
 // Stat implements [store.Blobs].
 func (f fusedBlobs) Stat(ctx context.Context, p identity.Principal, hash string) (store.Blob, error) {
-	if err := f.read(); err != nil {
+	if err := f.mayRead(); err != nil {
 		return store.Blob{}, err
 	}
 	return f.stores.Blobs.Stat(ctx, p, hash)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
@@ -24,6 +25,8 @@ import (
 type Rig struct {
 	// Stores are where the host keeps everything. They are asked for again after each crash.
 	Stores func() store.Stores
+	// Beside are the stores as processes beside the first one reach them; nil: as that one does.
+	Beside func() store.Stores
 	// Restart is called between two processes: what the old one had open is closed. May be nil.
 	Restart func()
 	// Start starts a host on the data. It returns when the host is ready.
@@ -32,6 +35,10 @@ type Rig struct {
 	Source func(store.Stores) host.Source
 	// Revision is a revision as folds of the host see it.
 	Revision func(*node.Revision) host.Revision
+	// Shared says that several processes work on each execution: what has not begun is not lost with one of them, and what was lost
+	// is recorded when it runs again. How many ran beside a run is not known when it is lost, so the first death in it tells nothing; those
+	// in the moments after it has come back are held against it.
+	Shared bool
 	// Patience is how long to wait for something that must come; a minute when zero.
 	Patience time.Duration
 }
@@ -63,6 +70,11 @@ type Setup struct {
 	// Recorded is to be called after each row, GivenUp when the host cannot go on with an execution.
 	Recorded func(store.Ref)
 	GivenUp  func(store.Ref, error)
+	// Died is closed when the process is dead: nothing of it may reach anybody any more.
+	Died <-chan struct{}
+	// Beside is another process of the same installation, with a death of its own. The rig starts it if it wants one, and the next one when
+	// it has died.
+	Beside func() Setup
 }
 
 // Register is where a host notes what the next process has to know should this one die.
@@ -103,17 +115,21 @@ type Report struct {
 	Crashes int
 	// Ends is how every execution ended, with its outputs.
 	Ends map[string]string
+	// Logs are what was recorded of each activation, by execution and activation, in the order of the journal; Problems say where the
+	// journal has something before what it follows from.
+	Logs     map[string]map[engine.ActivationID][]string
+	Problems []string
 }
 
 // Play runs the case. It ends the test when something does not hold.
-func (c Case) Play(t *testing.T, rig Rig, fate Fate) Report {
+func (c Case) Play(t testing.TB, rig Rig, fate Fate) Report {
 	t.Helper()
 	b := c.bench(t, rig, fate)
 	c.run(b)
 	return b.finish()
 }
 
-func (c Case) bench(t *testing.T, rig Rig, fate Fate) *bench {
+func (c Case) bench(t testing.TB, rig Rig, fate Fate) *bench {
 	t.Helper()
 	b := newBench(t, rig, fate, c.MaxRunning)
 	b.maxTasks = c.MaxTasks
@@ -137,7 +153,8 @@ func Run(t *testing.T, open func(t *testing.T) Rig) {
 // Cases are what the suite consists of.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), errorWorkflowCases(), forkCases(), crashCases(), stopCases(), admissionCases(), taskCases()} {
+	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), errorWorkflowCases(),
+		forkCases(), crashCases(), stopCases(), admissionCases(), taskCases()} {
 		all = append(all, part...)
 	}
 	return all

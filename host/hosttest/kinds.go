@@ -121,9 +121,13 @@ func (p *process) registry() *node.Registry {
 			return run(ctx, c, s, c.Input)
 		}})
 	}
-	add("TRIGGER.MANUAL", func(_ context.Context, _ *node.Call, _ settings, in json.RawMessage) (node.Outcome, error) {
-		return node.Done{"result": in}, nil
-	})
+	shares := func(config json.RawMessage) bool {
+		s, err := settingsOf(&node.Call{Config: config})
+		return err == nil && s.Share
+	}
+	r.Register(node.Kind{About: kindInfo("TRIGGER.MANUAL"), Hands: shares, Run: func(_ context.Context, c *node.Call) (node.Outcome, error) {
+		return node.Done{"result": c.Input}, nil
+	}})
 	add("TEST.WORK", p.work)
 	add("TEST.BRIEF", func(_ context.Context, c *node.Call, s settings, in json.RawMessage) (node.Outcome, error) {
 		p.begin(c)
@@ -142,11 +146,13 @@ func (p *process) registry() *node.Registry {
 		}
 		return p.work(ctx, c, s, c.Input)
 	}})
-	add("TEST.CHILD", p.child)
-	r.Register(node.Kind{About: kindInfo("TEST.HAND"), Run: p.hand, Hands: func(config json.RawMessage) bool {
-		s, err := settingsOf(&node.Call{Config: config})
-		return err == nil && s.Share
+	r.Register(node.Kind{About: kindInfo("TEST.CHILD"), Run: p.child, Needs: func(config json.RawMessage) *payload.Reads {
+		if shares(config) {
+			return payload.ReadsNamed()
+		}
+		return nil
 	}})
+	r.Register(node.Kind{About: kindInfo("TEST.HAND"), Run: p.hand, Hands: shares})
 	r.Register(node.Raw(kindInfo("TEST.PANIC"), func(context.Context, *node.Call, struct{}, struct{}) (node.Outcome, error) { panic("on purpose") }))
 	r.Register(node.Kind{About: kindInfo("TEST.EACH"), Scope: &node.Scope{Open: p.open, Iteration: iteration, Turn: turn, Close: closeLoop}})
 	return r
@@ -223,6 +229,9 @@ func (p *process) work(ctx context.Context, c *node.Call, s settings, in json.Ra
 		p.do(func(w *world) {
 			w.kills[id]++
 			kill = s.Kill < 0 || w.kills[id] <= s.Kill
+			if kill && p.beside {
+				w.deaths++
+			}
 		})
 		if kill {
 			p.fuse.Kill()
@@ -336,7 +345,12 @@ func (p *process) woken(c *node.Call, in json.RawMessage) (node.Outcome, error) 
 }
 
 // child starts so many children, one after the other.
-func (p *process) child(_ context.Context, c *node.Call, s settings, in json.RawMessage) (node.Outcome, error) {
+func (p *process) child(_ context.Context, c *node.Call) (node.Outcome, error) {
+	in := c.Input
+	s, err := settingsOf(c)
+	if err != nil {
+		return nil, err
+	}
 	var memo struct {
 		Started int   `json:"started"`
 		Sum     int64 `json:"sum"`
@@ -371,7 +385,8 @@ func (p *process) child(_ context.Context, c *node.Call, s settings, in json.Raw
 	if err != nil {
 		return nil, err
 	}
-	return node.Wait{Child: &node.Child{Workflow: s.Workflow, Revision: "latest", Input: in, Detached: s.Detached}, Memo: kept}, nil
+	child := &node.Child{Workflow: s.Workflow, Revision: "latest", Input: in, HandsOn: s.Share, Detached: s.Detached}
+	return node.Wait{Child: child, Memo: kept}, nil
 }
 
 func (p *process) open(_ context.Context, c *node.Call) (node.Opening, error) {

@@ -33,7 +33,7 @@ func (n fusedNotes) ReadAt(p []byte, at int64) (int, error) {
 
 // WriteAt implements io.WriterAt.
 func (n fusedNotes) WriteAt(p []byte, at int64) (int, error) {
-	if err := n.fuse.read(); err != nil {
+	if err := n.fuse.mayRead(); err != nil {
 		return 0, err
 	}
 	n.mu.Lock()

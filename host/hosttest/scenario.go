@@ -47,29 +47,29 @@ func (s *scenario) node(i int) {
 	out := name
 	switch pick := s.chance.IntN(20); {
 	case pick < 3:
-		s.add(name, fmt.Sprintf("%s {effect: once, ms: %d}", []string{"WORK", "WORK", "SEND"}[s.chance.IntN(3)], s.chance.IntN(3)))
+		s.addNode(name, fmt.Sprintf("%s {effect: once, ms: %d}", []string{"WORK", "WORK", "SEND"}[s.chance.IntN(3)], s.chance.IntN(3)))
 	case pick < 6:
-		s.add(name, fmt.Sprintf("WORK {effect: idempotent, ms: %d, fail: %d}", s.chance.IntN(3), s.chance.IntN(3)))
+		s.addNode(name, fmt.Sprintf("WORK {effect: idempotent, ms: %d, fail: %d}", s.chance.IntN(3), s.chance.IntN(3)))
 	case pick < 8:
-		s.add(name, "BRIEF")
+		s.addNode(name, "BRIEF")
 	case pick < 9:
-		s.add(name, "WORK {pad: 36000}")
+		s.addNode(name, "WORK {pad: 36000}")
 	case pick < 10:
-		s.add(name, fmt.Sprintf("WAIT {seconds: %d}", 1+s.chance.IntN(3)))
+		s.addNode(name, fmt.Sprintf("WAIT {seconds: %d}", 1+s.chance.IntN(3)))
 	case pick < 12:
-		s.add(name, "WAIT {signal: go}")
+		s.addNode(name, "WAIT {signal: go}")
 		s.signals = append(s.signals, name)
 	case pick < 13:
-		s.add(name, "ASK")
+		s.addNode(name, "ASK")
 	case pick < 15:
-		s.add(name, fmt.Sprintf("CHILD {workflow: kid, detached: %v, children: %d}", s.chance.IntN(3) == 0, 1+s.chance.IntN(2)))
+		s.addNode(name, fmt.Sprintf("CHILD {workflow: kid, detached: %v, children: %d}", s.chance.IntN(3) == 0, 1+s.chance.IntN(2)))
 	case pick < 16:
-		s.add(name, "WORK {fail: -1, final: true, on_error: default_output, default_output: {n: 4}}")
+		s.addNode(name, "WORK {fail: -1, final: true, on_error: default_output, default_output: {n: 4}}")
 	case pick < 17:
-		s.add(name, "CHOICE {key: "+s.key()+"}")
+		s.addNode(name, "CHOICE {key: "+s.key()+"}")
 		out = name + "." + s.key()
 	case pick < 18 && s.failing == "":
-		s.add(name, "WORK {fail: -1, final: true, ms: 2}")
+		s.addNode(name, "WORK {fail: -1, final: true, ms: 2}")
 		s.failing = name
 	default:
 		s.loop(name)
@@ -80,15 +80,15 @@ func (s *scenario) node(i int) {
 
 func (s *scenario) key() string { return []string{"yes", "no"}[s.chance.IntN(2)] }
 
-func (s *scenario) add(name, what string) { s.nodes = append(s.nodes, name+" "+what) }
+func (s *scenario) addNode(name, what string) { s.nodes = append(s.nodes, name+" "+what) }
 
 // loop adds a loop with a body of one or two nodes.
 func (s *scenario) loop(name string) {
-	s.add(name, fmt.Sprintf("EACH {count: %d, concurrency: %d, keep_going: true, turns: %v}", s.chance.IntN(5), 1+s.chance.IntN(3), s.chance.IntN(3) == 0))
+	s.addNode(name, fmt.Sprintf("EACH {count: %d, concurrency: %d, keep_going: true, turns: %v}", s.chance.IntN(5), 1+s.chance.IntN(3), s.chance.IntN(3) == 0))
 	from := name + ".iteration"
 	for i := range 1 + s.chance.IntN(2) {
 		inner := fmt.Sprintf("%sb%d", name, i)
-		s.add(inner, []string{
+		s.addNode(inner, []string{
 			"WORK {effect: idempotent, fail_item: 1, ms: 1}", "WORK {effect: once}", "BRIEF", "WAIT {seconds: 1}", "ASK", "CHILD {workflow: kid}",
 		}[s.chance.IntN(6)])
 		s.edges = append(s.edges, from+" -> "+inner)
@@ -159,7 +159,8 @@ func (s *scenario) repair(b *bench) {
 		b.may("x", host.ActionRetry, onActivation(failed))
 	}
 	for _, name := range s.signals { // those that came after the failure were refused
-		b.may("x", host.ActionSignal, onNode(name), withValue(`{"n":3}`), withDedup(fmt.Sprintf("%s after row %d", name, view.Seq)), func(r *host.Request) { r.Signal = "go" })
+		b.may("x", host.ActionSignal, onNode(name), withValue(`{"n":3}`), withDedup(fmt.Sprintf("%s after row %d", name, view.Seq)),
+			func(r *host.Request) { r.Signal = "go" })
 	}
 	b.await("the end after a repair", func() bool { return b.summary("x").Status.Final() })
 }

@@ -38,12 +38,15 @@ type world struct {
 	latches  map[string]chan struct{} // closed for nodes that are held no longer
 	order    []call                   // runs as they began
 	problems []string
+	repeats  bool // effects may be repeated that were cut off, except those that must not be
+	deaths   int  // of processes that were beside the one of the bench
 }
 
 func newWorld(changed func()) *world {
 	return &world{
-		changed: changed, runs: map[call]int{}, effects: map[call]int{}, answers: map[call]json.RawMessage{}, failures: map[call]int{}, kills: map[call]int{},
-		recorded: map[call]bool{}, once: map[call]bool{}, stopped: map[call]bool{}, began: map[string]int{}, latches: map[string]chan struct{}{},
+		changed: changed, runs: map[call]int{}, effects: map[call]int{}, answers: map[call]json.RawMessage{},
+		failures: map[call]int{}, kills: map[call]int{}, recorded: map[call]bool{}, once: map[call]bool{}, stopped: map[call]bool{},
+		began: map[string]int{}, latches: map[string]chan struct{}{},
 	}
 }
 
@@ -114,6 +117,8 @@ func (w *world) latch(name string) chan struct{} {
 type process struct {
 	world *world
 	fuse  *Fuse
+	// beside says that it is not the bench's, which counts its deaths.
+	beside bool
 }
 
 // do does something in the world, unless the process is dead.
@@ -150,7 +155,7 @@ func (p *process) effect(id call, once bool, answer json.RawMessage) bool {
 		if once {
 			w.once[id] = true
 		}
-		if w.recorded[id] {
+		if w.recorded[id] && (once || !w.repeats) {
 			w.problem("%v has its effect again although it is recorded as completed", id)
 		}
 	})

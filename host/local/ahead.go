@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,9 +12,9 @@ import (
 	"tandem/workflow"
 )
 
-// Running ahead: a row that leads to nothing but brief pure runs need not be on disk before they are done, since nobody
-// outside can tell. It is held, they are done on the spot, and their rows follow it, until something has to be done that
-// can be seen; then all of them are appended together. What is lost in a crash is done again, with the same result.
+// Running ahead: a row that leads only to brief pure runs need not be on disk before they run, since nothing outside can observe it. It is
+// held, they run at once, and their rows follow it, until something visible has to be done; then all rows are appended together. What is
+// lost in a crash runs again, with the same result.
 
 // held is a row that is ready to be appended.
 type held struct {
@@ -25,6 +26,17 @@ type held struct {
 	status   engine.Status
 	// moved says that the row changes the execution's status, ended that the execution had ended before it.
 	moved, ended bool
+}
+
+// shortWait is how long an execution may wait for a timer and keep its place among those that run.
+const shortWait = 1000 // milliseconds
+
+// goesOn says that an execution waits after a row, and not for long.
+func (h *held) goesOn() bool {
+	return h.status == engine.StatusWaiting && slices.ContainsFunc(h.commands, func(c engine.Command) bool {
+		sleep, ok := c.(engine.Sleep)
+		return ok && sleep.Until <= h.row.Time+shortWait
+	})
 }
 
 // What is held at most, since it is in memory only.
@@ -39,7 +51,8 @@ const usuallyHeld = 8
 
 // goesAhead says that nothing outside can tell whether a row is on disk before its commands are carried out.
 func (o *owner) goesAhead(r row) bool {
-	if !o.host.opts.RunAhead || o.rests() || o.host.careful() || len(r.inbox) > 0 || len(o.held) >= maxHeldRows || o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
+	if !o.host.opts.RunAhead || o.rests() || o.host.careful() || len(r.inbox) > 0 || len(o.held) >= maxHeldRows ||
+		o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
 		return false
 	}
 	runs := false
@@ -74,10 +87,11 @@ func (o *owner) hold(ctx context.Context, r row) error {
 	return nil
 }
 
-// start commits the first row of an execution. What can be run ahead of it is: nobody knows of the execution yet, and all of it
-// that needs nothing but brief pure runs gets to the disk at once, as one append. It returns the status as of the first row, and
-// an error that has come up behind it. With refused nothing is on disk.
+// start commits the first row of an execution, in one append with the rows of brief pure runs that can run ahead of it. It returns the
+// status as of the first row, and an error that came after it. With refused nothing is on disk.
 func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken, refused error) {
+	o.starting = true
+	defer func() { o.starting = false }()
 	if ctx.Err() != nil || !o.goesAhead(r) {
 		o.left.commands, refused = o.commit(ctx, r)
 		return o.status, nil, refused
@@ -86,7 +100,6 @@ func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken,
 		return o.status, nil, refused
 	}
 	status = o.status
-	o.starting = true
 	o.carryOut(r.commands)
 	for len(o.held) > 0 && broken == nil {
 		list := o.takeOutcomes() // others may be for an execution of this name that is there already
@@ -94,15 +107,17 @@ func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken,
 			refused = o.flush(ctx)
 			break
 		}
-		if broken = o.deal(list); len(o.held) == 0 {
-			broken, refused = nil, broken // of the append
+		if broken = o.deal(list); passes(broken) {
+			o.held, o.heldBytes = nil, 0 // who starts it is told, as long as nothing of it is on disk
+		}
+		if len(o.held) == 0 {
+			broken, refused = nil, broken // of the append, or of what had to be written before it
 		}
 		o.putBack(list)
 	}
 	if broken != nil {
 		refused = o.flush(ctx)
 	}
-	o.starting = false
 	if refused != nil {
 		o.stopAll()
 	}
@@ -114,17 +129,18 @@ func (o *owner) over() bool {
 	if fails(o.left.commands) && o.errorWorkflow() != "" {
 		return false // its error workflow is to be started
 	}
-	return o.status.Final() && o.parent == "" && len(o.attempts) == 0 && len(o.left.afters) == 0 && !slices.ContainsFunc(o.left.commands, func(c engine.Command) bool {
-		switch c.(type) {
-		case engine.EndNode, engine.CloseScope, engine.Finish:
-			return false
-		}
-		return true
-	})
+	return o.status.Final() && o.parent == "" && len(o.attempts) == 0 && len(o.left.afters) == 0 &&
+		!slices.ContainsFunc(o.left.commands, func(c engine.Command) bool {
+			switch c.(type) {
+			case engine.EndNode, engine.CloseScope, engine.Finish:
+				return false
+			}
+			return true
+		})
 }
 
-// followed lets those who want to follow an execution begin, before its first rows are told. One that has ended with them needs no
-// following: what it has come to is handed to whoever has started it.
+// followed lets subscribers begin before the first rows are published. An execution that has ended with them is returned to its starter
+// instead.
 func (o *owner) followed(list []held) {
 	if o.follow == nil {
 		return
@@ -168,6 +184,9 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 		defer o.host.opts.Reopening(o.ref)()
 	}
 	if err := o.untilRoom(ctx, start, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), rows...) }); err != nil {
+		if o.next != nil && !start && errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrBroken) {
+			return errOvertaken
+		}
 		return fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
 	if start {
@@ -177,12 +196,12 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 		h := &list[i]
 		if h.moved {
 			if h.status.Final() {
-				o.host.families.ended(o.ref)
+				o.host.families.Ended(o.ref)
 				_, start := o.fold.Execution()
-				o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
+				o.host.families.Leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
 			}
 			if !h.goesOn() {
-				o.host.admission.moved(o.ref, o.claim, h.status)
+				o.host.admission.Moved(o.ref, o.claim, h.status)
 			}
 			if h.status != engine.StatusRunning {
 				o.host.admitNext()

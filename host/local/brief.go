@@ -1,10 +1,9 @@
 package local
 
 import (
-	"runtime"
-	"sync"
 	"time"
 
+	"tandem/host/turns"
 	"tandem/node"
 )
 
@@ -14,53 +13,31 @@ type briefRun struct {
 	said *said
 }
 
-const (
-	// maxBrief is how many brief runs are collected before they are done.
-	maxBrief = 256
-	// briefShare is how many of them are worth a goroutine.
-	briefShare = 32
-)
-
-// collectBrief has a brief run done, at the latest with the next call of runBrief.
+// collectBrief has a brief run done, at the latest with the next call of finishBriefs.
 func (o *owner) collectBrief(job node.Job, said *said) {
-	if o.briefs = append(o.briefs, briefRun{job, said}); len(o.briefs) == maxBrief {
-		o.runBrief()
+	if o.briefs == nil {
+		o.briefs = turns.NewBatches(o.runOnTheSpot, &o.host.briefRoom)
 	}
+	o.briefs.Add(briefRun{job, said})
 }
 
-// runBrief does the brief runs that were collected, and hands on how they have ended.
-func (o *owner) runBrief() {
-	list := o.briefs
-	shareBrief(list, o.runOnTheSpot, func(m outcome) { o.push(m) })
-	clear(list)
-	o.briefs = list[:0]
-}
-
-// shareBrief does brief runs, many of them shared among the processors, and tells how they have ended, in their order.
-func shareBrief(list []briefRun, run func(*briefRun) outcome, ended func(outcome)) {
-	if len(list) < 2*briefShare {
-		for i := range list {
-			ended(run(&list[i]))
-		}
-		return
-	}
-	outcomes := make([]outcome, len(list))
-	size := max(briefShare, (len(list)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
-	var parts sync.WaitGroup
-	for from := 0; from < len(list); from += size {
-		parts.Go(func() {
-			for i := from; i < min(from+size, len(list)); i++ {
-				outcomes[i] = run(&list[i])
-			}
-		})
-	}
-	parts.Wait()
-	for _, m := range outcomes {
-		ended(m)
+// finishBriefs waits for the brief runs that were collected, and hands on how they have ended.
+func (o *owner) finishBriefs() {
+	if o.briefs != nil {
+		o.briefs.Finish(o.pushOutcomes)
 	}
 }
 
 func (o *owner) runOnTheSpot(b *briefRun) outcome {
 	b.said.began = time.Now().UnixMilli()
 	return outcome{b.said.attempt, o.revision.Run(o.host.ctx, b.job), b.said}
+}
+
+func (o *owner) pushOutcomes(list []outcome) {
+	o.mu.Lock()
+	for i := range list {
+		o.queue = append(o.queue, &list[i])
+	}
+	o.mu.Unlock()
+	o.nudge()
 }

@@ -16,12 +16,11 @@ import (
 	"tandem/store"
 )
 
-// An execution whose record cannot be read stays as it is for ever, whoever tries to go on with it. So it is ended: a last row
-// says why, its listing has the status ERROR, those who are asked and its children are told, a parent learns of it, and its error
-// workflow is started. That is for what is wrong with the data. When the disk or the store is at fault nothing is written, and the next process tries again.
+// An execution whose record cannot be read can never go on. So it is ended: a last row says why, its status is ERROR, its questions are
+// withdrawn, its children and its parent are told, and its error workflow is started. This is only for wrong data: when the disk or the
+// store has failed, nothing is written, and the next process tries again.
 
-// closed ends the execution because of what is wrong with its record. It says false when that could not be done; now says that it
-// had not been ended before.
+// closed ends the execution because its record is wrong. It returns false if that failed; now says that it had not been ended before.
 func (o *owner) closed(why error) (closed, now bool) {
 	err := o.host.patiently(o.host.ctx, func() (err error) {
 		now, err = o.close(why)
@@ -63,7 +62,8 @@ func (o *owner) close(why error) (now bool, err error) {
 	view.Apply(&row)
 	a := &store.Append{
 		Execution: o.ref.Execution, After: last.Seq, Time: row.Time, Body: body,
-		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time, DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message, ErrorCode: string(reason.Code)},
+		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time,
+			DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message, ErrorCode: string(reason.Code)},
 	}
 	if o.errorWorkflowOf(completeStart(start, summary)) != "" {
 		a.SetTimers = append(a.SetTimers, o.timer(string(errorTimer), reminderTime))
@@ -74,8 +74,9 @@ func (o *owner) close(why error) (now bool, err error) {
 	if err := o.untilRoom(ctx, false, func() error { return o.host.opts.Journal.Append(ctx, p, a) }); err != nil {
 		return false, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
-	o.host.families.ended(o.ref)
-	o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
+	o.closedBy = row.Seq
+	o.host.families.Ended(o.ref)
+	o.host.families.Leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
 	if o.host.opts.Recorded != nil {
 		o.host.opts.Recorded(o.ref, o.revision.Graph, row, []engine.Command{engine.Finish{Status: engine.StatusError, Error: reason}})
 	}
@@ -97,8 +98,7 @@ func toldOfEnd(view *host.View, reason *fault.Error) []host.Told {
 	return append(told, host.Told{What: host.ToldExecution, Status: engine.StatusError, Error: reason})
 }
 
-// closeAround adds to the last row what it means to others: what is in the inbox was taken, questions are withdrawn, a pause has
-// ended, the parent learns of the end, and children are canceled.
+// closeAround adds to the last row what follows from the end: the inbox, questions, a pause, the parent and the children.
 func (o *owner) closeAround(a *store.Append, summary store.Execution, view *host.View, reason *fault.Error) error {
 	ctx, p := o.host.ctx, o.principal()
 	items, err := o.host.opts.Inbox.Pending(ctx, p, o.ref.Execution)
@@ -127,12 +127,14 @@ func (o *owner) closeAround(a *store.Append, summary store.Execution, view *host
 		return nil
 	}
 	if summary.Parent != "" {
-		if err := deliver(summary.Parent, host.ActionChild, host.Request{Child: o.ref.Execution, Status: engine.StatusError, Error: reason}); err != nil {
+		if err := deliver(summary.Parent, host.ActionChild,
+			host.Request{Child: o.ref.Execution, Status: engine.StatusError, Error: reason}); err != nil {
 			return err
 		}
 	}
 	for number := 1; ; number++ {
-		page, err := o.host.opts.Executions.List(ctx, p, store.ExecutionQuery{Parent: o.ref.Execution, Page: store.Page{Number: number, Size: store.MaxPageSize}})
+		page, err := o.host.opts.Executions.List(ctx, p,
+			store.ExecutionQuery{Parent: o.ref.Execution, Page: store.Page{Number: number, Size: store.MaxPageSize}})
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"tandem/payload"
 	"tandem/shortage"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // row is a row to be committed, with what goes with it.
@@ -28,6 +28,7 @@ type row struct {
 	create   *store.Execution
 	key      *store.IdempotencyKey
 	arrival  *store.Arrival
+	below    *store.Below
 	// entries are what the audit log says about it.
 	entries []*store.PendingEntry
 }
@@ -48,14 +49,18 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		return held{}, err
 	}
 	o.noteSent(turn.Row(), commands)
-	turn.Tell(commands)
+	turn.Complete(commands)
 	row := turn.Row()
-	body, err := o.encode(ctx, turn, create != nil)
+	turn.Show()
+	body, err := o.encode(ctx, turn)
 	if err != nil {
 		return held{}, err
 	}
 	a := &store.Append{
-		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key, Arrival: r.arrival,
+		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox,
+		Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key, Arrival: r.arrival,
+		Below: r.below, CancelTree: o.next != nil &&
+			slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { _, ok := f.(engine.CancelRequested); return ok }),
 	}
 	for _, s := range r.settled {
 		a.SettleLedger = append(a.SettleLedger, store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost})
@@ -83,7 +88,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	if create != nil {
 		create.Status = status
 	}
-	o.tailRows, o.tailBytes = o.tailRows+1, o.tailBytes+len(body)
+	o.tailRows, o.tailBytes = o.tailRows+1, o.tailBytes+len(body)+row.Spilled()
 	if o.snapshotDue(commands) {
 		snap, err := o.fold.Snapshot()
 		if err != nil {
@@ -95,22 +100,24 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	o.stale = slices.DeleteFunc(o.stale, func(id string) bool { // one that is set again is waited for
 		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
 	})
-	h := held{append: a, entries: r.entries, row: *row, commands: commands, status: status, moved: status != o.status, ended: o.status.Final()}
+	h := held{append: a, entries: r.entries, row: *row, commands: commands, status: status, moved: status != o.status,
+		ended: o.status.Final()}
 	o.status, o.awaits, o.startedChildren = status, awaits, nil
 	return h, nil
 }
 
-// recordBegun records attempts of kinds that must not be repeated as begun in the row that dispatches them, since nothing comes between the
-// two.
+// recordBegun records once attempts as begun in the row that dispatches them, since nothing comes between the two.
 func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || o.rests() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
+		if !ok || o.rests() || o.next != nil || !o.notesBegun(run) {
 			continue
 		}
-		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
+		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt &&
+			a.Generation == run.Generation {
 			owner, _, _ := host.Owner(o.revision.Graph, run.Activation)
-			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt, Inquires: o.revision.Inquires(run, owner)}); err != nil && fault.CodeOf(err) != fault.Conflict {
+			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt, Inquires: o.revision.Inquires(run, owner)}); err != nil &&
+				fault.CodeOf(err) != fault.Conflict {
 				return err
 			}
 		}
@@ -119,12 +126,12 @@ func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
 }
 
 // encode makes the body of a row, after its large values are kept beside the journal. Nothing is written that cannot be read again.
-func (o *owner) encode(ctx context.Context, turn *host.Turn, creates bool) ([]byte, error) {
+func (o *owner) encode(ctx context.Context, turn *host.Turn) ([]byte, error) {
 	row := turn.Row()
 	if err := row.SpillBeside(o.keepShared(ctx)); err != nil {
 		return nil, err
 	}
-	if err := row.Spill(o.keepLarge(ctx, creates)); err != nil {
+	if err := row.Spill(o.keepLarge(ctx)); err != nil {
 		return nil, err
 	}
 	body, err := row.Encode()
@@ -157,7 +164,8 @@ func (o *owner) setTimers(a *store.Append, row *host.Row, commands []engine.Comm
 				return err
 			}
 			a.Deliver = append(a.Deliver, store.InboxItem{
-				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
+				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time,
+				Body: body,
 			})
 		case engine.StartChild:
 			a.SetTimers = append(a.SetTimers, o.timer(string(reminder(c.Child)), reminderTime))
@@ -222,12 +230,14 @@ func (o *owner) deliverToParent(a *store.Append, row *host.Row, commands []engin
 // maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.
 const maxRowDepth = maxWrapped + 100
 
-// untilRoom does a write. A start that finds the disk full, the database away or no file to be opened, is refused; what comes of work that is under
-// way is kept and tried again until there is room.
+// untilRoom does a write. A start that finds the disk full, the database away or no file to be opened, is refused; what comes of work that
+// is under way is kept and tried again until there is room. With a carrier it waits only a while for a database that is away
+// ([Host.waitsFor]): meanwhile nothing else of the execution can be recorded.
 func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
+	began := time.Now()
 	for {
 		err := write()
-		if start || !store.Waits(err) && !shortage.Is(err) {
+		if !passes(err) || start || errors.Is(err, store.ErrUnavailable) && !o.host.waitsFor(err, began) {
 			return err
 		}
 		o.host.opts.Log.Error("nothing can be written now; an outcome waits", "execution", o.ref.Execution, "error", err)
@@ -239,12 +249,14 @@ func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) e
 	}
 }
 
+// passes says that a write or a read failed for something that passes: there is no room, no database or no file to be opened now.
+func passes(err error) bool { return store.Waits(err) || shortage.Is(err) }
+
 // fullDiskPause is how long an owner waits before it looks for room again.
 const fullDiskPause = 500 * time.Millisecond
 
-// reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which
-// starts the child right after the append; the next process starts it before anything else ([Host.setTimer]). Timers of the
-// engine have a "#".
+// reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which starts the child
+// right after the append; the next process starts it before anything else ([Host.setTimer]). Timers of the engine have a "#".
 func reminder(child string) engine.TimerID { return engine.TimerID("child:" + child) }
 
 // reminderTime is the time of reminders: they come first in the store, so that the next process finds them without looking at the others.
@@ -261,8 +273,7 @@ func reminded(id engine.TimerID) (child string, ok bool) {
 	return child, ok && !strings.Contains(child, "#")
 }
 
-// startAgain starts a child that the process before may not have started. The row that wanted it tells what to start:
-// the state no longer does if nobody waits for the child.
+// startAgain starts a child that the process before may not have started, from the row that asked for it: the state may have dropped it.
 func (o *owner) startAgain(child string) error {
 	start, ok, err := o.findStart(child)
 	if err != nil || !ok {
@@ -272,19 +283,25 @@ func (o *owner) startAgain(child string) error {
 		return nil
 	}
 	// What it was told before it was there, it is told now.
+	var tell []engine.ChildAction
 	if !start.Spec.Detached && o.fold.State().Status() == engine.StatusPaused {
-		o.tellExecution(child, host.ActionPause, "again:"+string(engine.ChildPause), host.Request{By: "parent"})
+		tell = append(tell, engine.ChildPause)
 	}
 	for _, c := range o.fold.State().Outstanding() {
-		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
-			o.tellExecution(child, childAction(tell.Action), "again:"+string(tell.Action), host.Request{By: "parent"})
+		if t, ok := c.(engine.TellChild); ok && t.Child == child {
+			tell = append(tell, t.Action)
+		}
+	}
+	for _, action := range tell {
+		err := o.tellExecution(child, childAction(action), "again:"+string(action), host.Request{By: "parent"})
+		if errors.Is(err, store.ErrUnavailable) {
+			return err // the reminder stays
 		}
 	}
 	return nil
 }
 
-// findStart looks for the row that started a child. It reads the journal from its beginning: what has been started is not
-// in the state, and only the engine knows how it numbers children.
+// findStart looks for the row that started a child. It reads the journal from its beginning, since the state does not have it.
 func (o *owner) findStart(child string) (engine.StartChild, bool, error) {
 	journal := o.host.journal(o.principal(), o.ref.Execution, o.revision)
 	fold := host.NewFold(o.revision.Graph, revision{o.revision}, o.host.opts.Programs, journal.Loader(o.host.ctx))

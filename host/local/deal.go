@@ -24,6 +24,8 @@ type dealing struct {
 	// answers are requests that are answered when the row is on disk, afters outcomes that have something to do then.
 	answers []request
 	afters  []outcome
+	// late are outcomes that counted no longer.
+	late []outcome
 }
 
 // deal makes one row of what has come in, appends it, and acts on it.
@@ -39,6 +41,12 @@ func (o *owner) deal(list []message) (err error) {
 	defer func() {
 		for _, r := range d.answers {
 			r.answer(o.status, err)
+		}
+		if err == nil || o.next == nil { // else all of it is done again, on a journal in which they may count
+			for _, m := range d.late {
+				o.settleLate(m.result.Settle)
+				o.flushLate(m.said)
+			}
 		}
 		if err != nil {
 			refuse(list, err) // those that were not come to
@@ -98,6 +106,8 @@ func (d *dealing) message(m message) (err error) {
 		}
 	case outcome:
 		err = d.outcome(m)
+	case *outcome: // of a brief run
+		err = d.outcome(*m)
 	case delivered:
 		err = d.readInbox()
 	case unheard:
@@ -106,14 +116,17 @@ func (d *dealing) message(m message) (err error) {
 		err = d.withheld(m)
 	case admitted:
 		err = d.admitted()
+	case lostRun:
+		err = d.lost(m)
+	case begins:
+		err = d.begins(m)
 	case request:
 		err = d.request(m)
 	}
 	return err
 }
 
-// addFact applies a fact. What cannot follow any more (a late outcome, a timer that was removed, an action too late) is refused; a
-// defect is an error.
+// addFact applies a fact. What comes too late (an outcome, an action, a timer that was removed) is refused; a defect is an error.
 func (d *dealing) addFact(fact engine.Fact) (refused *fault.Error, err error) {
 	more, err := d.turn.Add(fact)
 	if err != nil {
@@ -164,10 +177,7 @@ func (d *dealing) outcome(m outcome) error {
 	}
 	if refused != nil {
 		d.turn.Row().Cut(kept) // nobody refers to them
-		if late := d.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
-			late(d.ref, m.result.Settle)
-		}
-		d.flushLate(m.said)
+		d.late = append(d.late, m)
 		return nil
 	}
 	d.logs, d.settled = d.noteSaid(d.turn, m.said, m.result.Warnings, d.logs), append(d.settled, m.result.Settle...)
@@ -206,7 +216,7 @@ func (d *dealing) admitted() error {
 		return err
 	}
 	if refused != nil {
-		d.host.admission.moved(d.ref, d.claim, d.status) // it was canceled while it waited
+		d.host.admission.Moved(d.ref, d.claim, d.status) // it was canceled while it waited
 		d.host.admitNext()
 		return nil
 	}

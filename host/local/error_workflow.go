@@ -10,14 +10,12 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
-	"tandem/shortage"
 	"tandem/store"
 )
 
-// When an execution fails whose workflow names an error workflow, that is started with what failed as its input. That it is to be
-// started is recorded with the failure, as a timer that is due at once; its id follows from the execution, so that it is started
-// once however often that is tried. What was started because of a failure, and whatever comes of it, starts no error workflow:
-// it would go on for ever.
+// When an execution fails whose workflow names an error workflow, that is started with what failed as its input. That it is to be started
+// is recorded with the failure, as a timer that is due at once; its id follows from the execution, so that it is started once however often
+// that is tried. What was started because of a failure, and whatever comes of it, starts no error workflow: it would go on for ever.
 
 // errorTimer is the timer that stands for an error workflow that is yet to be started. Timers of the engine have a "#".
 const errorTimer engine.TimerID = "error_workflow"
@@ -76,8 +74,8 @@ type failedError struct {
 func (o *owner) failure(view *host.View, start host.Start) (json.RawMessage, error) {
 	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 	f := failed{Execution: failedExecution{
-		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status, UserID: start.UserID,
-		StartedAt: stamp(view.Started), FailedAt: stamp(view.Ended),
+		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status,
+		UserID: start.UserID, StartedAt: stamp(view.Started), FailedAt: stamp(view.Ended),
 	}}
 	if e := view.Error; e != nil {
 		f.Error = &failedError{Code: e.Code, Message: e.Message, Details: e.Details, Retryable: e.Retryable}
@@ -123,7 +121,8 @@ func (o *owner) closedStarts() bool {
 
 // completeStart adds to what an execution began with what its listing says of it: the first row may be what cannot be read.
 func completeStart(start host.Start, summary store.Execution) host.Start {
-	start.WorkflowID, start.UserID, start.TokenMadeBy = cmp.Or(start.WorkflowID, summary.WorkflowID), cmp.Or(start.UserID, summary.User), cmp.Or(start.TokenMadeBy, summary.TokenMadeBy)
+	start.WorkflowID, start.UserID, start.TokenMadeBy =
+		cmp.Or(start.WorkflowID, summary.WorkflowID), cmp.Or(start.UserID, summary.User), cmp.Or(start.TokenMadeBy, summary.TokenMadeBy)
 	if start.ErrorOf == "" && summary.TriggerType == errorTrigger {
 		start.ErrorOf = summary.ID
 	}
@@ -141,7 +140,7 @@ func (o *owner) tryErrorWorkflow(view *host.View, start host.Start) bool {
 	switch {
 	case o.host.ctx.Err() != nil:
 		return false // the timer is on disk
-	case store.Waits(err) || shortage.Is(err):
+	case passes(err):
 		o.host.timers.setUnstored(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	case err != nil:
@@ -168,7 +167,8 @@ func (o *owner) startForFailure(name, id string, view *host.View, start host.Sta
 	if request.TriggerData, err = o.failure(view, start); err != nil {
 		return err
 	}
-	request.ID, request.TriggerType, request.Initial, request.Language, request.ErrorOf = id, errorTrigger, request.TriggerData, start.Language, o.ref.Execution
+	request.ID, request.TriggerType, request.Initial, request.Language, request.ErrorOf =
+		id, errorTrigger, request.TriggerData, start.Language, o.ref.Execution
 	if initial := o.host.opts.Initial; initial != nil {
 		if request.Initial, err = initial(request.WorkflowID, request.TriggerData); err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"tandem/store"
 )
 
-// failures are the lines that a row leaves in the log of the execution: one for every node that it fails, and one for every
-// attempt after which there is another. The operator's log has the failures too, with what only operators may read.
+// failures are the log lines of a row: one for every node that fails, and one for every attempt that is repeated. The operator's log has
+// the failures too, with details for operators.
 func (o *owner) failures(row *host.Row) []store.LogLine {
 	var lines []store.LogLine
 	for i := range row.Told {
@@ -49,7 +49,7 @@ func (o *owner) failures(row *host.Row) []store.LogLine {
 	return lines
 }
 
-// lineOf begins a line about an activation: it stands with the node of the workflow. Step is the step inside that node which it is about, if it is one.
+// lineOf begins a line about an activation. It names the node of the workflow; step is the step inside that node, if it is one.
 func (o *owner) lineOf(id engine.ActivationID, at int64) (line store.LogLine, step string) {
 	line = store.LogLine{Activation: string(id), Time: at}
 	line.NodeID, step = host.Shown(o.revision.Graph, id)

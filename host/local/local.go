@@ -14,6 +14,9 @@ import (
 	"tandem/credential"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/host/lines"
+	"tandem/host/register"
+	"tandem/host/turns"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/payload"
@@ -37,11 +40,9 @@ type Options struct {
 	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
 	// Credentials is what opens the credentials of a principal's workspace for its runs. May be nil.
 	Credentials func(p identity.Principal) credential.Opener
-	// Asked makes the record of a question to people, which is kept with the row that asks. Nil: there are no such records, nor
-	// of pauses.
+	// Asked makes the record of a question to people, which is kept with the row that asks. Nil: there are no such records, nor of pauses.
 	Asked func(Question) store.Interaction
-	// Unasked lists executions that wait for a person and have no record of a question: they ask again when the host starts. May
-	// be nil.
+	// Unasked lists executions that wait for a person and have no record of a question: they ask again when the host starts. May be nil.
 	Unasked func(ctx context.Context) ([]store.Ref, error)
 	// Redact takes the secrets of open credentials out of what leaves a run. May be nil.
 	Redact node.Redactor
@@ -51,8 +52,8 @@ type Options struct {
 	Workers int
 	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.
 	MaxRunning int
-	// Caps are how many executions of a workspace, and of each of its users, run at once; more wait for their turn. Zero: any number. It is asked often, and
-	// [Host.Readmit] is called when it answers otherwise. May be nil.
+	// Caps are how many executions of a workspace, and of each of its users, run at once; more wait for their turn. Zero: any number. It is
+	// called often; call [Host.Readmit] when its results change. May be nil.
 	Caps func(workspace string) (running, perUser int64)
 	// MaxTasks is how many tasks of agents run at once, in all workspaces; more wait for their turn. 0: any number. Task says
 	// whether the executions of a workflow are tasks; nil: there are none.
@@ -63,47 +64,53 @@ type Options struct {
 	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell. The
 	// first row is one of these: a start is answered when it is on disk with what has run ahead of it.
 	RunAhead bool
-	// Idle hosts take nothing up by themselves: they work on what they have started or were told to take up, and record what
-	// else they are asked for. Resting ones only record. What is recorded goes on with the next host.
+	// Idle lets the host work only on executions that it has started or taken up; requests for others are recorded. Rest lets it only
+	// record. What is recorded goes on with the next host.
 	Idle bool
 	Rest bool
-	// Register is where the runs are noted that have begun, so that the next process knows what this one was doing should it
-	// die. Nil: it does not know, and nothing is blamed on a run.
+	// Carrier decides when executions go on, and the host takes nothing up by itself. Nil: this host alone drives executions.
+	Carrier Carrier
+	// AdmittedElsewhere says that another process enforces the limits: what may have to wait is recorded as PENDING, for [Host.Heard]
+	// there.
+	AdmittedElsewhere bool
+	// Register notes the runs that have begun, so that the next process knows which ran if this one dies. Nil: no run is blamed for that.
 	Register Register
 	Log      *slog.Logger
-	// Reopening is told before rows are appended to an execution that has ended, and what it returns is called when they were
-	// recorded or refused. May be nil.
+	// Reopening is called before rows are appended to an execution that has ended, and done when they were recorded or refused. May be nil.
 	Reopening func(store.Ref) (done func())
-	// Recorded is told of every row that is on disk, with its revision and what is to be done, in the order of each execution. It
-	// is called by the execution's owner, which waits for it. May be nil.
+	// Recorded is called with every row that is on disk, its graph and its commands, in the order of each execution. The owner waits for
+	// it. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row, []engine.Command)
-	// Emitted is told what a run hands out while it goes on, in the order of each run: text, or an object as JSON. It is
-	// called by the run, which waits for it. May be nil.
+	// Emitted is called with the output of a run, in order: text, or an object as JSON. With a carrier, a nil chunk says that the run has
+	// ended. The run waits for it. May be nil.
 	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
 	// Logged is told how many lines of a run were stored apart from a row. May be nil.
 	Logged func(ref store.Ref, attempt engine.Attempt, lines int)
-	// Late is told what a run has used whose outcome came too late to be recorded. It is called by the execution's owner, which
-	// waits for it. May be nil.
+	// Late is called with what a run has used whose outcome came too late to be recorded. The owner waits for it. May be nil.
 	Late func(store.Ref, []node.Settlement)
-	// GivenUp is told of an execution that this process cannot go on with: its journal is as it was, and the next process
-	// takes it up. May be nil.
+	// GivenUp is called with an execution that this process cannot go on with; the next process takes it up. May be nil.
 	GivenUp func(store.Ref, error)
 }
+
+// Register is where a host notes the runs that have begun.
+type Register = register.File
 
 // Host drives executions in this process.
 type Host struct {
 	opts      Options
 	ctx       context.Context
 	stop      context.CancelCauseFunc
-	gate      *gate
-	admission *admission
+	gate      *turns.Gate
+	admission *turns.Admission
 	line      line
-	families  families
-	register  *register
+	families  *turns.Families
+	register  *register.Register
 	trials    *trials
 	running   sync.WaitGroup // owners and workers
 	// debug says that the operator's log has the level DEBUG.
 	debug bool
+	// room is for lines of runs that are not stored yet.
+	room lines.Room
 	// resting says that nothing new is run, recovered or timed: it is recorded, and goes on with the next process.
 	resting atomic.Bool
 	// own are the executions that an idle host works on.
@@ -116,44 +123,56 @@ type Host struct {
 	// below is how many owners there are of the children of an execution that this process has started.
 	below  map[store.Ref]int
 	closed bool
-	// vacant is told when there is no owner.
+	// vacant gets a value when there is no owner.
 	vacant chan struct{}
 
 	timers *timers
+	// briefRoom is room for brief runs that are to be done.
+	briefRoom turns.Room[briefRun]
 	// firing has an entry for each timer that was fired and not dealt with yet.
 	firing chan struct{}
+	// visits are the executions of a host with a carrier.
+	visits visits
+	// quarantine lets their runs begin.
+	quarantine turns.Quarantine
 }
 
 var _ host.Host = (*Host)(nil)
 
-// New starts a host: it takes up what was under way when the last process ended, and sets the timers that are in the
-// store. It is ready when New returns.
+// New starts a host, which is then ready: it has taken up what was under way when the last process ended, and has set the stored timers.
 func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Workers < 1 {
 		opts.Workers = 1
 	}
+	if opts.Carrier != nil {
+		opts.RunAhead, opts.Register = false, nil
+	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps), owners: map[store.Ref]*owner{}, below: map[store.Ref]int{}, vacant: make(chan struct{}, 1)}
+	h := &Host{opts: opts, gate: turns.NewGate(opts.Workers), admission: turns.NewAdmission(opts.MaxRunning, opts.MaxTasks, opts.Caps),
+		owners: map[store.Ref]*owner{}, below: map[store.Ref]int{}, vacant: make(chan struct{}, 1)}
+	if opts.AdmittedElsewhere {
+		h.admission = turns.AdmittedElsewhere()
+	}
 	h.debug = opts.Log.Enabled(ctx, slog.LevelDebug)
-	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
+	h.families = turns.NewFamilies(turns.MaxFamily)
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	if opts.Rest {
 		opts.Register, h.opts.Register = nil, nil
 	}
 	var err error
-	if h.register, err = openRegister(opts.Register, opts.Workers, opts.Log); err != nil {
+	if h.register, err = register.Open(opts.Register, opts.Workers, opts.Log); err != nil {
 		h.stop(err)
 		return nil, err
 	}
-	if h.register.unexplained() {
+	if h.register.Unexplained() {
 		h.carefulUntil = time.Now().Add(carefully)
 	}
 	h.trials = newTrials(h)
 	h.firing = make(chan struct{}, maxFiring)
-	if opts.Rest || opts.Idle {
+	if opts.Rest || opts.Idle || opts.Carrier != nil {
 		h.timers = newTimers(h.due, nil)
 	} else {
 		h.timers = newTimers(h.due, h.upcoming)
@@ -163,7 +182,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		h.quiesce()
 		return h, nil
 	}
-	if opts.Idle {
+	if opts.Idle || opts.Carrier != nil {
 		return h, nil
 	}
 	if err := h.takeUp(ctx); err != nil {
@@ -176,9 +195,9 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 // quiesce lets nothing new run. What runs goes on.
 func (h *Host) quiesce() {
 	h.resting.Store(true)
-	h.register.stop()
+	h.register.Stop()
 	h.trials.shutDown()
-	h.gate.shutDown()
+	h.gate.ShutDown()
 }
 
 // Drain lets nothing new run and waits until what runs has ended and is on disk; it says whether that was so before the context
@@ -254,26 +273,26 @@ func (h *Host) takeUp(ctx context.Context) error {
 		return err
 	}
 	var suspects, others []store.Ref
-	for u, err := range h.opts.Executions.Unfinished(ctx, system) {
+	for u, err := range h.opts.Executions.Unfinished(ctx, system, store.Unfinished{}) {
 		if err != nil {
 			return fmt.Errorf("read unfinished executions: %w", err)
 		}
-		c := claimOf(u.User, h.isTask(u.WorkflowID))
+		c := turns.ClaimOf(u.User, h.isTask(u.WorkflowID))
 		switch {
 		case u.Status == engine.StatusRunning:
-			h.admission.moved(u.Ref, c, u.Status)
-			if h.register.leaves(u.Ref) {
+			h.admission.Moved(u.Ref, c, u.Status)
+			if h.register.Leaves(u.Ref) {
 				suspects = append(suspects, u.Ref)
 			} else {
 				others = append(others, u.Ref)
 			}
-		case u.Status == engine.StatusPending && h.admission.holds(c.task):
-			h.admission.wait(start{u.Ref, c, u.Priority, u.Created})
+		case u.Status == engine.StatusPending && h.admission.Holds(c.Task):
+			h.admission.Wait(turns.Start{Ref: u.Ref, Claim: c, Priority: u.Priority, Created: u.Created})
 		case u.Status == engine.StatusPending:
 			h.post(u.Ref, admitted{})
 		}
 	}
-	h.register.keepOnly(suspects)
+	h.register.KeepOnly(suspects)
 	h.trials.beginTrials(suspects)
 	for _, ref := range slices.Concat(suspects, others) {
 		h.comeBack(ref)
@@ -287,11 +306,7 @@ func (h *Host) takeUp(ctx context.Context) error {
 		h.post(ref, delivered{})
 	}
 	if h.opts.Unasked != nil {
-		h.running.Add(1)
-		go func() {
-			defer h.running.Done()
-			h.askUnasked()
-		}()
+		h.running.Go(h.askUnasked)
 	}
 	return nil
 }
@@ -299,14 +314,13 @@ func (h *Host) takeUp(ctx context.Context) error {
 // isTask says whether the executions of a workflow are tasks.
 func (h *Host) isTask(workflowID string) bool { return h.opts.Task != nil && h.opts.Task(workflowID) }
 
-// Close parks everything: running nodes are told to stop, what they have not finished is taken up by the next process.
-// It returns when nothing of the host runs any more.
+// Close parks everything: running nodes are told to stop, and the next process takes them up. It returns when nothing of the host runs.
 func (h *Host) Close() {
 	h.mu.Lock()
 	again := h.closed
 	h.closed = true
 	if !again {
-		h.register.stop()
+		h.register.Stop()
 	}
 	h.stop(errClosed)
 	h.mu.Unlock()
@@ -339,7 +353,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 		return "", err
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
-	o.fold, o.claim = fold, claimOf(p.User, h.isTask(source.WorkflowID))
+	o.fold, o.claim = fold, turns.ClaimOf(p.User, h.isTask(source.WorkflowID))
 	if o.begunIn, err = begunIn(ctx, journal, commands); err != nil {
 		return "", err
 	}
@@ -347,7 +361,8 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
-		TriggerType: forkTrigger(source), User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
+		TriggerType: forkTrigger(source), User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now,
+		Created: now, Updated: now,
 	}
 	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create})
 	return started.Execution, err
@@ -369,13 +384,14 @@ func (h *Host) admitNext() {
 	if h.resting.Load() {
 		return // they are on disk as PENDING
 	}
-	for ref, ok := h.admission.nextAdmitted(); ok; ref, ok = h.admission.nextAdmitted() {
+	for ref, ok := h.admission.Next(); ok; ref, ok = h.admission.Next() {
 		h.post(ref, admitted{})
 	}
 }
 
 func (h *Host) journal(p identity.Principal, execution string, r *node.Revision) host.Journal {
-	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}, Programs: h.opts.Programs, Child: h.childGraph(h.ctx, p)}
+	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution,
+		Graph: r.Graph, Revision: revision{r}, Programs: h.opts.Programs, Child: h.childGraph(h.ctx, p)}
 }
 
 // childGraph reads the graphs of workflows that nodes run.
@@ -406,9 +422,18 @@ func (h *Host) deliver(ctx context.Context, p identity.Principal, item store.Inb
 	return nil
 }
 
-// post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A
-// host that is closed takes none: what is on disk is what the next process begins with.
+// post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A host that is closed
+// takes none. A carrier needs no message, since it finds what there is to do in the store.
 func (h *Host) post(ref store.Ref, m message) bool {
+	if h.opts.Carrier != nil {
+		if _, ok := m.(admitted); ok {
+			h.admitVisiting(ref)
+		} else {
+			h.opts.Carrier.Wake(ref)
+		}
+		dealtWith([]message{m})
+		return true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -428,8 +453,8 @@ func (h *Host) post(ref store.Ref, m message) bool {
 	return true
 }
 
-// retire removes an owner that has nothing to do. It fails if something has come in meanwhile, and while a child is at work that was started
-// here: the execution would be read again for its end.
+// retire removes an owner that has nothing to do. It fails if something has come in meanwhile, and while a child that was started here
+// runs.
 func (h *Host) retire(o *owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -448,8 +473,7 @@ func (h *Host) joinParent(o *owner) {
 	}
 }
 
-// leaveParent says that the owner of a child is gone: the child has ended or waits itself, and who waits for it may go, too. The lock is the
-// caller's.
+// leaveParent notes that the owner of a child is gone, so that the owner of its parent may go, too. The caller has the lock.
 func (h *Host) leaveParent(o *owner) {
 	o.below = false
 	parent := o.parentRef()

@@ -9,6 +9,7 @@ import (
 
 	"tandem/engine"
 	"tandem/host"
+	"tandem/host/turns"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
@@ -59,7 +60,7 @@ func (withheld) isMessage()  {}
 // ofRun says that a message is of a run that an owner has begun.
 func ofRun(m message) bool {
 	switch m.(type) {
-	case outcome, withheld, overtime:
+	case outcome, *outcome, withheld, overtime:
 		return true
 	}
 	return false
@@ -80,7 +81,7 @@ type owner struct {
 	// below says that it is counted for its parent, see [Host.joinParent].
 	below bool
 	// claim is what it takes room of while it runs.
-	claim  claim
+	claim  turns.Claim
 	status engine.Status
 	// awaits says that it waited for people and nothing else, as of the last row: its parent is told when that changes.
 	awaits bool
@@ -98,14 +99,12 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
-	// follow is called for a client that wants every row, see [host.StartRequest]; whole says that it was not called, since the
-	// execution has ended with its first append.
+	// follow is that of [host.StartRequest]; whole says that it was not called, since the execution has ended with its first append.
 	follow func()
 	whole  bool
 	// stale are timers in the store that nobody waits for.
 	stale []string
-	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
-	// the line of.
+	// recovered are the runs that it came back with after a crash and that have not ended; nil: there is nothing to tell the line of.
 	recovered map[engine.Attempt]bool
 	// begunIn is, of a fork that is being made, how the activations stand in its source whose work was under way there.
 	begunIn map[engine.ActivationID]engine.NodeStatus
@@ -117,7 +116,11 @@ type owner struct {
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
 	// briefs are runs that are to be done on the spot.
-	briefs []briefRun
+	briefs *turns.Batches[briefRun, outcome]
+	// next gathers what is to be done for who carries the execution; nil: it is done here.
+	next *Next
+	// closedBy is the row that has ended the execution because its record cannot be read; 0: it was not ended here.
+	closedBy uint64
 
 	mu    sync.Mutex
 	queue []message
@@ -132,11 +135,16 @@ type attempt struct {
 	cancel context.CancelFunc
 	// run tells the runs of an attempt apart: one that has waited runs again under the same number of attempt.
 	run uint64
+	// ended is closed when the run of a carried execution has ended.
+	ended <-chan struct{}
 }
 
 func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 	o := &owner{host: h, ref: ref, attempts: map[engine.ActivationID]attempt{}, wake: make(chan struct{}, 1)}
-	o.files = files{h.opts.Blobs, o.principal()}
+	o.files = store.Files{Blobs: h.opts.Blobs, Principal: o.principal()}
+	if h.opts.Carrier != nil {
+		o.next = &Next{}
+	}
 	if revision != nil {
 		o.use(revision)
 	}
@@ -146,7 +154,8 @@ func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 // use pins the owner to a revision.
 func (o *owner) use(r *node.Revision) {
 	o.revision = r
-	o.fold = host.NewFold(r.Graph, revision{r}, o.host.opts.Programs, o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
+	o.fold = host.NewFold(r.Graph, revision{r}, o.host.opts.Programs,
+		o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
 	if o.host.debug {
 		o.fold.Trace(func(t host.Traced) { o.traced = append(o.traced, t) })
 	}
@@ -204,7 +213,13 @@ func (o *owner) takeQueue() []message {
 // takeOutcomes is take if nothing has come in but outcomes.
 func (o *owner) takeOutcomes() []message {
 	o.mu.Lock()
-	others := slices.ContainsFunc(o.queue, func(m message) bool { _, ours := m.(outcome); return !ours })
+	others := slices.ContainsFunc(o.queue, func(m message) bool {
+		switch m.(type) {
+		case outcome, *outcome:
+			return false
+		}
+		return true
+	})
 	o.mu.Unlock()
 	if others {
 		return nil
@@ -241,9 +256,10 @@ func (o *owner) load() {
 func (o *owner) readJournal() error {
 	ctx, p := o.host.ctx, o.principal()
 	var summary store.Execution
+	rows, whole := []store.Row(nil), false
 	var revision *node.Revision
 	err := o.host.patiently(ctx, func() (err error) {
-		if summary, err = o.host.opts.Executions.Get(ctx, p, o.ref.Execution); err != nil {
+		if summary, rows, whole, err = o.host.opts.Executions.GetWithRows(ctx, p, o.ref.Execution); err != nil {
 			return err
 		}
 		revision, err = o.host.opts.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
@@ -252,24 +268,40 @@ func (o *owner) readJournal() error {
 	if err != nil {
 		return err
 	}
-	o.revision, o.parent, o.claim = revision, summary.Parent, claimOf(summary.User, o.host.isTask(summary.WorkflowID))
+	o.revision, o.parent, o.claim = revision, summary.Parent, turns.ClaimOf(summary.User, o.host.isTask(summary.WorkflowID))
 	journal := o.host.journal(p, o.ref.Execution, revision)
-	if o.fold, o.snapshot, err = journal.Restore(ctx); err != nil {
+	read := journal
+	if whole {
+		read.Source = atHand{journal.Source, o.ref.Execution, rows}
+	}
+	if o.fold, o.snapshot, err = read.Restore(ctx); err != nil {
 		return err
 	}
-	if o.tailRows, o.tailBytes, err = journal.Replay(ctx, o.fold); err != nil {
+	if err := o.readMore(read); err != nil {
 		return err
 	}
 	o.fold.Reload(o.loader(journal.Loader(ctx)))
+	return nil
+}
+
+// readMore folds the rows that the fold has not seen.
+func (o *owner) readMore(journal host.Journal) error {
+	rows, bytes, err := journal.Replay(o.host.ctx, o.fold)
+	if err != nil {
+		return err
+	}
+	o.tailRows, o.tailBytes = o.tailRows+rows, o.tailBytes+bytes
 	o.status, o.awaits, o.asksBelow = o.fold.State().Status(), o.fold.State().AwaitsPeople(), o.fold.State().AsksBelow()
 	return nil
 }
 
-// When a snapshot is taken: on parking after a number of rows, and in long runs when what follows the last one has
-// outgrown it.
+// When a snapshot is taken: on parking after a number of rows, which is larger where the snapshot is large, and in long runs when what
+// follows the last one has outgrown it.
 const (
 	snapshotOnParking = 32
 	snapshotOnRunning = 1000
+	// snapshotPerRow is how many bytes of a snapshot cost what folding a row does.
+	snapshotPerRow = 8 << 10
 )
 
 // snapshotDue says whether the row that is being committed comes with a snapshot.
@@ -277,7 +309,10 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 	if o.tailRows >= snapshotOnRunning && o.tailBytes >= 2*o.snapshot {
 		return true
 	}
-	if o.tailRows < snapshotOnParking || len(o.attempts) > 0 || o.fold.State().Status().Final() {
+	// To fold some rows more costs less than to write a large snapshot once more.
+	enough := max(snapshotOnParking, min(o.snapshot/snapshotPerRow, snapshotOnRunning))
+	if o.tailRows < snapshotOnParking || o.tailRows < enough && o.tailBytes < o.snapshot || len(o.attempts) > 0 ||
+		o.fold.State().Status().Final() {
 		return false
 	}
 	return !slices.ContainsFunc(commands, func(c engine.Command) bool {
@@ -286,8 +321,7 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 	})
 }
 
-// fail ends an execution that cannot be read, and gives up for this process one that could not be read or written now: its
-// journal is as it was, and the next process takes it up.
+// fail ends an execution that cannot be read, and gives up for this process one that could not be read or written now.
 func (o *owner) fail(err error) {
 	o.stopAll()
 	defer o.back()
@@ -303,7 +337,7 @@ func (o *owner) fail(err error) {
 	if closed {
 		o.forgetTimers(left, now)
 	}
-	o.host.admission.moved(o.ref, o.claim, engine.StatusError) // it no longer takes room
+	o.host.admission.Moved(o.ref, o.claim, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
 		return
@@ -386,10 +420,11 @@ func (o *owner) loop() {
 	}
 }
 
-// tidy removes timers that no further row will: of children that were started after the end, and such as came for nothing.
+// tidy removes timers that no further row will remove: of children that were started after the end, and timers without effect. With a
+// carrier another process may write the next row, and does not know what was started here.
 func (o *owner) tidy() {
 	ids := o.stale
-	if o.status.Final() {
+	if o.status.Final() || o.next != nil {
 		for _, child := range o.startedChildren {
 			ids = append(ids, string(reminder(child)))
 		}
@@ -399,7 +434,9 @@ func (o *owner) tidy() {
 	if len(ids) == 0 {
 		return
 	}
-	err := o.untilRoom(o.host.ctx, false, func() error { return o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...) })
+	err := o.untilRoom(o.host.ctx, false, func() error {
+		return o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...)
+	})
 	if err != nil {
 		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
@@ -408,6 +445,13 @@ func (o *owner) tidy() {
 func (o *owner) stopAll() {
 	for _, a := range o.attempts {
 		a.cancel()
+	}
+}
+
+// settleLate tells what a run has used for whose outcome it is too late.
+func (o *owner) settleLate(list []node.Settlement) {
+	if o.host.opts.Late != nil && len(list) > 0 {
+		o.host.opts.Late(o.ref, list)
 	}
 }
 

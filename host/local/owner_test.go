@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -45,6 +46,27 @@ func TestOwner_Deal(t *testing.T) {
 		}}})
 		if err != nil || len(settled) != 1 || settled[0].ID != "call_1" || settled[0].Tokens != 7 {
 			t.Errorf("settled %+v, %v", settled, err)
+		}
+	})
+	t.Run("SettlesOnceWhatIsDealtWithAgain", func(t *testing.T) {
+		t.Parallel()
+		settled := 0
+		h := &Host{ctx: t.Context(), opts: Options{
+			Log: slog.New(slog.DiscardHandler), Inbox: deafInbox{err: fault.New(fault.Internal, "the store has stopped")},
+			Late: func(store.Ref, []node.Settlement) { settled++ },
+		}}
+		o := h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)
+		o.fold = host.NewFold(&workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, nil, nil, host.Loader{})
+		o.next = &Next{} // there is a carrier: who visits tries again
+		gone := engine.Attempt{Activation: "agent[0]/complete_1", Attempt: 1}
+		late := outcome{attempt: gone, result: node.Result{
+			Fact: func(node.Put) engine.Fact { return engine.NodeCompleted{Attempt: gone} }, Settle: []node.Settlement{{ID: "call_1"}},
+		}}
+		if err := o.deal([]message{late, delivered{}}); err == nil || settled != 0 {
+			t.Errorf("settled %d times with what is done again: %v", settled, err)
+		}
+		if err := o.deal([]message{late}); err != nil || settled != 1 {
+			t.Errorf("settled %d times, %v", settled, err)
 		}
 	})
 	t.Run("AnswersThoseItDoesNotComeTo", func(t *testing.T) {
@@ -101,4 +123,39 @@ func TestHost_KeepsTheParentOfAChildAtWork(t *testing.T) {
 	if !h.retire(parent) || len(h.below) != 0 || len(h.owners) != 0 {
 		t.Errorf("left are %v and %v", h.owners, h.below)
 	}
+}
+
+// backLater are executions of a store that is away for some calls.
+type backLater struct {
+	store.Executions
+	away *int
+}
+
+// Get implements store.Executions.
+func (b backLater) Get(context.Context, identity.Principal, string) (store.Execution, error) {
+	if *b.away > 0 {
+		*b.away--
+		return store.Execution{}, store.ErrUnavailable
+	}
+	return store.Execution{}, nil
+}
+
+// TestHost_ForgoSettles: what a run has used whose outcome is not recorded is settled once the database is there.
+func TestHost_ForgoSettles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away, settled := 100, 0
+		h := &Host{ctx: t.Context(), opts: Options{
+			Log: slog.New(slog.DiscardHandler), Executions: backLater{away: &away}, Late: func(_ store.Ref, list []node.Settlement) {
+				if settled += len(list); away > 0 {
+					t.Error("it is settled while the database is away")
+				}
+			},
+		}}
+		h.forgo(&said{owner: h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)}, []node.Settlement{{ID: "call_1"}})
+		h.running.Wait()
+		if settled != 1 {
+			t.Errorf("%d were settled", settled)
+		}
+	})
 }

@@ -14,10 +14,9 @@ import (
 	"tandem/store"
 )
 
-// A read that does not work may work a moment later: the process has run out of file descriptors, a disk over the network
-// is away. An execution is not given up for that at once, since nobody would take it up again before the next start. What
-// was decided (there is no such thing, it cannot be understood, the store has stopped) is not asked again. A database that is away is
-// waited for as long as it takes.
+// A read that fails may work a moment later: the process has run out of file descriptors, a network disk is away. An execution is not given
+// up for that at once, since it would rest until the next start. Final errors (not found, not readable, the store has stopped) are not
+// retried. It waits for a database that is away as long as it takes, unless there is a carrier: another process may reach it.
 
 // How often a read is tried and how long the pauses are: about two minutes in all. While the database is away they are short.
 const (
@@ -25,22 +24,31 @@ const (
 	firstReadPause = 100 * time.Millisecond
 	lastReadPause  = 30 * time.Second
 	awayPause      = time.Second
+	// awayPatience is how long a process of several waits for the database, endedPatience how long with the outcome of a run that may be
+	// repeated.
+	awayPatience  = 30 * time.Second
+	endedPatience = 5 * time.Minute
 )
 
 // patiently reads, and tries again as long as that may help.
 func (h *Host) patiently(ctx context.Context, read func() error) error {
-	pause := firstReadPause
+	pause, began := firstReadPause, time.Now()
 	for try := 1; ; try++ {
 		err := read()
-		away := errors.Is(err, store.ErrUnavailable)
+		away := h.waitsFor(err, began)
 		if away {
 			pause = min(pause, awayPause)
 		}
-		if try >= readTries && !away || !h.mayPass(ctx, err) || !h.rest(ctx, pause, err) {
+		if !away && (try >= readTries || errors.Is(err, store.ErrUnavailable)) || !h.mayPass(ctx, err) || !h.rest(ctx, pause, err) {
 			return err
 		}
 		pause = min(2*pause, lastReadPause)
 	}
+}
+
+// waitsFor says that the database is away and is waited for since a time.
+func (h *Host) waitsFor(err error, since time.Time) bool {
+	return errors.Is(err, store.ErrUnavailable) && (h.opts.Carrier == nil || time.Since(since) < awayPatience)
 }
 
 // mayPass says that an error is not a decision.
@@ -51,7 +59,7 @@ func (h *Host) mayPass(ctx context.Context, err error) bool {
 
 // rest waits before the next try. It fails when there is to be none.
 func (h *Host) rest(ctx context.Context, pause time.Duration, err error) bool {
-	h.opts.Log.Warn("a read did not work and is tried again", "pause", pause, "error", err)
+	h.opts.Log.Warn("something did not work and is tried again", "pause", pause, "error", err)
 	clock := time.NewTimer(pause)
 	defer clock.Stop()
 	select {

@@ -67,6 +67,13 @@ func (f faultyExecutions) Get(ctx context.Context, p identity.Principal, id stri
 	return f.Executions.Get(ctx, p, id)
 }
 
+func (f faultyExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	if err := f.read(p); err != nil {
+		return store.Execution{}, nil, false, err
+	}
+	return f.Executions.GetWithRows(ctx, p, id)
+}
+
 type faultyInbox struct {
 	store.Inbox
 	*faulty
@@ -123,7 +130,8 @@ func TestSimulation_ReadsThatDoNotWork(t *testing.T) {
 	playFaulty(t, 0)
 }
 
-// TestSimulation_DatabaseAway lets the database be away for longer than other reads are tried: nothing is given up, and everything ends as it does otherwise.
+// TestSimulation_DatabaseAway lets the database be away for longer than other reads are tried: nothing is given up, and everything ends
+// as it does otherwise.
 func TestSimulation_DatabaseAway(t *testing.T) {
 	t.Parallel()
 	playFaulty(t, 4*time.Minute)
@@ -137,7 +145,7 @@ func playFaulty(t *testing.T, away time.Duration) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			calm := play(t, c, hosttest.Fate{})
+			calm := calmly(t, c)
 			fate := hosttest.Fate{Blows: []hosttest.Blow{{Write: 1 + calm.Writes/2, How: hosttest.After}}}
 			f := &faulty{chance: rand.New(rand.NewPCG(uint64(calm.Writes), 7)), away: away}
 			var got hosttest.Report

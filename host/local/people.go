@@ -33,7 +33,9 @@ type Question struct {
 	Ask        engine.AskID
 	Purpose    string
 	// Begun is set when the work was under way in the execution that this one was forked from, and not in this one.
-	Begun   *BegunIn
+	Begun *BegunIn
+	// Why is what is known of an outcome that is asked about.
+	Why     engine.Doubt
 	Request json.RawMessage
 	Time    int64
 }
@@ -63,8 +65,7 @@ func begunIn(ctx context.Context, source host.Journal, commands []engine.Command
 	return begun, nil
 }
 
-// people adds to an append what it means to people: the questions it asks and takes back, and that an operator has stopped
-// the execution or lets it go on.
+// people adds questions that are asked and withdrawn to an append, and that an operator has paused or resumed the execution.
 func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command) error {
 	if o.host.opts.Asked == nil {
 		return nil
@@ -74,8 +75,8 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		switch f := f.(type) {
 		case engine.ExecutionPaused:
 			a.Pause, a.Resume = &store.Pause{
-				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive, Paused: row.Time,
-				Context: by(f.By, f.TokenMadeBy, f.Reason),
+				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive,
+				Paused: row.Time, Context: by(f.By, f.TokenMadeBy, f.Reason),
 			}, nil
 		case engine.ExecutionResumed:
 			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy, f.Reason), Time: row.Time}
@@ -100,9 +101,9 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		}
 	}
 	o.pausesBelow(a, row)
-	// One that is not paused any more although nobody let it go on was canceled, or its time is up. Its end may come only later, with that
-	// of its children.
-	if stopped := o.status == engine.StatusPaused || a.Pause != nil; stopped && a.Resume == nil && o.fold.State().Status() != engine.StatusPaused {
+	// One that is not paused any more although it was not resumed was canceled, or its time is up. Its end may come later.
+	if stopped := o.status == engine.StatusPaused || a.Pause != nil; stopped && a.Resume == nil &&
+		o.fold.State().Status() != engine.StatusPaused {
 		a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
 	}
 	return nil
@@ -119,7 +120,8 @@ func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
 			continue
 		}
 		node, _ := host.Shown(o.revision.Graph, below[child])
-		pause := store.Pause{ID: o.ref.Execution + ":" + child, Execution: o.ref.Execution, Node: node, Reason: store.PauseHuman, Status: store.PauseActive, Paused: row.Time, Context: childContext(child)}
+		pause := store.Pause{ID: o.ref.Execution + ":" + child, Execution: o.ref.Execution, Node: node, Reason: store.PauseHuman,
+			Status: store.PauseActive, Paused: row.Time, Context: childContext(child)}
 		a.PauseBelow = append(a.PauseBelow, pause)
 	}
 	for _, child := range slices.Sorted(maps.Keys(o.asksBelow)) {
@@ -187,8 +189,9 @@ func by(user, tokenMadeBy, reason string) json.RawMessage {
 func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	_, start := o.fold.Execution()
 	q := Question{
-		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language, Requesters: start.Requesters, Forks: start.Told(),
-		Node: host.NodeOf(o.revision.Graph, c.Activation), Tool: o.fold.Tool(c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Time: now,
+		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language,
+		Requesters: start.Requesters, Forks: start.Told(), Node: host.NodeOf(o.revision.Graph, c.Activation),
+		Tool: o.fold.Tool(c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Why: c.Why, Time: now,
 	}
 	if q.Root == "" {
 		q.Root = o.ref.Execution

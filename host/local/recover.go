@@ -54,8 +54,7 @@ func (h *Host) isBack(ref store.Ref) {
 	h.post(next, wanted{})
 }
 
-// back is called when nothing that was recovered runs any more, even if it was called before: the line may have come to
-// the execution after something else has brought it back.
+// back is called when nothing that was recovered runs any more, maybe more than once.
 func (o *owner) back() { o.host.isBack(o.ref) }
 
 // recover takes up what the process before had in hand: what runs according to the journal runs nowhere.
@@ -67,12 +66,12 @@ func (o *owner) recover() error {
 		}
 	}
 	if len(lost) == 0 {
-		o.host.register.settled(o.ref)
+		o.host.register.Settled(o.ref)
 		return nil
 	}
 	fact := engine.ExecutionRecovered{Known: true}
 	var tried []engine.ActivationID
-	fact.Begun, tried, fact.Alone = o.host.register.blame(o.ref, lost)
+	fact.Begun, tried, fact.Alone = o.host.register.Blame(o.ref, lost)
 	fact.Tried = len(tried) > 0 && len(tried) == len(fact.Begun)
 	if len(fact.Begun) > 0 {
 		o.host.opts.Log.Info("the process before ended in runs of an execution", "execution", o.ref.Execution, "activations", fact.Begun, "alone", fact.Alone)
@@ -85,7 +84,7 @@ func (o *owner) recover() error {
 	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands}); err != nil {
 		return err
 	}
-	o.host.register.settled(o.ref)
+	o.host.register.Settled(o.ref)
 	o.suspects = map[engine.ActivationID]bool{}
 	for _, id := range fact.Begun {
 		o.suspects[id] = slices.Contains(tried, id) || fact.Alone

@@ -78,11 +78,18 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 		_, duplicate, err := h.opts.Inbox.Deliver(ctx, p, item)
 		switch {
 		case err == nil && (!duplicate || !r.Single): // one that is there may not have been looked at yet
+			if h.opts.Carrier != nil && h.resting.Load() { // it is recorded at once, whoever runs what follows
+				_, err = settled(h.visit(store.Ref{Workspace: p.Workspace, Execution: r.Execution},
+					func(o *owner) error { return o.deal([]message{delivered{}}) }))
+			}
 			h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, delivered{})
 		case err == nil:
 			err = fault.Newf(fault.Conflict, "execution %q has had this request before", r.Execution)
 		}
 		return e.Status, err
+	}
+	if h.opts.Carrier != nil {
+		return h.actVisiting(ctx, store.Ref{Workspace: p.Workspace, Execution: r.Execution}, r)
 	}
 	answer := make(chan reply, 1)
 	if !h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, request{r, answer, store.PendingEntries(ctx)}) {
@@ -126,7 +133,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	case host.ActionResume:
 		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionCancel:
-		o.host.families.cancel(o.ref) // at once: its children are told one after the other
+		o.host.families.Cancel(o.ref) // at once: its children are told one after the other
 		return engine.CancelRequested{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionRetry:
 		id, err := o.which(r, "retried", func(a engine.Activation) bool {
@@ -160,12 +167,14 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if _, ok := o.revision.Graph.Node(r.Node); !ok {
 			return nil, fault.Newf(fault.NotFound, "node %q is not in the workflow", r.Node)
 		}
-		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
+		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By,
+			TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionAnswer:
 		return o.answered(r, value()), nil
 	case host.ActionChildWaits:
 		starter, _ := o.fold.State().StarterOf(r.Child)
-		return engine.ChildWaiting{Child: r.Child, Activation: starter, Human: r.Status == engine.StatusWaitingForHuman, Asked: r.Value}, nil
+		waits := r.Status == engine.StatusWaitingForHuman
+		return engine.ChildWaiting{Child: r.Child, Activation: starter, Human: waits, Asked: r.Value}, nil
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}
@@ -216,8 +225,7 @@ func (o *owner) failedSteps(node int, ids []string) []string {
 	return append(ids, steps...)
 }
 
-// answered is the answer to a question. A person who says that an effect has happened, and what came of it, gives
-// an output. Questions that were asked without an output are asked again.
+// answered is the answer to a question. If it gives an output for an unknown outcome, questions that have not shown that are asked again.
 func (o *owner) answered(r host.Request, value engine.Ref) engine.Fact {
 	fact := engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value, By: r.By, Origin: r.Origin}
 	if r.Choice == engine.ChoiceDone && value != "" {

@@ -12,13 +12,14 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/host/lines"
 	"tandem/node"
 	"tandem/payload"
 	"tandem/store"
 )
 
-// said is what a run says besides its outcome: lines for the log, details for its record. The run writes it, as its
-// [node.Out]; when the run has ended it is its owner's.
+// said is what a run says besides its outcome: lines for the log, details for its record. The run writes it, as its [node.Out]; when the
+// run has ended, the owner reads it.
 type said struct {
 	owner   *owner
 	attempt engine.Attempt
@@ -27,21 +28,13 @@ type said struct {
 	// first says that it is the work from its start, and not what follows a wait.
 	first bool
 
+	// lines are those that are not stored yet.
+	lines lines.Kept
+
 	mu      sync.Mutex
-	lines   []store.LogLine
 	details map[string]any
 	used    node.Usage
-	// soon stores the lines of a run that goes on; nil while there are none.
-	soon *time.Timer
-	// writing is held while lines are stored, so that they are in the log in the order in which they were said.
-	writing sync.Mutex
 }
-
-// After how many lines, and after what time, a run that goes on has its lines stored.
-const (
-	flushLines = 100
-	flushAfter = 300 * time.Millisecond
-)
 
 // Emit implements node.Out.
 func (s *said) Emit(chunk any) {
@@ -75,7 +68,7 @@ func (s *said) Log(level node.Level, message string, fields map[string]any) {
 	if s.owner.host.debug {
 		s.owner.host.opts.Log.Debug("a node says: "+message, "execution", s.owner.ref.Execution, "node", s.node, "level", string(level), "context", fields)
 	}
-	if s.log(level, message, fields) >= flushLines {
+	if s.lines.Add(&s.owner.host.room, s.line(level, message, fields), s.flush) {
 		s.flush()
 	}
 }
@@ -89,8 +82,8 @@ func (s *said) Credential(ctx context.Context, id string, types ...string) (cred
 	return credentials(s.owner.principal())(ctx, id, types...)
 }
 
-// log keeps a line and says how many are kept.
-func (s *said) log(level node.Level, message string, fields map[string]any) int {
+// line is a line of the run.
+func (s *said) line(level node.Level, message string, fields map[string]any) store.LogLine {
 	line, step := s.owner.lineOf(s.attempt.Activation, time.Now().UnixMilli())
 	line.Level, line.Message = levelOf(level), message
 	if step != "" {
@@ -107,24 +100,7 @@ func (s *said) log(level node.Level, message string, fields map[string]any) int 
 			line.Message += " (the context was left out: " + err.Error() + ")"
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lines = append(s.lines, line)
-	if s.soon == nil {
-		s.soon = time.AfterFunc(flushAfter, s.flush)
-	}
-	return len(s.lines)
-}
-
-// takeLines returns the lines that are not stored yet. The caller holds mu, and writing if it stores them.
-func (s *said) takeLines() []store.LogLine {
-	lines := s.lines
-	s.lines = nil
-	if s.soon != nil {
-		s.soon.Stop()
-		s.soon = nil
-	}
-	return lines
+	return line
 }
 
 func levelOf(l node.Level) store.Level {
@@ -144,6 +120,7 @@ func (o *owner) noteSaid(turn *host.Turn, s *said, warnings []dataflow.Warning, 
 	if s == nil {
 		return logs
 	}
+	logs = append(logs, s.lines.Hand(&o.host.room)...)
 	row := turn.Row()
 	if fresh := o.fold.View().Unwarned(s.attempt.Activation, warnings); len(fresh) > 0 {
 		raw, err := json.Marshal(fresh)
@@ -153,14 +130,13 @@ func (o *owner) noteSaid(turn *host.Turn, s *said, warnings []dataflow.Warning, 
 			row.Told = append(row.Told, host.Told{What: host.ToldWarnings, Activation: s.attempt.Activation, Detail: raw})
 		}
 		for _, w := range fresh {
-			s.log(node.Warn, w.Message, map[string]any{"path": w.Path})
+			logs = append(logs, s.line(node.Warn, w.Message, map[string]any{"path": w.Path}))
 		}
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if view := o.fold.View().Open[s.attempt.Activation]; s.first && view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
+	if view := o.fold.View().Open[s.attempt.Activation]; s.first && view != nil && s.began > view.Started+1 &&
+		view.Status == engine.NodeRunning {
 		row.Told = append(row.Told, host.Told{What: host.ToldRan, Activation: s.attempt.Activation, Time: s.began})
 	}
 	if s.used != (node.Usage{}) {
@@ -182,14 +158,13 @@ func (o *owner) noteSaid(turn *host.Turn, s *said, warnings []dataflow.Warning, 
 			row.Told = append(row.Told, host.Told{What: host.ToldDetail, Activation: s.attempt.Activation, Detail: raw})
 		}
 	}
-	return append(logs, s.takeLines()...)
+	return logs
 }
 
 // afterTimeout is how long a kind may take for what it does after a success.
 const afterTimeout = time.Minute
 
-// after lets a kind do what it does once its success is on disk. Nobody waits for it, and its failure is a line in the log
-// of the node.
+// after lets a kind do what it does once its success is on disk. Nobody waits for it, and its failure is a line in the log of the node.
 func (o *owner) after(m outcome) {
 	o.host.running.Add(1)
 	go func() {
@@ -203,22 +178,22 @@ func (o *owner) after(m outcome) {
 	}()
 }
 
-// flush stores lines apart from a row: while the run goes on, and when it has ended and its outcome counts no longer.
+// flush stores lines apart from a row: while the run goes on, and when it has ended and its outcome counts no longer. While the database is
+// away they are kept.
 func (s *said) flush() {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.mu.Lock()
-	lines := s.takeLines()
-	s.mu.Unlock()
 	o := s.owner
-	if len(lines) == 0 || o.host.ctx.Err() != nil { // a host that closes leaves the run to the next process
-		return
-	}
-	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
-		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
-		return
-	}
-	if logged := o.host.opts.Logged; logged != nil {
-		logged(o.ref, s.attempt, len(lines))
-	}
+	s.lines.Store(&o.host.room, s.flush, func(list []store.LogLine) (later bool) {
+		if o.host.ctx.Err() != nil { // a host that closes leaves the run to the next process
+			return false
+		}
+		if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, list); err != nil {
+			later = passes(err)
+			o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(list), "tried_again", later, "error", err)
+			return later
+		}
+		if logged := o.host.opts.Logged; logged != nil {
+			logged(o.ref, s.attempt, len(list))
+		}
+		return false
+	})
 }

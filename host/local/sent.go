@@ -13,8 +13,8 @@ import (
 	"tandem/payload"
 )
 
-// What a run sends is shown to those who are asked whether it was done, and to readers of the activation. It is told from the
-// journal: nothing is opened for it, so the secrets of credentials are not in it; what is secret by its name is taken out.
+// What a run sends is shown to those who are asked whether it was done, and to readers of the activation. It is derived from the journal:
+// no credential is opened, so it has no secrets of those; fields with secret names are removed.
 
 // maxSent is how large it may be as a whole, maxSentText how long a text in it is shown.
 const (

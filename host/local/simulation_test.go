@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,7 +66,7 @@ func TestSimulation_CrashAtEveryWrite(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			calm := play(t, c, hosttest.Fate{})
+			calm := calmly(t, c)
 			for _, n := range some(calm.Writes, 8) {
 				for _, how := range []hosttest.How{hosttest.Before, hosttest.After} {
 					blow := hosttest.Blow{Write: n, How: how}
@@ -123,6 +124,16 @@ func play(t *testing.T, c hosttest.Case, fate hosttest.Fate) (report hosttest.Re
 	return report
 }
 
+// calms are the cases of the suite played without crashes, each once for all tests that compare with it.
+var calms sync.Map
+
+// calmly plays a case of the suite without crashes, or knows how it was.
+func calmly(t *testing.T, c hosttest.Case) hosttest.Report {
+	t.Helper()
+	once, _ := calms.LoadOrStore(c.Name, sync.OnceValue(func() hosttest.Report { return play(t, c, hosttest.Fate{}) }))
+	return once.(func() hosttest.Report)()
+}
+
 // compare expects that everything has ended as it does without crashes.
 func compare(t *testing.T, want, got hosttest.Report, when string) {
 	t.Helper()
@@ -140,7 +151,7 @@ func TestSimulation_FullAndBrokenDisk(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			calm := play(t, c, hosttest.Fate{})
+			calm := calmly(t, c)
 			for _, n := range some(calm.Writes, 2) {
 				for _, blow := range []hosttest.Blow{{Write: n, How: hosttest.Full, Writes: 1}, {Write: n, How: hosttest.Full, Writes: 7}, {Write: n, How: hosttest.Broken}} {
 					compare(t, calm, play(t, c, hosttest.Fate{Blows: []hosttest.Blow{blow}}), blow.String())

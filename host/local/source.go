@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 
 	"tandem/engine"
@@ -70,13 +69,39 @@ func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (va
 	return read.Bytes(), nil
 }
 
+// atHand is the source of an execution whose rows have been read, all of them.
+type atHand struct {
+	host.Source
+	execution string
+	rows      []store.Row
+}
+
+// Snapshot implements host.Source. The rows say as much.
+func (atHand) Snapshot(context.Context, identity.Principal, string) ([]byte, bool, error) {
+	return nil, false, nil
+}
+
+// Rows implements host.Source.
+func (s atHand) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[host.Row, error] {
+	if execution != s.execution { // a fork names values of another
+		return s.Source.Rows(ctx, p, execution, after)
+	}
+	return func(yield func(host.Row, error) bool) {
+		for _, r := range s.rows {
+			if r.Seq > after && !yield(host.ReadRow(r.Seq, r.Time, r.Body), nil) {
+				return
+			}
+		}
+	}
+}
+
 // maxAtOnce is how large a value may say it is to have room made for it before it is read.
 const maxAtOnce = 64 << 20
 
-// keepLarge stores a large value of a row, which may be that of a start.
-func (o *owner) keepLarge(ctx context.Context, start bool) func(json.RawMessage) (host.Blob, error) {
+// keepLarge stores a large value of a row.
+func (o *owner) keepLarge(ctx context.Context) func(json.RawMessage) (host.Blob, error) {
 	return func(value json.RawMessage) (kept host.Blob, err error) {
-		err = o.untilRoom(ctx, start, func() error {
+		err = o.untilRoom(ctx, o.starting, func() error {
 			blob, err := o.host.opts.Blobs.Put(ctx, o.principal(), bytes.NewReader(value))
 			kept = host.Blob{Hash: blob.Hash, Size: blob.Size}
 			return err
@@ -87,7 +112,7 @@ func (o *owner) keepLarge(ctx context.Context, start bool) func(json.RawMessage)
 
 // keepShared stores a field that many values have in common, once for as long as they have it in memory in common too.
 func (o *owner) keepShared(ctx context.Context) func(json.RawMessage) (host.Blob, error) {
-	keep := o.keepLarge(ctx, false)
+	keep := o.keepLarge(ctx)
 	return func(value json.RawMessage) (host.Blob, error) {
 		if blob, ok := o.shared[&value[0]]; ok && blob.Size == int64(len(value)) {
 			return blob, nil
@@ -107,24 +132,6 @@ func (o *owner) keepShared(ctx context.Context) func(json.RawMessage) (host.Blob
 // maxSharedFields is of how many fields an owner remembers that they are kept.
 const maxSharedFields = 64
 
-// files keeps what kinds hand out as files.
-type files struct {
-	blobs     store.Blobs
-	principal identity.Principal
-}
-
-// Keep implements node.Files.
-func (f files) Keep(ctx context.Context, r io.Reader) (hash string, size int64, err error) {
-	blob, err := f.blobs.Put(ctx, f.principal, r)
-	return blob.Hash, blob.Size, err
-}
-
-// Open implements node.Files.
-func (f files) Open(ctx context.Context, hash string) (io.ReadCloser, int64, error) {
-	content, blob, err := f.blobs.Get(ctx, f.principal, hash)
-	return content, blob.Size, err
-}
-
 // Revision is a revision as a fold sees it.
 func Revision(r *node.Revision) host.Revision { return revision{r} }
 
@@ -136,7 +143,8 @@ func (r revision) Iterations(run engine.RunNode, values *host.Inputs, data host.
 	if err != nil {
 		return host.Opened{}, err
 	}
-	opened := host.Opened{Apart: prepared.Apart(), Iterate: func(state json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
+	opened := host.Opened{Apart: prepared.Apart(), Iterate: func(
+		state json.RawMessage, index int64) (host.Entry, map[string]json.RawMessage, error) {
 		iteration, err := of(state, index)
 		return host.Entry{Fields: iteration.Fields, Value: iteration.Payload}, iteration.Vars, err
 	}}

@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/host/turns"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/payload"
@@ -20,6 +21,18 @@ import (
 
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
+	return h.startWith(ctx, p, r, handed{})
+}
+
+// handed are large fields of what a parent starts a child with. They are not in the request.
+type handed struct {
+	parts []payload.Part
+	// kept are those that the parent has put where large values are kept.
+	kept map[*byte]host.Blob
+}
+
+// startWith is Start for what a parent hands on.
+func (h *Host) startWith(ctx context.Context, p identity.Principal, r host.StartRequest, given handed) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
 	limits := payload.Door()
 	if r.Depth > 0 {
@@ -42,8 +55,14 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		return host.Started{}, err
 	}
 	o := h.newOwner(ref, revision)
-	o.parent, o.claim, o.follow = r.Parent, claimOf(p.User, h.isTask(r.WorkflowID)), r.Follow
-	begin, err := host.WriteStart(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules, Test: r.Test})
+	o.parent, o.claim, o.follow = r.Parent, turns.ClaimOf(p.User, h.isTask(r.WorkflowID)), r.Follow
+	data := host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial,
+		Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf,
+		ExternalRequest: r.ExternalRequest, InputRules: node.InputRules, Test: r.Test}
+	if len(given.parts) > 0 {
+		data, o.shared = host.GivenStart(data, r.Initial, given.parts), given.kept
+	}
+	begin, err := host.WriteStart(data)
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -54,11 +73,12 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.PutStart(begin),
 	}
 	if i, ok := revision.Graph.Node(r.StartFrom); ok {
-		if created.Again, err = host.AskAgain(o.fold.State(), revision.Graph, engine.ActivationID(revision.Graph.Nodes[i].Segment), false, h.childGraph(ctx, p)); err != nil {
+		if created.Again, err = host.AskAgain(o.fold.State(), revision.Graph, engine.ActivationID(revision.Graph.Nodes[i].Segment), false,
+			h.childGraph(ctx, p)); err != nil {
 			return host.Started{}, err
 		}
 	}
-	if len(r.Above) == 0 {
+	if len(r.Above) == 0 && len(given.parts) == 0 {
 		turn.Vouch() // its inputs were looked at, and the rest of it are texts
 	}
 	commands, err := turn.Add(created)
@@ -68,33 +88,37 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, WorkflowVersion: r.Version, Revision: r.Revision,
 		RevisionHash: revision.Graph.Hash, Priority: priority(r.Priority), Parent: r.Parent,
-		TriggerType: r.TriggerType, User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: conversation(r.Initial), Created: now, Updated: now,
+		TriggerType: r.TriggerType, User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: conversation(r.Initial), Created: now,
+		Updated: now,
 	}
-	admitted := h.admission.admit(ref, o.claim, r.Depth > 0)
+	admitted := h.admission.Admit(ref, o.claim, r.Depth > 0)
 	if admitted {
 		if commands, err = turn.Add(engine.ExecutionStarted{}); err != nil {
-			h.admission.moved(ref, o.claim, engine.StatusError)
+			h.admission.Moved(ref, o.claim, engine.StatusError)
 			return host.Started{}, err
 		}
 		create.Started = now
 	}
 	root := store.Ref{Workspace: p.Workspace, Execution: r.Root}
-	if r.Root != "" {
-		if err := h.families.join(root); err != nil {
-			h.admission.moved(ref, o.claim, engine.StatusError)
+	var below *store.Below
+	if r.Root != "" && h.opts.Carrier != nil { // several processes start what is below it
+		below = &store.Below{Root: r.Root, Limit: turns.MaxFamily}
+	} else if r.Root != "" {
+		if err := h.families.Join(root); err != nil {
+			h.admission.Moved(ref, o.claim, engine.StatusError)
 			h.admitNext()
 			return host.Started{}, err
 		}
 	}
-	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create, key: key(r), arrival: arrival})
+	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create, key: key(r), arrival: arrival, below: below})
 	if err != nil || started.Repeated {
-		h.families.leave(root)
-		h.admission.moved(ref, o.claim, engine.StatusError)
+		h.families.Leave(root)
+		h.admission.Moved(ref, o.claim, engine.StatusError)
 		h.admitNext()
 		return started, err
 	}
 	if !admitted {
-		h.admission.wait(start{ref, o.claim, create.Priority, now})
+		h.admission.Wait(turns.Start{Ref: ref, Claim: o.claim, Priority: create.Priority, Created: now})
 		h.admitNext()
 	}
 	return started, nil
@@ -183,6 +207,9 @@ func (h *Host) commitStart(ctx context.Context, o *owner, first row) (host.Start
 			err = closing()
 		}
 		return host.Started{}, err
+	}
+	if h.opts.Carrier != nil {
+		return h.carryStart(o, status), nil
 	}
 	if broken == nil && o.over() {
 		o.back()

@@ -9,8 +9,7 @@ import (
 	"tandem/store"
 )
 
-// TakeUp brings an execution back that was under way when a process ended, and the ones it waits for. It is for idle hosts,
-// which do that for nothing by themselves; one that has ended is left as it is.
+// TakeUp goes on with an execution that was under way when a process ended, and with the ones it waits for. It is for idle hosts.
 func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution string) error {
 	e, err := h.opts.Executions.Get(ctx, p, execution)
 	if err != nil || h.resting.Load() {
@@ -26,7 +25,7 @@ func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution strin
 	var suspects []store.Ref
 	for ref := range wanted { // order does not matter: they are waited for together
 		h.own.Store(ref, struct{}{})
-		if h.register.leaves(ref) {
+		if h.register.Leaves(ref) {
 			suspects = append(suspects, ref)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // timers is one heap and one goroutine that waits for the first timer of it. The store has all timers. The heap has those that
 // come first; the others are read from the store, a page at a time, when it runs low, so that it does not grow with what waits.
 type timers struct {
-	// fire is told of a timer that is due. The next one is told of when it returns.
+	// fire is called with each timer that is due, one after the other.
 	fire func(store.Ref, engine.TimerID)
 	// upcoming reads the timers of the store that follow one. Nil: the heap has all timers that were set.
 	upcoming func(after store.Timer, limit int) ([]store.Timer, error)
@@ -21,7 +21,7 @@ type timers struct {
 	mu    sync.Mutex
 	heap  timerHeap
 	index map[timerKey]*timerEntry
-	// stored is how many of the heap the store has. The others cannot be left to it, so they do not count when the heap is shortened or filled.
+	// stored is how many timers of the heap are also in the store. The others do not count when the heap is shortened or filled.
 	stored int
 	// last is where the heap ends: it has the timers up to this one. Whole says that it has those behind it, too.
 	last  store.Timer
@@ -53,8 +53,8 @@ type change struct {
 }
 
 const (
-	// timerPage is how many timers are read at once: when there are fewer than fewTimers that the store has. With more than manyTimers, which were set,
-	// only the first of them are kept.
+	// timerPage is how many timers are read at once: when there are fewer than fewTimers that the store has. With more than manyTimers,
+	// which were set, only the first of them are kept.
 	timerPage  = 1000
 	fewTimers  = timerPage / 2
 	manyTimers = 4 * timerPage
@@ -66,7 +66,8 @@ const (
 
 // newTimers makes timers. They read nothing and fire nothing before start.
 func newTimers(fire func(store.Ref, engine.TimerID), upcoming func(after store.Timer, limit int) ([]store.Timer, error)) *timers {
-	return &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	return &timers{fire: fire, upcoming: upcoming, whole: upcoming == nil, index: map[timerKey]*timerEntry{}, wake: make(chan struct{}, 1),
+		stop: make(chan struct{})}
 }
 
 // start lets them run until close.
@@ -133,8 +134,7 @@ func (t *timers) count(e *timerEntry, by int) {
 	}
 }
 
-// shorten leaves all but the first timers that the store has to it when there are many. While a page is read there are as many as there are: the
-// page follows what there was.
+// shorten drops all but the first stored timers from the heap when there are many, but not while a page is read.
 func (t *timers) shorten() {
 	if t.upcoming == nil || t.changes != nil || t.stored <= manyTimers {
 		return
@@ -183,7 +183,8 @@ func (t *timers) fill() error {
 		t.last = page[len(page)-1]
 	}
 	for _, timer := range page {
-		e := &timerEntry{timerKey: timerKey{store.Ref{Workspace: timer.Workspace, Execution: timer.Execution}, engine.TimerID(timer.ID)}, until: timer.Until}
+		e := &timerEntry{timerKey: timerKey{store.Ref{Workspace: timer.Workspace, Execution: timer.Execution}, engine.TimerID(timer.ID)},
+			until: timer.Until}
 		if _, changed := changes[e.timerKey]; !changed && !reminds(e.id) && t.index[e.timerKey] == nil {
 			t.put(e)
 		}

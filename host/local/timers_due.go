@@ -10,8 +10,7 @@ import (
 	"tandem/store"
 )
 
-// maxFiring is how many executions are brought back at once by timers. Each is read from its journal: should a great many timers be due,
-// not all of them are in memory.
+// maxFiring is how many executions timers load at once, so that a great many due timers do not fill the memory.
 const maxFiring = 256
 
 // upcoming reads timers for [timers].
@@ -66,8 +65,7 @@ func (h *Host) due(ref store.Ref, id engine.TimerID) {
 	}
 }
 
-// counted is part of a message of which only so many are on their way. Dealt is called when it was dealt with, or refused; nil: it is not
-// counted.
+// counted is part of a message whose number is limited. Dealt is called when it was handled, or refused; nil: it is not counted.
 type counted struct{ dealt func() }
 
 func (c counted) done() {

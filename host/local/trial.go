@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/engine"
+	"tandem/host/register"
 	"tandem/store"
 )
 
@@ -48,14 +49,14 @@ type trial struct {
 
 	mu    sync.Mutex
 	over  bool
-	noted entry
+	noted register.Entry
 }
 
 // beginTrial notes in the register that the run begins.
-func (t *trial) beginTrial(r *register, ref store.Ref, a engine.Attempt) entry {
+func (t *trial) beginTrial(r *register.Register, ref store.Ref, a engine.Attempt) register.Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.noted = r.noteBegin(ref, a, !t.over)
+	t.noted = r.Begin(ref, a, !t.over)
 	return t.noted
 }
 
@@ -64,7 +65,7 @@ func (t *trial) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
-	t.noted.tried()
+	t.noted.Tried()
 }
 
 func newTrials(h *Host) *trials {
@@ -84,13 +85,13 @@ func (t *trials) beginTrials(suspects []store.Ref) {
 	if t.open {
 		return
 	}
-	t.open, t.atOnce = true, t.host.register.atOnce()
-	t.host.gate.close()
+	t.open, t.atOnce = true, t.host.register.AtOnce()
+	t.host.gate.Close()
 	t.host.running.Go(t.hold)
 }
 
-// pass tries a run in its turn, or says that there are no trials. When its context ends before that, or the process stops, drop is
-// called instead.
+// pass tries a run in its turn, or returns false when there are no trials. When its context ends first, or the process stops, drop is
+// called.
 func (t *trials) pass(ctx context.Context, one *trial) bool {
 	t.mu.Lock()
 	if !t.open || t.host.resting.Load() {
@@ -130,7 +131,7 @@ func (t *trials) hold() {
 	for batch := t.takeTrials(); len(batch) > 0; batch = t.takeTrials() {
 		t.try(batch)
 	}
-	t.host.gate.reopen()
+	t.host.gate.Reopen()
 }
 
 // await waits for the executions whose runs are to be tried.
@@ -192,7 +193,7 @@ func (t *trials) try(batch []*trial) {
 	for _, one := range batch {
 		window = max(window, one.window)
 		running.Add(1)
-		t.host.gate.try(func() {
+		t.host.gate.Try(func() {
 			defer running.Done()
 			one.run(one)
 		})

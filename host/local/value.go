@@ -11,8 +11,7 @@ import (
 	"tandem/payload"
 )
 
-// Nothing goes into a journal that cannot be read again. Who brings something from outside is refused; a run that brings such a
-// value fails.
+// Nothing goes into a journal that cannot be read again: requests with such a value are refused, and runs with such a result fail.
 
 // readable refuses a value from outside that could not be kept. Field is what its giver calls it.
 func readable(field string, value json.RawMessage, limits payload.Limits) error {
@@ -37,8 +36,8 @@ func valueField(a host.Action) string {
 	return "value"
 }
 
-// withoutValue is the fact of a request that was taken, whose value cannot be, where somebody would wait for ever if it were
-// refused: a parent learns that the child's outputs cannot be had, a node that its question has no answer.
+// withoutValue is the fact of an accepted request whose value cannot be stored, where refusing would leave a wait without end: a parent
+// learns that it gets no outputs of the child, a node that its question has no answer.
 func withoutValue(r host.Request, why error) (engine.Fact, bool) {
 	switch r.Action {
 	case host.ActionChild:
@@ -53,8 +52,7 @@ func withoutValue(r host.Request, why error) (engine.Fact, bool) {
 	return nil, false
 }
 
-// maxWrapped is how deep a value may nest that a run leaves for itself or for a person, and not as an output: it may have
-// outputs in it.
+// maxWrapped is how deep a value may nest that a run leaves for itself or for a person, and not as an output: it may have outputs in it.
 const maxWrapped = 2 * payload.MaxDepth
 
 // putting hands the values of a run to a row and looks at them.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -13,9 +14,10 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/host/register"
 	"tandem/node"
 	"tandem/node/rundata"
-	"tandem/shortage"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -23,6 +25,9 @@ import (
 // carryOut does what the engine wants, in its order, after the row that decided it is on disk.
 func (o *owner) carryOut(commands []engine.Command) {
 	for _, c := range commands {
+		if o.next != nil && o.carry(o.next, c) {
+			continue
+		}
 		switch c := c.(type) {
 		case engine.RunNode:
 			o.run(c)
@@ -49,7 +54,7 @@ func (o *owner) carryOut(commands []engine.Command) {
 			}
 		}
 	}
-	o.runBrief()
+	o.finishBriefs()
 }
 
 // maxBriefInput is how large the input of a run may be that is done on the spot.
@@ -57,7 +62,8 @@ const maxBriefInput = 16 << 10
 
 // run hands an attempt to a worker, or does it on the spot when that takes no longer.
 func (o *owner) run(c engine.RunNode) {
-	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
+	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt ||
+		a.Generation != c.Generation {
 		return // a later fact of the same row has taken it back
 	}
 	if o.rests() { // the next process runs it, or this one when it is told to
@@ -71,14 +77,20 @@ func (o *owner) run(c engine.RunNode) {
 		return
 	}
 	limits := o.limits(c)
-	said := &said{owner: o, attempt: c.Attempt, node: o.nodeOf(c), first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
-	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
+	said := o.equip(&job, c)
 	_, suspect := o.suspects[c.Activation]
 	if c.Node >= 0 && o.revision.Brief(c.Node) && limits.effect == workflow.Pure && size <= maxBriefInput && !suspect && !o.host.careful() {
 		o.collectBrief(job, said)
 		return
 	}
 	o.handOver(c, job, said)
+}
+
+// equip adds to a job what its run needs of the world, and returns where it is kept what the run says.
+func (o *owner) equip(job *node.Job, c engine.RunNode) *said {
+	said := &said{owner: o, attempt: c.Attempt, node: o.nodeOf(c), first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
+	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
+	return said
 }
 
 func (o *owner) nodeOf(c engine.RunNode) string {
@@ -137,7 +149,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt, n}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
 		clock.Stop()
-		noted.noteEnd()
+		noted.End()
 		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
 			o.push(outcome{c.Attempt, result, said})
 		}
@@ -158,21 +170,20 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 			return
 		}
 	}
-	o.host.gate.pass(ctx, o.ref, o.atOnce(), func() { run(&trial{over: true}) }, dropped)
+	o.host.gate.Pass(ctx, o.ref, o.atOnce(), func() { run(&trial{over: true}) }, dropped)
 }
 
-// notedCode is an interpreter for a run that the register has: until there is room for its code, and the interpreter is
-// compiled, the run has not begun.
+// notedCode is an interpreter for a run in the register: the run begins when there is room for its code and the interpreter is compiled.
 type notedCode struct {
 	node.Interpreter
-	noted entry
+	noted register.Entry
 }
 
 // Run implements [node.Interpreter].
 func (n notedCode) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
-	n.noted.waits()
-	defer n.noted.begun()
-	c.Begun = n.noted.begun
+	n.noted.Waits()
+	defer n.noted.Begun()
+	c.Begun = n.noted.Begun
 	return n.Interpreter.Run(ctx, workspace, now, seed, c)
 }
 
@@ -180,8 +191,7 @@ func failure(attempt engine.Attempt, err error) node.Result {
 	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: attempt, Error: fault.From(err)} }}
 }
 
-// Job gathers what a run needs of a fold, and says how large that is. The owner of the fold calls it, and adds what the run
-// needs of the world.
+// Job gathers what a run needs from a fold, and its size. The owner of the fold calls it, and adds what the run needs from outside.
 func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, size int, err error) {
 	values, err := fold.Inputs(c)
 	if err != nil {
@@ -193,9 +203,7 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 		return job, 0, err
 	}
 	if !r.Skims(c.Node) {
-		for _, field := range data.Entry {
-			size += len(field.Value)
-		}
+		size += data.Size()
 	}
 	job = newJob(c, values, data)
 	if c.Step != nil {
@@ -224,9 +232,13 @@ func newJob(run engine.RunNode, values *host.Inputs, data host.Data) node.Job {
 	prepared, _ := data.Prepared.(*node.Prepared)
 	id := run.Activation // the function below keeps this alone, and not the whole command
 	return node.Job{
-		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
-		Data:      rundata.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed, Entry: data.Entry},
-		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Ancestors: data.Start.Ancestors, Language: data.Start.Language},
+		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf,
+		Start: data.Start.Initial, Trigger: data.Start.Trigger,
+		Data: rundata.Data{
+			Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed, Entry: data.Entry},
+		Joined: data.Joined,
+		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID,
+			Requesters: data.Start.Requesters, Ancestors: data.Start.Ancestors, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {
 				ref = host.EntryRef
@@ -240,16 +252,14 @@ func newJob(run engine.RunNode, values *host.Inputs, data host.Data) node.Job {
 	}
 }
 
-// wakeChild lets a child look into its inbox: what it is told went with the row. One that is not there, because its start
-// waits for room, is told when it has been started.
+// wakeChild lets a child read its inbox, which the row has written to. A child whose start waits for room reads it when it is started.
 func (o *owner) wakeChild(child string) {
 	if _, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), child); !errors.Is(err, store.ErrNotFound) {
 		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: child}, delivered{})
 	}
 }
 
-// startChild starts another execution and says whether it is there. Its id follows from this one, so starting it again
-// after a crash finds it there.
+// startChild starts another execution and says whether it exists then. Its id follows from this one, so a repeated start finds it.
 func (o *owner) startChild(c engine.StartChild) bool {
 	// Who waits for a child can look for room later; one that nobody waits for is started before the execution can end.
 	err := o.untilRoom(o.host.ctx, !c.Spec.Detached, func() error {
@@ -264,9 +274,14 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		if err != nil {
 			return err
 		}
-		if request.Initial, err = o.fold.ChildInput(c); err != nil {
+		var given handed
+		if request.Initial, given.parts, err = o.fold.ChildInput(c); err != nil {
 			return err
 		}
+		if o.host.isTask(request.WorkflowID) { // what it is asked is taken apart
+			request.Initial, given.parts = payload.Join(request.Initial, given.parts), nil
+		}
+		given.kept = maps.Clone(o.shared)
 		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
 		request.TriggerData = request.Initial
 		if initial := o.host.opts.Initial; initial != nil {
@@ -275,13 +290,14 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf = cmp.Or(request.Language, start.Language), cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
+		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf =
+			cmp.Or(request.Language, start.Language), cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}
 		p := o.principal()
 		p.User, p.Means.TokenMadeBy = start.UserID, start.TokenMadeBy
-		_, err = o.host.Start(o.host.ctx, p, request)
+		_, err = o.host.startWith(o.host.ctx, p, request, given)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // it was started before the crash
 		}
@@ -290,7 +306,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 	if o.host.ctx.Err() != nil {
 		return false
 	}
-	if store.Waits(err) || shortage.Is(err) {
+	if passes(err) {
 		o.host.timers.setUnstored(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
@@ -298,10 +314,10 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		o.startedChildren = append(o.startedChildren, c.Child)
 		return true
 	}
-	if c.Spec.Detached {
+	unstarted := host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)}
+	if err := o.tellExecution(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, unstarted); c.Spec.Detached && !passes(err) {
 		o.startedChildren = append(o.startedChildren, c.Child) // it will not be, and nobody waits for it
 	}
-	o.tellExecution(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
 	return false
 }
 
@@ -324,8 +340,7 @@ func (o *owner) tellParent(end engine.Finish, row *host.Row) (store.InboxItem, e
 	}, nil
 }
 
-// tellParentWaits is the inbox item with which a parent learns that its child waits for people, or goes on. It is committed with the
-// row that makes it so.
+// tellParentWaits is the inbox item that tells a parent that its child waits for people, or goes on. It is committed with the row.
 func (o *owner) tellParentWaits(awaits bool, row *host.Row, asked []store.Interaction) (store.InboxItem, error) {
 	r := host.Request{Child: o.ref.Execution, Status: engine.StatusRunning}
 	if awaits {
@@ -341,15 +356,17 @@ func (o *owner) tellParentWaits(awaits bool, row *host.Row, asked []store.Intera
 		return store.InboxItem{}, fmt.Errorf("questions of execution %q: %w", o.ref.Execution, err)
 	}
 	return store.InboxItem{
-		Execution: o.parent, Kind: string(host.ActionChildWaits), Dedup: fmt.Sprintf("waits:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
+		Execution: o.parent, Kind: string(host.ActionChildWaits), Dedup: fmt.Sprintf("waits:%s:%d", o.ref.Execution, row.Seq), Time: row.Time,
+		Body: body,
 	}, nil
 }
 
-// askedBelow are the questions that a parent is told of: those of this row, of this execution or of those below it.
+// askedBelow are the questions that a parent learns of: those of this row, of this execution or of those below it.
 func (o *owner) askedBelow(row *host.Row, asked []store.Interaction) (json.RawMessage, error) {
 	list := []host.AskedBelow{}
 	for i := range asked {
-		list = append(list, host.AskedBelow{Interaction: asked[i].ID, Execution: o.ref.Execution, Node: asked[i].Node, Purpose: asked[i].Purpose, Type: asked[i].Type, Title: gjson.GetBytes(asked[i].Request, "title").Str})
+		list = append(list, host.AskedBelow{Interaction: asked[i].ID, Execution: o.ref.Execution, Node: asked[i].Node,
+			Purpose: asked[i].Purpose, Type: asked[i].Type, Title: gjson.GetBytes(asked[i].Request, "title").Str})
 	}
 	for _, f := range row.Facts {
 		if below, ok := f.(engine.ChildWaiting); ok && below.Human && len(below.Asked) > 0 {
@@ -363,17 +380,18 @@ func (o *owner) askedBelow(row *host.Row, asked []store.Interaction) (json.RawMe
 	return json.Marshal(list)
 }
 
-// tellExecution puts something into the inbox of an execution of the same workspace.
-func (o *owner) tellExecution(execution string, kind host.Action, dedup string, item host.Request) {
+// tellExecution puts something into the inbox of an execution of the same workspace. That it was not is in the log.
+func (o *owner) tellExecution(execution string, kind host.Action, dedup string, item host.Request) error {
 	body, err := json.Marshal(item)
 	if err != nil {
 		o.host.opts.Log.Error("inbox item lost", "execution", execution, "kind", kind, "error", err)
-		return
+		return err
 	}
 	in := store.InboxItem{Execution: execution, Kind: string(kind), Dedup: dedup, Time: time.Now().UnixMilli(), Body: body}
-	if err := o.untilRoom(o.host.ctx, false, func() error { return o.host.deliver(o.host.ctx, o.principal(), in) }); err != nil {
+	if err = o.untilRoom(o.host.ctx, false, func() error { return o.host.deliver(o.host.ctx, o.principal(), in) }); err != nil {
 		o.host.opts.Log.Error("inbox item not delivered", "execution", execution, "kind", kind, "error", err)
 	}
+	return err
 }
 
 // childAction is what a parent's wish is to its child.

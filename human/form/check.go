@@ -39,9 +39,9 @@ type Reading struct {
 // maxAnswerDepth is how deep an answer may nest: what is recorded of it stands inside a record and must not be too deep with it.
 const maxAnswerDepth = payload.MaxDepth - 10
 
-// Read reads an answer. Given says that somebody gave it: then a review needs what its scores rest on, and keys that mean nothing are refused. A
-// default that stands for an answer has no evidence, and its keys are checked with [Question.Unknown] before the question is asked. What is wrong is
-// an error of type [Problems].
+// Read reads an answer. Given says that somebody gave it: then a review needs what its scores rest on, and keys that mean nothing are
+// refused. A default that stands for an answer has no evidence, and its keys are checked with [Question.Unknown] before the question is
+// asked. What is wrong is an error of type [Problems].
 func (q *Question) Read(raw json.RawMessage, given bool) (Reading, error) {
 	at := "response_data"
 	if q.Purpose != PurposeNode {
@@ -66,7 +66,7 @@ func (q *Question) readAs(raw json.RawMessage, given bool) (Reading, error) {
 	return q.readAnswer(raw, given)
 }
 
-// checkJSON refuses an answer that could not be kept or read again. Nothing at all is told by who reads it.
+// checkJSON refuses an answer that could not be kept or read again. That there is no answer is said by its reader.
 func checkJSON(at string, raw json.RawMessage) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
@@ -125,9 +125,9 @@ func (q *Question) readAnswer(raw json.RawMessage, evidence bool) (Reading, erro
 		o := optionOf(options, a.Action)
 		switch {
 		case a.Action == "":
-			found.add("response_data.action", wrongNoChoice.With(namesOf(options)))
+			found.addProblem("response_data.action", wrongNoChoice.With(namesOf(options)))
 		case o.Value == "":
-			found.add("response_data.action", wrongNoneOf.With(a.Action, namesOf(options)))
+			found.addProblem("response_data.action", wrongNoneOf.With(a.Action, namesOf(options)))
 		}
 		got.Action, got.Outcome, got.Options = o.Value, o.Outcome, []string{o.Value}
 	}
@@ -206,20 +206,20 @@ func (q *Question) readChosen(chosen []string, found *Problems) []string {
 		}
 		switch {
 		case o == "":
-			found.add(fmt.Sprintf("%s[%d]", at, n), wrongNoneOf.With(value, names))
+			found.addProblem(fmt.Sprintf("%s[%d]", at, n), wrongNoneOf.With(value, names))
 		case seen[o]:
-			found.add(fmt.Sprintf("%s[%d]", at, n), wrongTwice.With(o))
+			found.addProblem(fmt.Sprintf("%s[%d]", at, n), wrongTwice.With(o))
 		default:
 			list, seen[o] = append(list, o), true
 		}
 	}
 	switch {
 	case len(chosen) == 0 && q.Multiple:
-		found.add(at, wrongNoChoices.With(names))
+		found.addProblem(at, wrongNoChoices.With(names))
 	case len(chosen) == 0:
-		found.add(at, wrongNoChoice.With(names))
+		found.addProblem(at, wrongNoChoice.With(names))
 	case len(chosen) > 1 && !q.Multiple:
-		found.add(at, wrongSeveral.With(len(chosen)))
+		found.addProblem(at, wrongSeveral.With(len(chosen)))
 	}
 	return list
 }
@@ -237,7 +237,7 @@ func (q *Question) readFields(given map[string]json.RawMessage, found *Problems)
 	}
 	for _, name := range sortedNames(given) {
 		if !slices.ContainsFunc(q.Fields, func(f Field) bool { return f.Name == name }) {
-			found.add(at+"."+name, wrongNoField)
+			found.addProblem(at+"."+name, wrongNoField)
 		}
 	}
 	for _, f := range q.Fields {
@@ -245,12 +245,12 @@ func (q *Question) readFields(given map[string]json.RawMessage, found *Problems)
 		raw := bytes.TrimSpace(given[f.Name])
 		if payload.IsNull(raw) || string(raw) == `""` {
 			if f.Required {
-				found.add(path, wrongRequired)
+				found.addProblem(path, wrongRequired)
 			}
 			continue
 		}
 		before := len(*found)
-		value, without := f.read(path, raw, found)
+		value, without := f.readFilled(path, raw, found)
 		if len(*found) > before {
 			continue
 		}
@@ -278,7 +278,7 @@ func sortedNames[V any](m map[string]V) []string {
 func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessage, found *Problems) {
 	schema, err := payload.CompileSchema(raw)
 	if err != nil {
-		found.add(at, wrongSchema.With(err))
+		found.addProblem(at, wrongSchema.With(err))
 		return
 	}
 	if values == nil {
@@ -290,20 +290,20 @@ func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessa
 		decoded, err = payload.Decode(whole)
 	}
 	if err != nil {
-		found.add(at, wrongUnreadable.With(err))
+		found.addProblem(at, wrongUnreadable.With(err))
 		return
 	}
 	for _, p := range schema.Problems(at, decoded) {
 		if p.Rule == "required" && p.Path == at { // it names them all at once, and each has a place of its own
 			for _, name := range gjson.GetBytes(raw, "required").Array() {
 				if _, given := values[name.String()]; !given {
-					found.add(at+"."+name.String(), wrongRequired)
+					found.addProblem(at+"."+name.String(), wrongRequired)
 				}
 			}
 			continue
 		}
 		before := len(*found)
-		found.add(p.Path, SchemaWords(p))
+		found.addProblem(p.Path, SchemaWords(p))
 		if len(*found) > before {
 			(*found)[before].Schema = true
 		}
@@ -311,15 +311,16 @@ func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessa
 }
 
 // readScores reads a review: does it pass, and what are its scores on average, if they are numbers.
-func (q *Question) readScores(scores map[string]json.RawMessage, evidence map[string]string, needsEvidence bool, found *Problems) (passed bool, average *float64) {
+func (q *Question) readScores(scores map[string]json.RawMessage, evidence map[string]string, needsEvidence bool,
+	found *Problems) (passed bool, average *float64) {
 	rules := q.Review
 	if rules == nil {
-		found.add("response_data.scores", wrongNoCriteria)
+		found.addProblem("response_data.scores", wrongNoCriteria)
 		return false, nil
 	}
 	for _, name := range sortedNames(scores) {
 		if !slices.Contains(rules.Criteria, name) {
-			found.add("response_data.scores."+name, wrongNoCriterion)
+			found.addProblem("response_data.scores."+name, wrongNoCriterion)
 		}
 	}
 	counts := rules.Scoring == "numeric_scale" || rules.Scoring == "letter_grade" || rules.Scoring == "custom"
@@ -329,12 +330,12 @@ func (q *Question) readScores(scores map[string]json.RawMessage, evidence map[st
 		path := "response_data.scores." + name
 		raw := bytes.TrimSpace(scores[name])
 		if payload.IsNull(raw) {
-			found.add(path, wrongRequired)
+			found.addProblem(path, wrongRequired)
 			continue
 		}
 		score, pass, wrong := rules.score(raw)
 		if wrong != nil {
-			found.add(path, *wrong)
+			found.addProblem(path, *wrong)
 			continue
 		}
 		sum += score
@@ -342,7 +343,7 @@ func (q *Question) readScores(scores map[string]json.RawMessage, evidence map[st
 	}
 	for _, name := range rules.Criteria {
 		if needsEvidence && rules.Evidence && strings.TrimSpace(evidence[name]) == "" {
-			found.add("response_data.evidence."+name, wrongNoEvidence)
+			found.addProblem("response_data.evidence."+name, wrongNoEvidence)
 		}
 	}
 	if !counts || len(*found) > 0 {
@@ -362,7 +363,8 @@ func (q *Question) Average(scores map[string]json.RawMessage) *float64 {
 // score reads one score: as a number where scores are counted, else whether it passes.
 func (v *Rules) score(raw json.RawMessage) (score float64, pass bool, wrong *Text) {
 	text := strings.ToUpper(strings.TrimSpace(strings.Trim(string(raw), `"`)))
-	yes, no := slices.Contains([]string{"TRUE", "PASS", "PASSED", "YES"}, text), slices.Contains([]string{"FALSE", "FAIL", "FAILED", "NO"}, text)
+	yes, no := slices.Contains([]string{"TRUE", "PASS", "PASSED", "YES"}, text),
+		slices.Contains([]string{"FALSE", "FAIL", "FAILED", "NO"}, text)
 	number, isNumber := readNumber(raw, strings.Trim(string(raw), `"`))
 	inRange := isNumber && number >= v.Min && number <= v.Max
 	letter := gradeOf(text)

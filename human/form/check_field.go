@@ -81,11 +81,11 @@ func (v Rule) or(t Text) Text {
 	return t
 }
 
-// read reads the value of a field. Forms of browsers send texts, so a number or a yes may be one; what is handed on has the right type.
-func (f *Field) read(path string, raw json.RawMessage, found *Problems) (value, bare json.RawMessage) {
+// readFilled reads the value of a field. Forms of browsers send texts, so a number or a yes may be one; the result has the right type.
+func (f *Field) readFilled(path string, raw json.RawMessage, found *Problems) (value, bare json.RawMessage) {
 	v, err := ReadRule(f.Validation)
 	if err != nil {
-		found.add(path, wrongRule.With(err))
+		found.addProblem(path, wrongRule.With(err))
 		return nil, nil
 	}
 	if f.Type == "file" {
@@ -98,11 +98,11 @@ func (f *Field) read(path string, raw json.RawMessage, found *Problems) (value, 
 		n, ok := readNumber(raw, text)
 		switch {
 		case !ok:
-			found.add(path, wrongNumber)
+			found.addProblem(path, wrongNumber)
 		case v.Min != nil && n < *v.Min:
-			found.add(path, v.or(wrongLess.With(decimal(*v.Min))))
+			found.addProblem(path, v.or(wrongLess.With(decimal(*v.Min))))
 		case v.Max != nil && n > *v.Max:
-			found.add(path, v.or(wrongMore.With(decimal(*v.Max))))
+			found.addProblem(path, v.or(wrongMore.With(decimal(*v.Max))))
 		case isText:
 			raw, _ = typedNumber(strings.TrimSpace(text)) // it is a number
 		}
@@ -114,11 +114,11 @@ func (f *Field) read(path string, raw json.RawMessage, found *Problems) (value, 
 		case "false", "off", "no":
 			return json.RawMessage("false"), nil
 		}
-		found.add(path, wrongYesNo)
+		found.addProblem(path, wrongYesNo)
 		return nil, nil
 	}
 	if !isText {
-		found.add(path, wrongText)
+		found.addProblem(path, wrongText)
 		return nil, nil
 	}
 	f.checkText(path, text, found)
@@ -131,15 +131,15 @@ func (f *Field) checkText(path, text string, found *Problems) {
 	switch f.Type {
 	case "email":
 		if a, err := mail.ParseAddress(text); err != nil || a.Address != strings.TrimSpace(text) {
-			found.add(path, wrongMail.With(text))
+			found.addProblem(path, wrongMail.With(text))
 		}
 	case "date":
 		if _, err := time.Parse(time.DateOnly, text); err != nil {
-			found.add(path, wrongDate.With(text))
+			found.addProblem(path, wrongDate.With(text))
 		}
 	case "select":
 		if !slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == text }) {
-			found.add(path, wrongNoneOf.With(text, namesOf(f.Options)))
+			found.addProblem(path, wrongNoneOf.With(text, namesOf(f.Options)))
 		}
 	}
 }
@@ -149,11 +149,11 @@ func (v Rule) checkText(path, text string, found *Problems) {
 	length := utf8.RuneCountInString(text)
 	switch {
 	case v.pattern != nil && !v.pattern.MatchString(text):
-		found.add(path, v.or(wrongPattern.With(v.Pattern)))
+		found.addProblem(path, v.or(wrongPattern.With(v.Pattern)))
 	case v.MinLength != nil && length < *v.MinLength:
-		found.add(path, v.or(wrongShort.With(*v.MinLength)))
+		found.addProblem(path, v.or(wrongShort.With(*v.MinLength)))
 	case v.MaxLength != nil && length > *v.MaxLength:
-		found.add(path, v.or(wrongLong.With(*v.MaxLength)))
+		found.addProblem(path, v.or(wrongLong.With(*v.MaxLength)))
 	}
 }
 
@@ -173,8 +173,8 @@ func readNumber(raw json.RawMessage, text string) (float64, bool) {
 // storedHash is what the hash of a stored value looks like.
 var storedHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// readFile reads a file: its content in base64, or a stored value by its hash. A path in the workspace is none: who fills in a form does not
-// choose what is read of it.
+// readFile reads a file: its content in base64, or a stored value by its hash. A path in the workspace is not taken: a person who
+// fills in a form does not choose what is read of it.
 func readFile(path string, raw json.RawMessage, most int, found *Problems) (value, bare json.RawMessage) {
 	var f struct {
 		Name        string  `json:"name"`
@@ -187,7 +187,7 @@ func readFile(path string, raw json.RawMessage, most int, found *Problems) (valu
 		SHA256      string  `json:"sha256"`
 	}
 	if json.Unmarshal(raw, &f) != nil || f.Base64 == nil && f.Data == nil && f.Blob == "" {
-		found.add(path, wrongFile)
+		found.addProblem(path, wrongFile)
 		return nil, nil
 	}
 	kind := cmp.Or(f.ContentType, f.MediaType)
@@ -198,7 +198,7 @@ func readFile(path string, raw json.RawMessage, most int, found *Problems) (valu
 	content := cmp.Or(f.Base64, f.Data)
 	if content == nil {
 		if !storedHash.MatchString(f.Blob) {
-			found.add(path+".blob", wrongStored.With(f.Blob))
+			found.addProblem(path+".blob", wrongStored.With(f.Blob))
 			return nil, nil
 		}
 		file["blob"], file["sha256"] = f.Blob, cmp.Or(f.SHA256, f.Blob)
@@ -206,16 +206,16 @@ func readFile(path string, raw json.RawMessage, most int, found *Problems) (valu
 		return value, nil
 	}
 	if len(*content) > base64.StdEncoding.EncodedLen(most) {
-		found.add(path, wrongFileSize.With(most))
+		found.addProblem(path, wrongFileSize.With(most))
 		return nil, nil
 	}
 	data, err := base64.StdEncoding.DecodeString(*content)
 	switch {
 	case err != nil:
-		found.add(path+".base64", wrongBase64)
+		found.addProblem(path+".base64", wrongBase64)
 		return nil, nil
 	case len(data) > most:
-		found.add(path, wrongFileSize.With(most))
+		found.addProblem(path, wrongFileSize.With(most))
 		return nil, nil
 	}
 	sum := sha256.Sum256(data)

@@ -148,8 +148,8 @@ func readApproves(raw json.RawMessage, fields map[string]json.RawMessage) (Readi
 	return got, nil
 }
 
-// checkParams checks what a person gives for parameters against the form that was shown: {"content": …, "description": …}, or the content by
-// itself. A form may be filled in part, but not with what is not in it, and not with nothing at all: the question stays open for that.
+// checkParams checks what a person gives for parameters against the form that was shown: {"content": …, "description": …}, or the content
+// by itself. A form may be filled in part, but not with what is not in it, and not with nothing at all: the question stays open for that.
 func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool) error {
 	if !isObject {
 		return wrongAt("input_data", wrongObjectLike.With(`{"content": {…}, "description": "…"}`))
@@ -187,7 +187,7 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 		if slices.Contains(names, name) {
 			continue
 		}
-		found.add(at+"."+name, noField(names, fault.Nearest(name, names)))
+		found.addProblem(at+"."+name, noField(names, fault.Nearest(name, names)))
 	}
 	if len(found) > 0 {
 		return found

@@ -38,8 +38,8 @@ func (q *Question) keys() []string {
 	return nil // parameters are held against their form, and other purposes are read by the part that asks
 }
 
-// Unknown tells the keys of an answer that the question has no place for. What somebody writes there would be lost without a word, so an answer
-// that has one is refused, and the question stays open.
+// Unknown tells the keys of an answer that the question has no place for. What somebody writes there would be lost without a word, so an
+// answer that has one is refused, and the question stays open.
 func (q *Question) Unknown(raw json.RawMessage) Problems {
 	var fields map[string]json.RawMessage
 	known := q.keys()
@@ -55,13 +55,13 @@ func (q *Question) Unknown(raw json.RawMessage) Problems {
 		if slices.Contains(known, name) || q.Purpose == PurposeNode && harmless(name, fields[name]) {
 			continue
 		}
-		found.add(at+name, noField(known, q.nearest(name, known)))
+		found.addProblem(at+name, noField(known, q.nearest(name, known)))
 	}
 	return found
 }
 
-// harmless says that nothing is lost with a key: who answers and when is known without being told, and a part of an answer to another type of
-// question says nothing when it is null.
+// harmless says that nothing is lost with a key: who answers and when is known without being told, and a part of an answer to another type
+// of question says nothing when it is null.
 func harmless(name string, value json.RawMessage) bool {
 	switch name {
 	case "user_id", "timestamp":
@@ -75,7 +75,8 @@ func harmless(name string, value json.RawMessage) bool {
 // besideContent tells what stands beside the content of an answer with parameters and is not a part of one.
 func (q *Question) besideContent(fields map[string]json.RawMessage) Problems {
 	content, has := fields[GroupContent]
-	if !has || !payload.IsNull(content) && content[0] != '{' || q.hasField(GroupContent) || !gjson.GetBytes(q.Schema, "properties").IsObject() {
+	if !has || !payload.IsNull(content) && content[0] != '{' || q.hasField(GroupContent) ||
+		!gjson.GetBytes(q.Schema, "properties").IsObject() {
 		return nil // it is a parameter, or may be one
 	}
 	known := []string{GroupContent, NameDescription}
@@ -84,9 +85,9 @@ func (q *Question) besideContent(fields map[string]json.RawMessage) Problems {
 		switch {
 		case slices.Contains(known, name), name == "confirm":
 		case q.hasField(name):
-			found.add("input_data."+name, noField(known, GroupContent+"."+name))
+			found.addProblem("input_data."+name, noField(known, GroupContent+"."+name))
 		default:
-			found.add("input_data."+name, noField(known, fault.Nearest(name, known)))
+			found.addProblem("input_data."+name, noField(known, fault.Nearest(name, known)))
 		}
 	}
 	return found

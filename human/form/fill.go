@@ -18,8 +18,8 @@ type Values map[int]json.RawMessage
 // maxTyped is how much one entry may hold.
 const maxTyped = 256 << 10
 
-// Read makes a value of what somebody has typed or, of a choice, of the name, label or value of what was chosen. Nil: nothing was filled in.
-// The text says what is wrong with it; whether the value fits the question is for [Question.Read] to say.
+// Read makes a value of what somebody has typed or, of a choice, of the name, label or value of what was chosen. Nil: nothing was filled
+// in. The text says what is wrong with it; whether the value fits the question is for [Question.Read] to say.
 func (e *Entry) Read(text string) (value json.RawMessage, wrong *Text) {
 	typed := strings.TrimSpace(text)
 	switch {
@@ -312,7 +312,7 @@ func (f *Form) Missing(values Values) Problems {
 	var list Problems
 	for n := range f.Entries {
 		if e := &f.Entries[n]; f.Purpose == PurposeParam && e.Required && payload.IsNull(values[n]) {
-			list.add("input_data."+e.Path(), wrongRequired)
+			list.addProblem("input_data."+e.Path(), wrongRequired)
 		}
 	}
 	return list

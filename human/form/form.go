@@ -152,7 +152,8 @@ type Entry struct {
 	// one value as a whole.
 	Group, Name string
 	Kind        Kind
-	// Label is what it is called, About what its author says of it, Limits what may be filled in, as a sentence; any of the last two may be empty.
+	// Label is what it is called, About what its author says of it, Limits what may be filled in, as a sentence; any of the last two may be
+	// empty.
 	Label, About, Limits string
 	// Prompt is how it is asked for where the entries come one after the other.
 	Prompt   string

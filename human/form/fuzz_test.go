@@ -7,7 +7,8 @@ import (
 	"tandem/human/form"
 )
 
-// Whatever an author writes and somebody types, there is a form, and the answer is JSON that is taken or refused with the place of what is wrong.
+// Whatever an author writes and somebody types, there is a form, and the answer is JSON that is taken or refused with the place of what is
+// wrong.
 func FuzzForm(f *testing.F) {
 	for _, schema := range []string{
 		`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"enum":[1,"x",null,{"y":1}]},"":{"type":"integer","default":"x"}}}`,

@@ -21,8 +21,8 @@ func inputs(schema json.RawMessage) Question {
 	return Question{Purpose: PurposeNode, Type: Input, Schema: schema}
 }
 
-// ReadInputs reads what was filled into such a form. What is wrong is an error of type [Problems]. Mail addresses and days are held to what they are called,
-// which a JSON Schema does not do.
+// ReadInputs reads what was filled into such a form. What is wrong is an error of type [Problems]. Mail addresses and days are held to what
+// they are called, which a JSON Schema does not do.
 func ReadInputs(schema, answer json.RawMessage) (map[string]json.RawMessage, error) {
 	q := inputs(schema)
 	got, err := q.Read(answer, true)
@@ -33,11 +33,12 @@ func ReadInputs(schema, answer json.RawMessage) (map[string]json.RawMessage, err
 	for _, e := range Inputs(schema, text.English).Entries {
 		at := "response_data." + e.Path()
 		value := gjson.GetBytes(answer, gjson.Escape(e.Group)+"."+gjson.Escape(e.Name))
-		if e.Kind != Email && e.Kind != Date || !value.Exists() || slices.ContainsFunc(found, func(p Problem) bool { return p.Path == at }) {
+		if e.Kind != Email && e.Kind != Date || !value.Exists() ||
+			slices.ContainsFunc(found, func(p Problem) bool { return p.Path == at }) {
 			continue
 		}
 		field := Field{Name: e.Name, Type: string(e.Kind)}
-		field.read(at, json.RawMessage(value.Raw), &found)
+		field.readFilled(at, json.RawMessage(value.Raw), &found)
 	}
 	return got.Fields, found.err()
 }

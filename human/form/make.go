@@ -17,28 +17,30 @@ func New(q Question, language string) *Form {
 	f := &Form{Purpose: q.Purpose, Language: text.Language(language)}
 	switch q.Purpose {
 	case PurposeConfirm:
-		f.decide("confirm", wordGoOn, Choice{Value: "confirm", Label: f.say(wordConfirm)}, Choice{Value: "cancel", Label: f.say(wordCancel)})
+		f.decide("confirm", wordGoOn, Choice{Value: "confirm", Label: f.say(wordConfirm)},
+			Choice{Value: "cancel", Label: f.say(wordCancel)})
 	case PurposeDrift, PurposeActivation:
-		f.decide("accept", wordAccept, Choice{Value: "accept", Label: f.say(wordAccepts)}, Choice{Value: "decline", Label: f.say(wordDeclines)})
+		f.decide("accept", wordAccept, Choice{Value: "accept", Label: f.say(wordAccepts)},
+			Choice{Value: "decline", Label: f.say(wordDeclines)})
 	case PurposeOutcomeUnknown:
 		f.outcome()
 	case PurposeBudget:
-		f.add(Entry{Name: "raise_by", Kind: Number, Label: f.say(wordRaise), Required: true})
+		f.addEntry(Entry{Name: "raise_by", Kind: Number, Label: f.say(wordRaise), Required: true})
 	case PurposeParam:
 		f.params(q)
 	default:
 		f.byType(q)
 	}
 	if len(f.Entries) == 0 { // a question of a sort that is not known here
-		f.add(Entry{Kind: JSON, Label: f.say(wordAnswer), Prompt: f.say(promptWhole), Limits: f.say(wordObject), Required: true})
+		f.addEntry(Entry{Kind: JSON, Label: f.say(wordAnswer), Prompt: f.say(promptWhole), Limits: f.say(wordObject), Required: true})
 	}
 	return f
 }
 
 func (f *Form) say(t Text) string { return t.In(f.Language) }
 
-// add adds an entry. Unless something else is said, it is asked for by its label with what is known of it.
-func (f *Form) add(e Entry) {
+// addEntry adds an entry. Unless something else is said, it is asked for by its label with what is known of it.
+func (f *Form) addEntry(e Entry) {
 	if e.Prompt == "" {
 		e.Prompt = e.Label
 		switch {
@@ -58,7 +60,7 @@ func (f *Form) add(e Entry) {
 // decide adds an entry that is true or false and that the whole question is about.
 func (f *Form) decide(name string, ask Text, yes, no Choice) {
 	yes.Raw, yes.Outcome, no.Raw, no.Outcome = json.RawMessage("true"), Confirmed, json.RawMessage("false"), Rejected
-	f.add(Entry{Name: name, Kind: YesNo, Label: f.say(ask), Required: true, Decides: true, Choices: []Choice{yes, no}})
+	f.addEntry(Entry{Name: name, Kind: YesNo, Label: f.say(ask), Required: true, Decides: true, Choices: []Choice{yes, no}})
 }
 
 func (f *Form) outcome() {
@@ -70,23 +72,26 @@ func (f *Form) outcome() {
 	}{{choiceDone, wordDone, Confirmed}, {choiceNotDone, wordNotDone, Neither}, {choiceStop, wordStop, Rejected}} {
 		e.Choices = append(e.Choices, Choice{Value: c.value, Label: f.say(c.label), Raw: payload.Quote(c.value), Outcome: c.outcome})
 	}
-	f.add(e)
-	f.add(Entry{Name: NameResult, Kind: JSON, Label: f.say(wordResult), About: f.say(wordOnlyDone), Prompt: f.say(promptResult), OnlyWith: choiceDone, anything: true})
+	f.addEntry(e)
+	f.addEntry(Entry{Name: NameResult, Kind: JSON, Label: f.say(wordResult), About: f.say(wordOnlyDone), Prompt: f.say(promptResult),
+		OnlyWith: choiceDone, anything: true})
 }
 
 // byType makes the form of a question that a node asks, or of whether a tool may be called.
 func (f *Form) byType(q Question) {
 	switch kind := cmp.Or(q.Type, Approval); {
 	case q.Purpose == PurposeToolApproval:
-		f.decide("approved", wordAllow, Choice{Value: "approve", Label: f.say(captions()["approve"])}, Choice{Value: "reject", Label: f.say(captions()["reject"])})
+		f.decide("approved", wordAllow, Choice{Value: "approve", Label: f.say(captions()["approve"])},
+			Choice{Value: "reject", Label: f.say(captions()["reject"])})
 	case kind == Approval:
-		f.add(Entry{Name: NameAction, Kind: One, Required: true, Decides: true, Choices: f.options(Approval, q.approves())})
+		f.addEntry(Entry{Name: NameAction, Kind: One, Required: true, Decides: true, Choices: f.options(Approval, q.approves())})
 	case kind == Selection && len(q.Options) > 0:
-		e := Entry{Name: NameChosen, Kind: One, Label: f.say(wordChoose), Required: true, Decides: true, Choices: f.options(Selection, q.Options), list: true}
+		e := Entry{Name: NameChosen, Kind: One, Label: f.say(wordChoose), Required: true, Decides: true,
+			Choices: f.options(Selection, q.Options), list: true}
 		if q.Multiple {
 			e.Kind, e.Limits = Some, f.say(wordSeveral)
 		}
-		f.add(e)
+		f.addEntry(e)
 	case kind == Review && q.Review != nil:
 		f.review(q.Review)
 	case kind == Input:
@@ -98,7 +103,7 @@ func (f *Form) byType(q Question) {
 		}
 	}
 	if len(f.Entries) > 0 {
-		f.add(Entry{Name: NameNotes, Kind: Area, Label: f.say(wordNotes), Prompt: f.say(promptNotes)})
+		f.addEntry(Entry{Name: NameNotes, Kind: Area, Label: f.say(wordNotes), Prompt: f.say(promptNotes)})
 	}
 }
 
@@ -106,7 +111,8 @@ func (f *Form) byType(q Question) {
 func (f *Form) options(kind string, list []Option) []Choice {
 	choices := make([]Choice, len(list))
 	for n, o := range list {
-		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: payload.Quote(o.Value), Outcome: cmp.Or(o.Outcome, OutcomeOf(kind, o.Value))}
+		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: payload.Quote(o.Value),
+			Outcome: cmp.Or(o.Outcome, OutcomeOf(kind, o.Value))}
 	}
 	return choices
 }
@@ -126,7 +132,8 @@ func OutcomeOf(kind, value string) string {
 }
 
 func (f *Form) yesNo(yes, no Text) []Choice {
-	return []Choice{{Value: "true", Label: f.say(yes), Raw: json.RawMessage("true"), Outcome: Confirmed}, {Value: "false", Label: f.say(no), Raw: json.RawMessage("false"), Outcome: Rejected}}
+	return []Choice{{Value: "true", Label: f.say(yes), Raw: json.RawMessage("true"), Outcome: Confirmed},
+		{Value: "false", Label: f.say(no), Raw: json.RawMessage("false"), Outcome: Rejected}}
 }
 
 // field adds a field that an author has configured.
@@ -157,7 +164,7 @@ func (f *Form) field(field Field) {
 		e.MinLength, e.MaxLength = nil, nil
 	}
 	f.limit(&e)
-	f.add(e)
+	f.addEntry(e)
 }
 
 // limit puts the limits of an entry into words.
@@ -181,11 +188,13 @@ func (f *Form) limit(e *Entry) {
 	case File:
 		e.Limits = f.say(limitFile)
 	case Some:
-		if e.Limits = between(e.MinItems != nil, e.MaxItems != nil, limitItemsFromTo, limitItems, limitFewer, count(e.MinItems), count(e.MaxItems)); e.Limits == "" {
+		if e.Limits = between(e.MinItems != nil, e.MaxItems != nil, limitItemsFromTo, limitItems, limitFewer, count(e.MinItems),
+			count(e.MaxItems)); e.Limits == "" {
 			e.Limits = f.say(wordSeveral)
 		}
 	case Line, Area, Email:
-		e.Limits = between(e.MinLength != nil, e.MaxLength != nil, limitLengths, limitLonger, limitShorter, count(e.MinLength), count(e.MaxLength))
+		e.Limits = between(e.MinLength != nil, e.MaxLength != nil, limitLengths, limitLonger, limitShorter,
+			count(e.MinLength), count(e.MaxLength))
 	}
 }
 
@@ -232,9 +241,10 @@ func (f *Form) review(rules *Rules) {
 		default:
 			e.Kind, e.Prompt, e.Choices = YesNo, f.say(promptPasses.With(criterion)), f.yesNo(wordPass, wordFail)
 		}
-		f.add(e)
+		f.addEntry(e)
 		if rules.Evidence {
-			f.add(Entry{Group: GroupEvidence, Name: criterion, Kind: Area, Label: f.say(wordEvidence.With(criterion)), Prompt: f.say(promptEvidence), Required: true})
+			f.addEntry(Entry{Group: GroupEvidence, Name: criterion, Kind: Area, Label: f.say(wordEvidence.With(criterion)),
+				Prompt: f.say(promptEvidence), Required: true})
 		}
 	}
 }
@@ -288,8 +298,8 @@ func (f *Form) params(q Question) {
 			if whole { // there was no form to begin with
 				f.Entries, whole = nil, false
 			}
-			f.add(Entry{Group: GroupContent, Name: name, Kind: JSON, Label: name, Required: true, anything: true})
+			f.addEntry(Entry{Group: GroupContent, Name: name, Kind: JSON, Label: name, Required: true, anything: true})
 		}
 	}
-	f.add(Entry{Name: NameDescription, Kind: Area, Label: f.say(wordDescription), Prompt: f.say(promptWords)})
+	f.addEntry(Entry{Name: NameDescription, Kind: Area, Label: f.say(wordDescription), Prompt: f.say(promptWords)})
 }

@@ -7,8 +7,8 @@ import (
 	"tandem/text"
 )
 
-// Medium says what a place where people fill in forms can draw. Each medium states its bounds once, where it is drawn. What it cannot draw is left
-// to the response page, which draws everything, and where there is no link to it to the inbox.
+// Medium says what a place where people fill in forms can draw. Each medium states its bounds once, where it is drawn. What it cannot draw
+// is left to the response page, which draws everything, and where there is no link to it to the inbox.
 type Medium struct {
 	// Cannot are the kinds of entries that it cannot draw.
 	Cannot []Kind
@@ -63,8 +63,8 @@ func (m Medium) Draw(f *Form) (entries []int, ok bool) {
 	return entries, true
 }
 
-// Decides are the choices of the entry that a question is about, if the medium can show each as a button that answers at once. More says that the
-// form has something to fill in besides.
+// Decides are the choices of the entry that a question is about, if the medium can show each as a button that answers at once. More says
+// that the form has something to fill in besides.
 func (m Medium) Decides(f *Form) (decision *Entry, more bool) {
 	decision, at := f.Decision()
 	if decision == nil || decision.Kind == Some || len(decision.Choices) == 0 || len(decision.Choices) > m.Buttons {

@@ -7,7 +7,8 @@ import (
 	"tandem/text"
 )
 
-// Problem is one thing that is wrong with an answer: where, and what, in the languages that people read. Without a path it is about all of it.
+// Problem is one thing that is wrong with an answer: where, and what, in the languages that people read. Without a path it is about all of
+// it.
 type Problem struct {
 	Path string
 	Text Text
@@ -24,7 +25,7 @@ type Problems []Problem
 // maxProblems is how many of them anybody reads. An answer can be wrong in more places than there is memory to say so.
 const maxProblems = 100
 
-func (p *Problems) add(path string, t Text) {
+func (p *Problems) addProblem(path string, t Text) {
 	if len(*p) < maxProblems {
 		*p = append(*p, Problem{Path: path, Text: t})
 	}

@@ -35,7 +35,7 @@ func (f *Form) schema(schema json.RawMessage, group string, change func(*Entry))
 		if s.IsObject() && json.Valid(schema) {
 			e.Schema = schema
 		}
-		f.add(e)
+		f.addEntry(e)
 		return
 	}
 	s.Get("properties").ForEach(func(name, property gjson.Result) bool {
@@ -45,7 +45,7 @@ func (f *Form) schema(schema json.RawMessage, group string, change func(*Entry))
 		if change != nil {
 			change(&e)
 		}
-		f.add(e)
+		f.addEntry(e)
 		return true
 	})
 }
@@ -145,7 +145,7 @@ func constants(p gjson.Result) []Choice {
 	return choices
 }
 
-// constant is a choice of a plain value; one without Raw is none.
+// constant is a choice of a plain value; one without Raw is not a constant.
 func constant(value gjson.Result, label string) Choice {
 	c := Choice{Value: value.String(), Label: label, Outcome: Neither}
 	if !value.IsObject() && !value.IsArray() {

@@ -150,8 +150,9 @@ func wholeSchemaWords(k jsonschema.ErrorKind) text.Text {
 
 func typeName(name string) text.Text {
 	if known, ok := map[string]text.Text{
-		"string": text.Of("a text"), "number": text.Of("a number"), "integer": text.Of("a whole number"), "boolean": text.Of("yes or no (true or false)"),
-		"array": text.Of("a list"), "object": text.Of("a JSON object"), "null": text.Of("nothing (null)"),
+		"string": text.Of("a text"), "number": text.Of("a number"), "integer": text.Of("a whole number"),
+		"boolean": text.Of("yes or no (true or false)"),
+		"array":   text.Of("a list"), "object": text.Of("a JSON object"), "null": text.Of("nothing (null)"),
 	}[name]; ok {
 		return known
 	}

@@ -8,8 +8,8 @@ import (
 	"tandem/text"
 )
 
-// AgainForStrangers is why a question is asked again as people are told who are not users of the workspace: they learn neither who works here nor values that the
-// author did not show them.
+// AgainForStrangers is why a question is asked again as people are told who are not users of the workspace: they learn neither who works
+// here nor values that the author did not show them.
 func AgainForStrangers(list []api.AskedAgain) []api.AskedAgain {
 	list = slices.Clone(list)
 	for n := range list {

@@ -1,4 +1,5 @@
-// Package lineage tells people how a question came about: of which execution theirs is a fork, what was edited for that, and why they are asked again.
+// Package lineage tells people how a question came about: of which execution theirs is a fork, what was edited for that, and why they are
+// asked again.
 //
 // Everything that shows questions or executions imports it.
 package lineage
@@ -18,8 +19,8 @@ import (
 	"tandem/text"
 )
 
-// ForStrangers is a fork as people are told of it who are not users of the workspace: they are not shown values that the author did not show them, and do not
-// learn who works here.
+// ForStrangers is a fork as people are told of it who are not users of the workspace: they are not shown values that the author did not
+// show them, and do not learn who works here.
 func ForStrangers(f api.Fork) *api.Fork {
 	hide := func(f api.Fork) api.Fork {
 		f.By, f.TokenMadeBy, f.Reason = "", "", ""
@@ -86,7 +87,10 @@ func ForkLines(language string, f *api.Fork) []string {
 		}
 		// What replaces something comes first, so that a message which is cut off says it all the same.
 		edits := slices.Clone(one.Edits)
-		slices.SortStableFunc(edits, func(a, b api.ForkEdit) int { return cmp.Compare(len(b.Original), 0) - cmp.Compare(len(a.Original), 0) })
+		slices.SortStableFunc(edits, func(a, b api.ForkEdit) int {
+			return cmp.Compare(len(b.Original),
+				0) - cmp.Compare(len(a.Original), 0)
+		})
 		for _, e := range edits {
 			name := head(e.Name, maxForkName)
 			switch {
@@ -95,7 +99,8 @@ func ForkLines(language string, f *api.Fork) []string {
 			case e.Original == nil:
 				lines = append(lines, text.Of("%s: now %s (was not there)", name, told{e.Edited, e.EditedPart}.text(language)).In(language))
 			default:
-				lines = append(lines, text.Of("%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language), told{e.Original, e.OriginalPart}.text(language)).In(language))
+				lines = append(lines, text.Of("%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language),
+					told{e.Original, e.OriginalPart}.text(language)).In(language))
 			}
 		}
 		if len(one.Kept) > 0 {

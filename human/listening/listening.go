@@ -1,5 +1,5 @@
-// Package listening keeps the accounts open that replies come in by: it begins to listen when an account is needed, again when that has failed, and ends a while
-// after the last need. What a reply means does not concern it.
+// Package listening keeps the accounts open that replies come in by: it begins to listen when an account is needed, again when that has
+// failed, and ends a while after the last need. What a reply means does not concern it.
 //
 // Package human imports it; nothing else does.
 package listening
@@ -36,7 +36,8 @@ type Options[A comparable] struct {
 	Log   *slog.Logger
 }
 
-// Ears listens to accounts, each of which is a value of the type A. One goroutine looks which they are and owns the fields; each account has a goroutine of its own.
+// Ears listens to accounts, each of which is a value of the type A. One goroutine looks which they are and owns the fields; each account
+// has a goroutine of its own.
 type Ears[A comparable] struct {
 	o    Options[A]
 	wake chan struct{}
@@ -139,7 +140,8 @@ func (e *Ears[A]) listen(ctx context.Context, a A) {
 		if time.Since(began) > Grace {
 			pause = firstPause // it worked for a while
 		}
-		e.o.Log.Warn("replies cannot be read for now; trying again", append(e.o.Described(a), "pause", pause, "error", err, "detail", fault.From(err).Detail)...)
+		e.o.Log.Warn("replies cannot be read for now; trying again",
+			append(e.o.Described(a), "pause", pause, "error", err, "detail", fault.From(err).Detail)...)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

@@ -54,7 +54,7 @@ type doubtfulStep struct {
 	why string
 }
 
-// decisions are the clauses that approve or order, and those that would but for their own words.
+// decisions are the clauses that approve or order, and those that would, were it not for their own words.
 func decisions(steps []step) (clean []int, doubtful []doubtfulStep) {
 	warm := false // a yes or a favourable remark was made
 	lone := !slices.ContainsFunc(steps, func(s step) bool { return !s.does[past] && s.any(yes, fine, approves, goes) })
@@ -88,7 +88,8 @@ func against(steps []step, last int) (why string, at int) {
 		case i < last && s.long && s.sentence < steps[last].sentence:
 			why = s.againstStory()
 		case i < last:
-			why = s.againstBefore(turned, steps[last], i == last-1 && !slices.ContainsFunc(steps[:i], func(s step) bool { return s.does[approves] }))
+			why = s.againstBefore(turned, steps[last], i == last-1 &&
+				!slices.ContainsFunc(steps[:i], func(s step) bool { return s.does[approves] }))
 			if why == "fragment" && i > 0 && steps[i-1].does[neutral] && steps[i-1].sentence == s.sentence {
 				why = "" // who is thanked
 			}
@@ -101,7 +102,8 @@ func against(steps []step, last int) (why string, at int) {
 	return "", 0
 }
 
-// againstStory names what in a sentence that tells at some length what came before keeps a verdict from holding. Most of what happened does not.
+// againstStory names what in a sentence that tells at some length what came before keeps a verdict from holding. Most of what happened does
+// not.
 func (s step) againstStory() string {
 	for _, c := range []class{refuses, no, mocks} {
 		if s.does[c] && !s.any(past, reports) {

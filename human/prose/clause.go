@@ -28,7 +28,8 @@ func (r *Reader) clauses(lines []string) []clause {
 		first := len(out)
 		for _, part := range splitMarks(line) {
 			for turn, text := range r.splitTurns(part.text) {
-				c := clause{text: text, sentence: sentence, line: n, paragraph: paragraph, asked: part.asked, trails: part.trails, labels: part.labels}
+				c := clause{text: text, sentence: sentence, line: n, paragraph: paragraph, asked: part.asked,
+					trails: part.trails, labels: part.labels}
 				c.opening()
 				if c.text != "" || c.asked || c.trails && (turn == 0 || c.contrast) {
 					out = append(out, c)
@@ -146,7 +147,8 @@ func plain(s string) string {
 		switch {
 		case strings.ContainsRune("👍👌✅✔☑🆗👎❌✖🙅⛔🚫+/", r):
 			return r
-		case r == '~' || r == '～' || r == '\'' || r == '*' || r == '#' || strings.ContainsRune("🎉🚀💪💯❤♥🌹🤝👏😊😀😃😄😁🥳✨🌟⭐🙌🍻☺😎👊💐🙏", r) || unicode.Is(unicode.Sk, r):
+		case r == '~' || r == '～' || r == '\'' || r == '*' || r == '#' ||
+			strings.ContainsRune("🎉🚀💪💯❤♥🌹🤝👏😊😀😃😄😁🥳✨🌟⭐🙌🍻☺😎👊💐🙏", r) || unicode.Is(unicode.Sk, r):
 			return ' '
 		}
 		return r

@@ -11,14 +11,14 @@ import (
 // maxReply is how much of a reply is read, in bytes. A longer one is never understood.
 const maxReply = 256 << 10
 
-// Cleaned is what is left of a reply when what its sender did not write now has been taken away. Taking away is the dangerous part: a line goes only if
-// it looks like nothing that could change the meaning; what is doubtful stays and is read.
+// Cleaned is what is left of a reply when what its sender did not write now has been taken away. Taking away is the dangerous part: a line
+// goes only if it looks like nothing that could change the meaning; what is doubtful stays and is read.
 type Cleaned struct {
 	// Text is in the sender's own spelling, Lines are normalised.
 	Text  string
 	Lines []string
-	// Struck says that something was crossed out, Hidden that there are characters that only serve to deceive readers, Cut that the reply was too long to
-	// read.
+	// Struck says that something was crossed out, Hidden that there are characters that only serve to deceive readers, Cut that the reply
+	// was too long to read.
 	Struck, Hidden, Cut bool
 	// Quote are the lines of the nearest message that was quoted, normalised.
 	Quote []string
@@ -188,7 +188,8 @@ func (c *cleaner) attributed(lines []string, i int) int {
 	return -1
 }
 
-// attribution says whether a line tells who wrote what follows. It has a date or an address, so that "on second thought I wrote: no" is none.
+// attribution says whether a line tells who wrote what follows. It has a date or an address, so that "on second thought I wrote: no" is
+// none.
 func attribution(line string) bool {
 	line = strings.TrimRight(line, ": ")
 	for _, end := range []string{" wrote", " writes", "写道", "写到", "来信", "说道"} {
@@ -277,8 +278,8 @@ func (c *cleaner) chatQuote(lines []string, i int) int {
 	return i
 }
 
-// unsigned takes signatures and legal notices away. Below a signature's beginning only such lines go as could stand on a visiting card: what has words of a
-// sentence in it may be a postscript.
+// unsigned takes signatures and legal notices away. Below a signature's beginning only such lines go as could stand on a visiting card:
+// what has words of a sentence in it may be a postscript.
 func (c *cleaner) unsigned(lines []string, keep []bool) {
 	signed, said := false, false
 	for i := 0; i < len(lines); i++ {
@@ -341,7 +342,8 @@ func (c *cleaner) legal(lines []string, i int) int {
 		end++
 	}
 	text := strings.Join(lines[i:end], " ")
-	if len(text) >= 70 && c.legalMessage.MatchString(text) && c.legalReader.MatchString(text) && c.legalDuty.MatchString(text) && !c.legalSelf.MatchString(text) {
+	if len(text) >= 70 && c.legalMessage.MatchString(text) && c.legalReader.MatchString(text) && c.legalDuty.MatchString(text) &&
+		!c.legalSelf.MatchString(text) {
 		return end
 	}
 	return i

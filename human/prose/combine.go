@@ -7,14 +7,15 @@ import (
 	"unicode"
 )
 
-// bars are what the chance of a decision has to reach, by what the rules make of a reply and by how long it is. They were chosen by
-// what networks that were learned without a writer make of the replies of that writer, and raised since by four corpora that nothing was learned from. As few
-// false decisions as possible come first, then what is found.
+// bars are what the chance of a decision has to reach, by what the rules make of a reply and by how long it is. They were chosen by what
+// networks that were learned without a writer make of the replies of that writer, and raised since by four corpora that nothing was learned
+// from. As few false decisions as possible come first, then what is found.
 type bars struct {
-	// brief holds where the rules decide the same and a word or two is all that is said, explicit where they do in so many words, agreed in others.
+	// brief holds where the rules decide the same and a word or two is all that is said, explicit where they do in so many words, agreed in
+	// others.
 	brief, explicit, agreed float64
-	// silent holds where the rules find neither a decision nor anything against one, in a short and in a long reply. A short one approves nothing then: the
-	// networks have seen too few of all that a few words may mean.
+	// silent holds where the rules find neither a decision nor anything against one, in a short and in a long reply. A short one approves
+	// nothing then: the networks have seen too few of all that a few words may mean.
 	silent, silentLong float64
 	// soft holds where they find something against it that is nothing more often than not.
 	soft float64
@@ -40,8 +41,8 @@ const (
 // Unlike is the reason where the words decide by the rules, and compare with replies that do not.
 const Unlike = "unlike"
 
-// combined is what a reply decides by the rules and by its leaning: what both say, or what the leaning is sure of while nothing that the rules find stands
-// against it.
+// combined is what a reply decides by the rules and by its leaning: what both say, or what the leaning is sure of while nothing that the
+// rules find stands against it.
 func (r *Reader) combined(rules Reading, steps []step) Reading {
 	for _, d := range []Decision{Approve, Refuse} {
 		if rules.Leaning.Of(d) < bar(rules, steps, d) || d == Approve && (rules.Decision != d && !r.aside(steps) || r.attends(steps)) {
@@ -62,8 +63,8 @@ func (r *Reader) combined(rules Reading, steps []step) Reading {
 	return rules
 }
 
-// attends says whether a yes may only say that somebody is there, or who they are: beside it they speak of themselves, and of nothing else. Such a yes is
-// asked back, however the two are joined.
+// attends says whether a yes may only say that somebody is there, or who they are: beside it they speak of themselves, and of nothing else.
+// Such a yes is asked back, however the two are joined.
 func (r *Reader) attends(steps []step) bool {
 	nods, speaks := false, false
 	for _, s := range steps {
@@ -129,8 +130,8 @@ func length(steps []step) int {
 	return halves / 2
 }
 
-// soft says whether what the rules find against an approval is nothing more often than not: remarks of which they do not know what they do, and orders that
-// say more.
+// soft says whether what the rules find against an approval is nothing more often than not: remarks of which they do not know what they do,
+// and orders that say more.
 func (r Reading) soft(d Decision) bool {
 	if d == Refuse {
 		return false
@@ -157,8 +158,9 @@ func (r Reading) stands(d Decision) bool {
 	return slices.Contains([]class{no, double, corrects, trails, grounds, withholds, suspends, reopens, "mixed", "denies"}, class(r.Why))
 }
 
-// aside says whether everything that leaves open what stands beside it, such as a condition, an exception or somebody else's words, stands in a long
-// sentence that does not approve: in a story, not beside what decides. A doubt that has a line of its own is meant for all of the reply.
+// aside says whether everything that leaves open what stands beside it, such as a condition, an exception or somebody else's words, stands
+// in a long sentence that does not approve: in a story, not beside what decides. A doubt that has a line of its own is meant for all of the
+// reply.
 func (r *Reader) aside(steps []step) bool {
 	steps = slices.Clone(steps)
 	weigh(steps)
@@ -186,7 +188,8 @@ func (s step) binding() bool {
 
 // doubts says whether a clause does something that does not go with an approval, or is a word that nobody knows.
 func (s step) doubts() bool {
-	return s.hold != "" || s.any(condition, asks, defers, changes, mocks, reports, present, refuses, no, double) || s.fragment() && !isHan(firstRune(s.rest))
+	return s.hold != "" || s.any(condition, asks, defers, changes, mocks, reports, present, refuses, no, double) ||
+		s.fragment() && !isHan(firstRune(s.rest))
 }
 
 // leaning are the clauses that lean to a decision by themselves; all, if none does.
@@ -216,8 +219,8 @@ func (r *Reader) alone(clauses []string) Chances {
 // mostTelling is how many words are named.
 const mostTelling = 3
 
-// Telling are the words without which the clauses that decide would lean to what they decide least, the weightiest first. Each is tried, so this takes longer
-// than to read a reply.
+// Telling are the words without which the clauses that decide would lean to what they decide least, the weightiest first. Each is tried, so
+// this takes longer than to read a reply.
 func (r *Reader) Telling(read Reading) []string {
 	clauses, d := read.Evidence, read.Decision
 	type weighed struct {

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// elsewhere says whether clauses speak of something else than the question: another kind of thing, another number, or one of several that it lists.
+// elsewhere says whether clauses speak of something else than the question: another kind of thing, another number, or one of several that
+// it lists.
 func (r *Reader) elsewhere(m *matter, clauses []string) bool {
 	return slices.ContainsFunc(clauses, func(clause string) bool {
 		items := r.phrases.of(clause)
@@ -34,7 +35,8 @@ func (r *Reader) foreign(m *matter, it item) bool {
 
 // all says whether a number is that of all: "all three".
 func all(before []item, number string) bool {
-	return len(before) > 0 && before[len(before)-1].text == "all" && strings.Contains(" two three four five six seven eight nine ten ", " "+number+" ")
+	return len(before) > 0 && before[len(before)-1].text == "all" &&
+		strings.Contains(" two three four five six seven eight nine ten ", " "+number+" ")
 }
 
 // namesPart says whether characters that no phrase has repeat something that the question lists.
@@ -53,8 +55,8 @@ func (m *matter) namesPart(items []item) bool {
 	return false
 }
 
-// another says whether clauses that approve name something that the question does not: a word with a capital letter, or Chinese characters that are no
-// words of deciding. Text is the reply in its own spelling.
+// another says whether clauses that approve name something that the question does not: a word with a capital letter, or Chinese characters
+// that are not words of deciding. Text is the reply in its own spelling.
 func (r *Reader) another(m *matter, clauses []string, text string) bool {
 	for _, clause := range clauses {
 		for _, stranger := range r.strangers(clause) {
@@ -105,7 +107,8 @@ func (r *Reader) echoes(m *matter, clauses []string) bool {
 	return false
 }
 
-// plainRefusal says whether a refusal names what it refuses as approving: where the question is whether to cancel something, "cancel" does not.
+// plainRefusal says whether a refusal names what it refuses as approving: where the question is whether to cancel something, "cancel" does
+// not.
 func plainRefusal(evidence []string) bool {
 	return !slices.ContainsFunc(evidence, func(clause string) bool {
 		for _, own := range []string{"approv", "agree", "accept", "同意", "批", "准"} {

@@ -14,8 +14,8 @@ import (
 //go:embed common.txt
 var commonText string
 
-// Features are what a reply is compared with labelled ones by: those of the whole, and those of each of its clauses and sentences. A feature is known by
-// a number that is made from its text.
+// Features are what a reply is compared with labelled ones by: those of the whole, and those of each of its clauses and sentences. A
+// feature is known by a number that is made from its text.
 type Features struct {
 	Whole []uint32
 	Parts [][]uint32
@@ -27,7 +27,7 @@ type featureSet struct {
 	list []uint32
 }
 
-func (s *featureSet) add(texts ...string) {
+func (s *featureSet) addFeature(texts ...string) {
 	id := featureID(texts...)
 	if !s.seen[id] {
 		s.seen[id] = true
@@ -53,10 +53,10 @@ const longestRun = 4
 func (s *featureSet) runs(prefix string, words []string, pairs bool) {
 	for i := range words {
 		for n := 1; n <= longestRun && i+n <= len(words); n++ {
-			s.add(prefix, strings.Join(words[i:i+n], " "))
+			s.addFeature(prefix, strings.Join(words[i:i+n], " "))
 		}
 		if pairs && i+2 < len(words) {
-			s.add(prefix, words[i], " _ ", words[i+2])
+			s.addFeature(prefix, words[i], " _ ", words[i+2])
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (s *featureSet) letters(words []string, lengths ...int) {
 		}
 		for _, n := range lengths {
 			for i := 0; i+n <= len(rs); i++ {
-				s.add("letters ", string(rs[i:i+n]))
+				s.addFeature("letters ", string(rs[i:i+n]))
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (r *Reader) features(lines []string, steps []step, rules Reading) Features 
 		acts[i] = s.actNames()
 	}
 	whole.sequence(steps, acts)
-	whole.add("<rules ", string(rules.Decision), " ", rules.Why, ">")
+	whole.addFeature("<rules ", string(rules.Decision), " ", rules.Why, ">")
 	return Features{Whole: whole.list, Parts: r.partFeatures(steps, acts)}
 }
 
@@ -129,18 +129,18 @@ func (s *featureSet) sequence(steps []step, acts [][]string) {
 			now = append(slices.Clone(now), "<but>")
 		}
 		for n, a := range now {
-			s.add(a)
+			s.addFeature(a)
 			for _, b := range before {
-				s.add(b, " ", a)
+				s.addFeature(b, " ", a)
 			}
 			for _, b := range now[n+1:] {
-				s.add(a, "+", b)
+				s.addFeature(a, "+", b)
 			}
 		}
 		before = now
 	}
 	for _, b := range before {
-		s.add(b, " <$>")
+		s.addFeature(b, " <$>")
 	}
 }
 
@@ -155,11 +155,11 @@ func (r *Reader) partFeatures(steps []step, acts [][]string) [][]uint32 {
 		part := newFeatureSet()
 		r.wording(part, slices.Concat([]string{begin}, words, []string{end}))
 		for n, a := range acts[i] {
-			part.add(a)
-			part.add(a, end)
-			part.add(begin, a)
+			part.addFeature(a)
+			part.addFeature(a, end)
+			part.addFeature(begin, a)
 			for _, b := range acts[i][n+1:] {
-				part.add(a, b)
+				part.addFeature(a, b)
 			}
 		}
 		part.neighbours(acts, i)
@@ -172,7 +172,7 @@ func (r *Reader) partFeatures(steps []step, acts [][]string) [][]uint32 {
 			part = newFeatureSet()
 			r.wording(part, append([]string{"S"}, sentence...))
 			for _, a := range slices.Concat(acts[from : i+1]...) {
-				part.add("S", a)
+				part.addFeature("S", a)
 			}
 			out = append(out, part.list)
 		}
@@ -215,12 +215,12 @@ func bounds(steps []step, i int) (begin, end string) {
 func (s *featureSet) neighbours(acts [][]string, i int) {
 	if i > 0 {
 		for _, a := range acts[i-1] {
-			s.add("before ", a)
+			s.addFeature("before ", a)
 		}
 	}
 	if i+1 < len(acts) {
 		for _, a := range acts[i+1] {
-			s.add("after ", a)
+			s.addFeature("after ", a)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (r *Reader) wording(s *featureSet, words []string) {
 	s.letters(words, 4)
 	for _, word := range words {
 		if rs := []rune(word); len(rs) >= 5 && !isHan(rs[0]) {
-			s.add("begins ", string(rs[:4]))
+			s.addFeature("begins ", string(rs[:4]))
 		}
 	}
 }

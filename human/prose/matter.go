@@ -11,7 +11,7 @@ type Question struct {
 	Title, Description string
 	// Data are further texts of the question. Of what they contain only numbers may be repeated.
 	Data []string
-	// People are the names of who answers.
+	// People are the names of those who answer.
 	People []string
 }
 
@@ -23,12 +23,12 @@ type matter struct {
 	people map[string]bool
 	// any says that the question is called something, named that it is called something that only it is: not "Please approve".
 	any, named bool
-	// parts are words and amounts of which the question has several: who repeats one may mean that one alone. hanParts are the sentences that list
-	// something, in Chinese.
+	// parts are words and amounts of which the question has several: who repeats one may mean that one alone. hanParts are the sentences
+	// that list something, in Chinese.
 	parts    map[string]bool
 	hanParts string
-	// open says that the question is which of two, so that a yes answers nothing; refusing that it asks to refuse or to stop something, so that such a
-	// word may mean yes.
+	// open says that the question is which of two, so that a yes answers nothing; refusing that it asks to refuse or to stop something, so
+	// that such a word may mean yes.
 	open, refusing bool
 	// negative says that it asks for objections: a bare yes or no may mean either.
 	negative bool
@@ -119,7 +119,8 @@ func (a *asker) called(m *matter, text string, grouped bool) (normal string) {
 		a.group(m, ts)
 	}
 	for _, it := range a.phrases.items(ts) {
-		m.named = m.named || it.is == kindDomain || it.kind == tokenNumber || it.is == unknownKind && (it.kind == tokenWord || it.kind == tokenHan) && !general(it.text)
+		m.named = m.named || it.is == kindDomain || it.kind == tokenNumber || it.is == unknownKind &&
+			(it.kind == tokenWord || it.kind == tokenHan) && !general(it.text)
 	}
 	a.listed(m, text, first)
 	m.open = m.open || a.either.MatchString(normal) && (first || strings.HasSuffix(normal, "?")) && !a.yesNo.MatchString(normal)
@@ -300,7 +301,8 @@ func (a *asker) otherSubject(m *matter, subject string) string {
 		normal = rest
 	}
 	ts := a.phrases.tokens(normal)
-	generic := slices.ContainsFunc([]string{"approv", "request", "审批", "批准", "请求", "tandem"}, func(word string) bool { return strings.Contains(normal, word) })
+	generic := slices.ContainsFunc([]string{"approv", "request", "审批", "批准", "请求", "tandem"},
+		func(word string) bool { return strings.Contains(normal, word) })
 	if shared, others := m.shares(ts); others && !shared && !generic {
 		return normal
 	}

@@ -38,8 +38,8 @@ const (
 	Outcomes
 )
 
-// Net is a small network that compares replies with those that it was learned from. What each clause and sentence does is a vector; the strongest of each
-// component and their mean decide, together with the features of the whole reply.
+// Net is a small network that compares replies with those that it was learned from. What each clause and sentence does is a vector; the
+// strongest of each component and their mean decide, together with the features of the whole reply.
 type Net struct {
 	// Width is how many components the vector of a clause has.
 	Width int
@@ -47,7 +47,8 @@ type Net struct {
 	Index map[uint32]int
 	// Parts has Width weights for each feature of a clause, Whole has Outcomes for each of a reply.
 	Parts, Whole []float32
-	// PartBias is added to the vector of a clause. Out has 2·Width weights for each outcome: of the strongest components, then of their means.
+	// PartBias is added to the vector of a clause. Out has 2·Width weights for each outcome: of the strongest components, then of their
+	// means.
 	PartBias, Out []float32
 	Bias          [Outcomes]float32
 }
@@ -55,7 +56,8 @@ type Net struct {
 // NewNet is a network without weights for the given features.
 func NewNet(width int, features []uint32) *Net {
 	n := &Net{
-		Width: width, Index: make(map[uint32]int, len(features)), Parts: make([]float32, len(features)*width), Whole: make([]float32, len(features)*Outcomes),
+		Width: width, Index: make(map[uint32]int, len(features)), Parts: make([]float32, len(features)*width),
+		Whole:    make([]float32, len(features)*Outcomes),
 		PartBias: make([]float32, width), Out: make([]float32, Outcomes*2*width),
 	}
 	for i, f := range features {
@@ -70,8 +72,8 @@ type Known struct {
 	Share float32
 }
 
-// Known finds the features that the network knows. A long text has more of them and is not more certain for that; what the network does not know makes a
-// text less certain.
+// Known finds the features that the network knows. A long text has more of them and is not more certain for that; what the network does not
+// know makes a text less certain.
 func (n *Net) Known(features []uint32) Known {
 	out := Known{At: make([]int, 0, len(features)), Share: float32(1 / math.Sqrt(float64(max(len(features), 1))))}
 	for _, f := range features {
@@ -167,9 +169,9 @@ func chances(nets []*Net, f Features) Chances {
 	return sum
 }
 
-// The file of weights is a head in text, which an empty line ends, and then, compressed, for each network in little endian: the number of features and the
-// width, the small tables as floats, how far apart the numbers of the features are, in order, and their weights as steps of a unit that stands before each
-// table.
+// The file of weights is a head in text, which an empty line ends, and then, compressed, for each network in little endian: the number of
+// features and the width, the small tables as floats, how far apart the numbers of the features are, in order, and their weights as steps
+// of a unit that stands before each table.
 
 // FormatNets writes networks as the file has them. Weights are rounded to steps.
 func FormatNets(nets []*Net) []byte {
@@ -229,7 +231,7 @@ func appendTable(file []byte, n *Net, ids []uint32, weights []float32, steps flo
 	return file
 }
 
-// greatest is the size of the greatest weight, but for one in a thousand.
+// greatest is the size of the greatest weight, one in a thousand left out.
 func greatest(weights []float32) float32 {
 	sizes := make([]float32, len(weights))
 	for i, w := range weights {

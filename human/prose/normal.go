@@ -28,8 +28,8 @@ func newNormalizer() normalizer {
 	}
 }
 
-// line is a line in lower case, plain width and simplified characters, without what cannot be seen. Hidden says that it had characters that serve to
-// deceive readers.
+// line is a line in lower case, plain width and simplified characters, without what cannot be seen. Hidden says that it had
+// characters that serve to deceive readers.
 func (n *normalizer) line(line string) (normal string, hidden bool) {
 	line = norm.NFKC.String(line)
 	var b strings.Builder

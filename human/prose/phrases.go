@@ -99,7 +99,7 @@ func newPhrases() *phrases {
 			continue
 		}
 		for _, phrase := range section.list {
-			p.add(phrase, section.is)
+			p.addPhrase(phrase, section.is)
 		}
 	}
 	for number, group := range groups {
@@ -139,17 +139,17 @@ func permits(phrase string) bool {
 func (p *phrases) addPeople() {
 	for _, surname := range hanSurnames {
 		for _, title := range strings.Fields(hanTitles) {
-			p.add(string(surname)+title, kindPerson)
+			p.addPhrase(string(surname)+title, kindPerson)
 		}
 		if !strings.ContainsRune("单成安关包方金全", surname) {
-			p.add("小"+string(surname), kindPerson)
-			p.add("老"+string(surname), kindPerson)
+			p.addPhrase("小"+string(surname), kindPerson)
+			p.addPhrase("老"+string(surname), kindPerson)
 		}
 	}
 	for _, please := range []string{"请", "麻烦", "辛苦", "烦请", "劳烦", "请让"} {
 		for _, who := range []string{"财务", "财务部", "hr", "财务同事", "人事", "行政", "运维", "采购", "采购部", "相关部门", "相关同事", "同事", "相关人员", "经办人"} {
 			for _, deed := range []string{"", "处理", "安排", "办理", "跟进", "落实", "执行", "推进", "尽快", "尽快处理", "尽快安排", "尽快办理", "尽快跟进"} {
-				p.add(please+who+deed, kindFiller)
+				p.addPhrase(please+who+deed, kindFiller)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (p *phrases) addPeople() {
 
 // addDomain adds a phrase about a kind of thing. A phrase may be about several.
 func (p *phrases) addDomain(phrase string, group int) {
-	p.add(phrase, kindDomain)
+	p.addPhrase(phrase, kindDomain)
 	key := joined(p.tokens(phrase))
 	p.groups[key] = append(p.groups[key], group)
 }
@@ -196,8 +196,8 @@ func hanDeeds(first string) []string {
 	return nil
 }
 
-// add puts a phrase into the tree. What was added first stays.
-func (p *phrases) add(phrase string, is kind) {
+// addPhrase puts a phrase into the tree. What was added first stays.
+func (p *phrases) addPhrase(phrase string, is kind) {
 	at := p.root
 	for _, t := range p.tokens(phrase) {
 		if t.kind == tokenBreak {
@@ -271,8 +271,8 @@ func (p *phrases) answering(line string) bool {
 	return false
 }
 
-// onCards are the words that lines of visiting cards have too, of kinds that they do not have otherwise; offCards are words that they do not have, of
-// kinds that they do.
+// onCards are the words that lines of visiting cards have too, of kinds that they do not have otherwise; offCards are words that they do
+// not have, of kinds that they do.
 const (
 	onCards  = ` plan workflow application task manager cfo ceo legal cc last of in at by on as 操作 流程 计划 方案 本 我 有 和 以 与 地 里 上 下 多 少 能 到 从 的 ~ `
 	offCards = ` i we is are i_am good all 我 我们 `

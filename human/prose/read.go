@@ -199,8 +199,8 @@ func (r *Reader) unsigned(steps []step) []step {
 	return steps
 }
 
-// undone takes an order to undo something for what was asked, where a yes stands directly before it; and a no that only goes with "no objections" for
-// nothing.
+// undone takes an order to undo something for what was asked, where a yes stands directly before it; and a no that only goes with "no
+// objections" for nothing.
 func undone(steps []step) {
 	for i := 1; i < len(steps); i++ {
 		before, s := steps[i-1], steps[i]
@@ -211,13 +211,15 @@ func undone(steps []step) {
 			s.does[refuses], s.does[no], s.does[directs] = false, false, true
 			steps[i].hold = ""
 		}
-		if before.does[no] && !before.does[refuses] && (s.does[approves] && strings.HasPrefix(s.text, "no ") || strings.HasPrefix(before.text, "算了") && s.any(approves, goes, orders)) {
+		if before.does[no] && !before.does[refuses] && (s.does[approves] && strings.HasPrefix(s.text, "no ") ||
+			strings.HasPrefix(before.text, "算了") && s.any(approves, goes, orders)) {
 			before.does[no] = false
 		}
 	}
 }
 
-// corrected takes away what a reply itself takes back, if it decides afterwards. What is taken back without that stays, and keeps it from deciding.
+// corrected takes away what a reply itself takes back, if it decides afterwards. What is taken back without that stays, and keeps it from
+// deciding.
 func corrected(steps []step) []step {
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]

@@ -40,7 +40,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_Leaning has replies that the rules misread and the words do not lean to, replies that only lean, and such that lean and have something against it.
+// TestRead_Leaning has replies that the rules misread and the words do not lean to, replies that only lean, and such that lean and have
+// something against it.
 func TestRead_Leaning(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -172,8 +173,8 @@ func classes() []class {
 	return []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, attends, mocks, laughs, refuses, partly, no, reports, own, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens, corrects, pauses, undoes, rejects, addresses, deeds, times, later, strictly, invites, supposes, outright, withholds, agrees, unresolved, today, turnsNo, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept, holdsDenies, binds}
 }
 
-// TestPhrases looks for phrases that stand in two sections, of which only one would count, that are not written as the reader writes texts, and for
-// sections that nobody knows.
+// TestPhrases looks for phrases that stand in two sections, of which only one would count, that are not written as the reader writes texts,
+// and for sections that nobody knows.
 func TestPhrases(t *testing.T) {
 	t.Parallel()
 	normal, p := newNormalizer(), newPhrases()

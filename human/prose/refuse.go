@@ -24,7 +24,8 @@ func (r *Reader) refusal(steps []step) Reading {
 	}
 	for i := turn; i < len(steps); i++ {
 		s := steps[i]
-		why := s.againstRefusal(i-found.first, steps[found.first], slices.ContainsFunc(steps[i+1:], func(s step) bool { return s.any(refuses, no) }))
+		why := s.againstRefusal(i-found.first, steps[found.first],
+			slices.ContainsFunc(steps[i+1:], func(s step) bool { return s.any(refuses, no) }))
 		if s.does[yes] && i > found.first && steps[i-1].labels {
 			why = "mixed" // about one of several
 		}
@@ -32,7 +33,8 @@ func (r *Reader) refusal(steps []step) Reading {
 			return Reading{Why: why, Text: s.text}
 		}
 	}
-	return Reading{Decision: Refuse, Evidence: found.evidence, Explicit: slices.ContainsFunc(steps, func(s step) bool { return s.does[rejects] && s.does[refuses] })}
+	return Reading{Decision: Refuse, Evidence: found.evidence,
+		Explicit: slices.ContainsFunc(steps, func(s step) bool { return s.does[rejects] && s.does[refuses] })}
 }
 
 // foundRefusals are the clauses of a reply that refuse.
@@ -77,9 +79,11 @@ func (r *Reader) leftOpen(steps []step, i int) string {
 	switch {
 	case s.any(double, reports, trails) || s.asked || s.any(approves, goes) || s.hold == "denies":
 		return s.text
-	case labelled(steps[:i], s.sentence), i > 0 && steps[i-1].does[yes] && steps[i-1].sentence == s.sentence && !s.contrast && !s.any(no, turnsNo) && !strings.HasPrefix(s.text, "i ") && !strings.Contains(s.text, "我"):
+	case labelled(steps[:i], s.sentence), i > 0 && steps[i-1].does[yes] && steps[i-1].sentence == s.sentence && !s.contrast &&
+		!s.any(no, turnsNo) && !strings.HasPrefix(s.text, "i ") && !strings.Contains(s.text, "我"):
 		return steps[i-1].text
-	case s.does[no] && !s.does[refuses] && slices.ContainsFunc(steps, func(s step) bool { return isHan(firstRune(s.rest)) && s.fragment() }):
+	case s.does[no] && !s.does[refuses] && slices.ContainsFunc(steps,
+		func(s step) bool { return isHan(firstRune(s.rest)) && s.fragment() }):
 		return s.text
 	case s.does[suspends]:
 		return r.acts.find(suspends, s.text)
@@ -171,8 +175,8 @@ func (s step) againstRefusal(place int, refusal step, followed bool) string {
 	return ""
 }
 
-// mixes says whether a clause approves, orders or agrees beside a refusal. What stands before a "but", or a yes that only shows that somebody has heard,
-// does not.
+// mixes says whether a clause approves, orders or agrees beside a refusal. What stands before a "but", or a yes that only shows that
+// somebody has heard, does not.
 func (s step) mixes(after bool, refusal step) bool {
 	same := s.sentence == refusal.sentence && !refusal.contrast
 	switch {

@@ -50,7 +50,7 @@ const (
 	AgainstInjection = "instruction"
 )
 
-// maxNew is how much newly written text an answer may have, in characters: who writes an essay means more than yes.
+// maxNew is how much newly written text an answer may have, in characters: a person who writes an essay means more than yes.
 const maxNew = 1500
 
 // arrival is what tells how a reply came.
@@ -127,14 +127,15 @@ func (r *Reader) condition(x *Reply, m Message) {
 				if !commonWord(it.text) {
 					x.against(AgainstInjection, it.text)
 				}
-			case kindAck, kindNegation, kindCondition, kindQuestion, kindHedge, kindFuture, kindIndirect, kindChange, kindSarcasm, kindDeferral:
+			case kindAck, kindNegation, kindCondition, kindQuestion, kindHedge, kindFuture, kindIndirect,
+				kindChange, kindSarcasm, kindDeferral:
 				x.Words = append(x.Words, Doubt{string(it.is), it.text})
 			}
 		}
 	}
 }
 
-// commonWord says whether a word of those that tell whoever reads a reply how to is common in others too.
+// commonWord says whether a word of those that tell the reader of a reply how to is common in others too.
 func commonWord(text string) bool {
 	return strings.Contains(" relevant ignore return system begin admin model output token label robot reviewer instructions pretend score true false 返回 系统 模型 机器人 评分 管理员 ", " "+text+" ")
 }
@@ -176,7 +177,8 @@ func (r *Reader) compare(x *Reply, m Message) {
 // firmly says whether clauses approve or order whatever they follow; others may only agree with what was said before.
 func (r *Reader) firmly(clauses []string) bool {
 	return slices.ContainsFunc(clauses, func(clause string) bool {
-		return slices.ContainsFunc([]string{"approv", "authori", "green light", "批", "核准", "通过"}, func(word string) bool { return strings.Contains(clause, word) }) ||
+		return slices.ContainsFunc([]string{"approv", "authori", "green light", "批", "核准", "通过"},
+			func(word string) bool { return strings.Contains(clause, word) }) ||
 			r.acts.find(goes, clause) != "" || r.acts.find(orders, clause) != ""
 	})
 }
@@ -184,7 +186,8 @@ func (r *Reader) firmly(clauses []string) bool {
 // Answer is what a reply decides of what was asked.
 func (x *Reply) Answer() Decision {
 	switch {
-	case x.Has(AgainstHidden, AgainstStruck, AgainstLong, AgainstEmpty, AgainstForm, AgainstSubject, AgainstOpen, AgainstInjection, AgainstMatter, AgainstPolarity):
+	case x.Has(AgainstHidden, AgainstStruck, AgainstLong, AgainstEmpty, AgainstForm, AgainstSubject, AgainstOpen, AgainstInjection,
+		AgainstMatter, AgainstPolarity):
 		return None
 	case x.Reading.Decision == Approve && x.Has(AgainstQuotation):
 		return None

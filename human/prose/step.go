@@ -74,14 +74,14 @@ func (t view) note(s *step, text string, classes ...class) {
 
 // takes notes whether a text has something of a class, and takes it out.
 func (t view) takes(s *step, c class, text string) string {
-	rest, found := t.take(c, text)
+	rest, found := t.takeClass(c, text)
 	s.does[c] = s.does[c] || found
 	return rest
 }
 
 // refusing looks for words against, and says what is left beside them.
 func (t view) refusing(s *step, text string) (rest string) {
-	rest, found := t.take(unable, text)
+	rest, found := t.takeClass(unable, text)
 	s.does[defers] = found
 	t.note(s, rest, asks, suspends, partly)
 	rest = t.takes(s, no, rest)
@@ -123,14 +123,14 @@ func (t view) verdict(s *step, text string) (rest string, found bool) {
 		return text, false
 	}
 	for _, c := range []class{yes, approves, goes} {
-		left, some := t.take(c, text)
+		left, some := t.takeClass(c, text)
 		s.does[c] = s.does[c] || some
 		text, found = left, found || some
 	}
 	if !found {
 		return text, false
 	}
-	rest, _ = t.take(fine, text)
+	rest, _ = t.takeClass(fine, text)
 	return rest, true
 }
 
@@ -153,7 +153,11 @@ func (t view) hold(c clause, text string, asked bool) string {
 // left says whether a single word or number is left beside a verdict: it may be about that one, or part of an idiom.
 func left(rest string) bool {
 	switch rest {
-	case "", "just", "kk", "k", "well", "really", "already", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget", "contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my", "yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap", "please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight", "happily", "gladly", "everything":
+	case "", "just", "kk", "k", "well", "really", "already", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget",
+		"contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my",
+		"yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap",
+		"please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight",
+		"happily", "gladly", "everything":
 		return false
 	}
 	return !isHan(firstRune(rest)) && !strings.Contains(rest, " ") && wordRune(firstRune(rest))
@@ -161,14 +165,16 @@ func left(rest string) bool {
 
 // tells says whether a clause does something that a signature does not.
 func (s step) tells() bool {
-	return s.acts() || s.asked || s.hold != "" || s.any(asks, condition, defers, hedges, changes, double, mocks, laughs, negates, corrects, pauses)
+	return s.acts() || s.asked || s.hold != "" || s.any(asks, condition, defers, hedges, changes, double, mocks,
+		laughs, negates, corrects, pauses)
 }
 
-// name says whether a text could be somebody's name: words that are none of the table's, as one could say them.
+// name says whether a text could be somebody's name: words that are not in the table, as one could say them.
 func (r *Reader) name(text string) bool {
 	words := strings.Fields(strings.NewReplacer(".", " ", "/", " ").Replace(text))
 	for _, word := range words {
-		if r.known[word] || len(word) > 2 && !strings.ContainsAny(word, "aeiouyáéíóúäöüåøàèçñ") || !unicode.IsLetter(firstRune(word)) || strings.ContainsAny(word, "0123456789=[]") || isHan(firstRune(word)) {
+		if r.known[word] || len(word) > 2 && !strings.ContainsAny(word, "aeiouyáéíóúäöüåøàèçñ") ||
+			!unicode.IsLetter(firstRune(word)) || strings.ContainsAny(word, "0123456789=[]") || isHan(firstRune(word)) {
 			return false
 		}
 	}
@@ -239,7 +245,8 @@ func (s step) introduces() bool {
 	if s.any(refuses, no, approves, goes, yes, neutral, fine) || len(strings.Fields(s.text)) > 3 && !s.does[reports] {
 		return true
 	}
-	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all", "team", "this", "therefore", "thus", "hence", "so", "result", "conclusion", "short", "summary", "bottom", "final"} {
+	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all",
+		"team", "this", "therefore", "thus", "hence", "so", "result", "conclusion", "short", "summary", "bottom", "final"} {
 		if slices.Contains(strings.Fields(s.text), own) {
 			return true
 		}
@@ -262,7 +269,7 @@ func (s step) fragment() bool {
 	}
 	words := strings.Fields(s.rest)
 	if len(words) > 1 || unicode.IsDigit(firstRune(s.rest)) {
-		return false // numbers are for whoever knows the question
+		return false // numbers are for code that knows the question
 	}
 	return !courteous(words[0])
 }
@@ -270,7 +277,11 @@ func (s step) fragment() bool {
 // courteous says whether a word alone is one of greeting or thanks.
 func courteous(word string) bool {
 	switch word {
-	case "again", "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore", "thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
+	case "again", "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks",
+		"guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore",
+		"thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly",
+		"obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack",
+		"noted", "received", "👍", "👌", "✅":
 		return true
 	}
 	return false

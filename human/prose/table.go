@@ -1,5 +1,5 @@
-// Package prose reads replies: what of a message its sender wrote now, what their words decide (approve, refuse or neither), and whether that is about what
-// was asked. Its expressions, phrases and weights are files. It is pure, and takes time in proportion to the text.
+// Package prose reads replies: what of a message its sender wrote now, what their words decide (approve, refuse or neither), and whether
+// that is about what was asked. Its expressions, phrases and weights are files. It is pure, and takes time in proportion to the text.
 package prose
 
 import (
@@ -104,11 +104,12 @@ type Reader struct {
 	arrival arrival
 	// contractions are written out before anything is read, so that there is one "not" to look for.
 	contractions []contraction
-	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out, doubled or swapped.
+	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out,
+	// doubled or swapped.
 	known map[string]bool
 	slips map[string]string
-	// turning begins a clause that stands against or follows from the one before it, in the middle of a sentence; quotations are words that are
-	// mentioned, not said; stamped is a name and a time, as chats write them above what somebody said.
+	// turning begins a clause that stands against or follows from the one before it, in the middle of a sentence; quotations are words that
+	// are mentioned, not said; stamped is a name and a time, as chats write them above what somebody said.
 	turning, quotations, stamped, words *regexp.Regexp
 }
 
@@ -164,8 +165,8 @@ func New() *Reader {
 // oftenMisspelt are the words that are recognised in spite of a slip.
 const oftenMisspelt = `approve approved approving approval agree agreed accept accepted confirm confirmed authorize authorized authorise authorised proceed ahead reject rejected rejecting decline declined denied disagree refused cancel granted permission`
 
-// slips are the usual ones in words that decide: a letter left out, doubled or swapped with the next one, never the first or the last. What is a word of
-// the table is none.
+// slips are the usual ones in words that decide: a letter left out, doubled or swapped with the next one, never the first or the last. What
+// is a word of the table is none.
 func slips(known map[string]bool) map[string]string {
 	out := map[string]string{}
 	for _, word := range strings.Fields(oftenMisspelt) {
@@ -187,7 +188,8 @@ func slips(known map[string]bool) map[string]string {
 // table is the expressions of all classes, and which of them a text could match at all.
 type table struct {
 	classes map[class][]*regexp.Regexp
-	// always are the expressions without letters that every match has; by has the others by the first bytes of what a match has to have in it.
+	// always are the expressions without letters that every match has; by has the others by the first bytes of what a match has to have in
+	// it.
 	always []entry
 	by     map[string][]entry
 }
@@ -234,15 +236,15 @@ func parseTable(text string) table {
 		for _, line := range lines[name] {
 			english := strings.HasPrefix(line, "en: ")
 			for _, one := range alternatives(fill.Replace(fill.Replace(line[len("en: "):]))) { // parts may use parts once
-				out.add(name, one, english, beginning)
+				out.addPattern(name, one, english, beginning)
 			}
 		}
 	}
 	return out
 }
 
-// add compiles an alternative. English ones match whole words.
-func (t *table) add(name class, one string, english bool, beginning *regexp.Regexp) {
+// addPattern compiles an alternative. English ones match whole words.
+func (t *table) addPattern(name class, one string, english bool, beginning *regexp.Regexp) {
 	if english {
 		one = `(?:^|\b)(?:` + one + `)(?:\b|$)`
 	}
@@ -318,7 +320,8 @@ func required(re *syntax.Regexp) []string {
 	case syntax.OpConcat:
 		var best []string
 		for _, sub := range re.Sub {
-			if one := required(sub); len(one) > 0 && (best == nil || shortest(one) > shortest(best) || shortest(one) == shortest(best) && len(one) < len(best)) {
+			if one := required(sub); len(one) > 0 && (best == nil || shortest(one) > shortest(best) ||
+				shortest(one) == shortest(best) && len(one) < len(best)) {
 				best = one
 			}
 		}
@@ -381,8 +384,8 @@ func (v view) finds(c class, text string) bool {
 	return slices.ContainsFunc(v[c], func(x *regexp.Regexp) bool { return x.MatchString(text) })
 }
 
-// take takes what is of a class out of a text: what stands first, and of that the longest.
-func (v view) take(c class, text string) (rest string, found bool) {
+// takeClass takes what is of a class out of a text: what stands first, and of that the longest.
+func (v view) takeClass(c class, text string) (rest string, found bool) {
 	candidates := slices.Clone(v[c])
 	var b strings.Builder
 	for len(candidates) > 0 {

@@ -89,8 +89,9 @@ var theReader = sync.OnceValue(prose.New)
 // OwnWords are what of a message was written now: without quoted mail and signatures.
 func OwnWords(text string) string { return theReader().Clean(text).Text }
 
-// Classify judges a reply by its words: package prose reads what they decide and whether that is about what was asked. Whatever else somebody writes is
-// uncertain, and they are asked back. What no person wrote is filtered. It is pure and takes time in proportion to the reply.
+// Classify judges a reply by its words: package prose reads what they decide and whether that is about what was asked. Whatever else
+// somebody writes is uncertain, and they are asked back. What no person wrote is filtered. It is pure and takes time in proportion to the
+// reply.
 func Classify(t Text) Judgement { return classify(theReader(), t) }
 
 func classify(p *prose.Reader, t Text) Judgement {
@@ -192,7 +193,8 @@ func (r *reading) answer(q Request) (classification, option string) {
 	return "", ""
 }
 
-// value says whether a reply can be the value of the only field of a form. A value may be any words; what puts the answer off or asks back is none.
+// value says whether a reply can be the value of the only field of a form. A value may be any words; what puts the answer off or asks back
+// is none.
 func (r *reading) value(q Request) bool {
 	if len(q.Fields) != 1 || q.Fields[0].Type != "" && q.Fields[0].Type != "text" {
 		return false
@@ -263,8 +265,8 @@ func (r *reading) optionsCalled(q Request, text string) []form.Option {
 	return found
 }
 
-// named is the option that a reply names in a sentence of choosing, or that it begins with before it says more. An option that confirms has to be the
-// only content.
+// named is the option that a reply names in a sentence of choosing, or that it begins with before it says more. An option that confirms has
+// to be the only content.
 func (r *reading) named(q Request) (form.Option, bool) {
 	if len(r.Clauses) == 0 || r.Answer() != prose.None {
 		return form.Option{}, false
@@ -272,7 +274,8 @@ func (r *reading) named(q Request) (form.Option, bool) {
 	alone := len(r.Clauses) == 1
 	var found []form.Option
 	for _, o := range q.Options {
-		if q.outcomeOf(o) != form.Confirmed && slices.ContainsFunc([]string{o.Value, o.Label}, func(name string) bool { return r.names(q, o, r.reader.Plain(name), alone) }) {
+		if q.outcomeOf(o) != form.Confirmed && slices.ContainsFunc([]string{o.Value, o.Label},
+			func(name string) bool { return r.names(q, o, r.reader.Plain(name), alone) }) {
 			found = append(found, o)
 		}
 	}
@@ -290,7 +293,8 @@ func (r *reading) names(q Request, o form.Option, name string, alone bool) bool 
 	if alone && (q.Type == form.Selection || q.outcomeOf(o) == form.Rejected) && choosing(r.Clauses[0], name) {
 		return true
 	}
-	return r.Clauses[0] == name && q.Type != form.Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
+	return r.Clauses[0] == name && q.Type != form.Selection &&
+		(strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
 }
 
 // choosing says whether a clause is an option and nothing else but words of choosing.
@@ -311,8 +315,8 @@ func choosing(clause, name string) bool {
 	return false
 }
 
-// puttingOff says whether a clause says that there is no value yet, that the sender has none, or who might. First is the first of a reply; further ones
-// may belong to the value, so less is taken for an excuse.
+// puttingOff says whether a clause says that there is no value yet, that the sender has none, or who might. First is the first of a reply;
+// further ones may belong to the value, so less is taken for an excuse.
 func puttingOff(clause string, first bool) bool {
 	for _, part := range []string{"do not know", "no idea", " has it", " knows it", "不知道", "不清楚", "不晓得"} {
 		if strings.Contains(clause, part) {

@@ -66,8 +66,8 @@ func (f free) freely(title string) Text {
 	return x
 }
 
-// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and most have to be found. The floors are what
-// was measured when a corpus was last read, in percent of the approvals and of the refusals.
+// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and most have to be found. The
+// floors are what was measured when a corpus was last read, in percent of the approvals and of the refusals.
 func TestClassify_Free(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -126,8 +126,8 @@ func TestClassify_Free(t *testing.T) {
 	}
 }
 
-// TestClassify_Unseen reads corpora that no rule and no weight was made from: they are never trained on, and nobody looks at single replies of them. The
-// floors and the number of false decisions, which is a ceiling and not a wish, are what was measured.
+// TestClassify_Unseen reads corpora that no rule and no weight was made from: they are never trained on, and nobody looks at single replies
+// of them. The floors and the number of false decisions, which is a ceiling and not a wish, are what was measured.
 func TestClassify_Unseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

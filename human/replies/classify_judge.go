@@ -29,7 +29,8 @@ const noClass = "none"
 // maxJudged is how much of a reply a model is shown, in characters.
 const maxJudged = 8000
 
-// JudgePrompt is what a model is asked about a reply. The reply is given as a JSON text within marks that it cannot know; quoted mail is left out.
+// JudgePrompt is what a model is asked about a reply. The reply is given as a JSON text within marks that it cannot know; quoted mail is
+// left out.
 func JudgePrompt(t Text) (system, user string, schema json.RawMessage) {
 	language := t.Request.Language
 	system = text.Of(`You judge whether a reply answers a request that was put to a person. Score eight factors from 0 to 1: content (it is about the request), pattern (it has the form of an expected answer), channel (it came by the expected medium), user (the sender is one to answer), timing (its time is plausible), quality (a person wrote it and meant something), thread (it belongs to the request's conversation), keywords (it has words of approving or refusing). The score is the relevance as a whole: from 0.7 relevant, up to 0.3 unrelated, uncertain between.
@@ -104,7 +105,8 @@ func judgedSchema(q Request) json.RawMessage {
 		"type": "object", "additionalProperties": false,
 		"required": []string{"factors", "score", "classification", "reasoning"},
 		"properties": map[string]any{
-			"factors":        map[string]any{"type": "object", "additionalProperties": false, "required": factorNames(), "properties": factors},
+			"factors": map[string]any{"type": "object", "additionalProperties": false,
+				"required": factorNames(), "properties": factors},
 			"score":          unit,
 			"classification": map[string]any{"type": "string", "enum": judgedClasses(q)},
 			"reasoning":      map[string]any{"type": "string", "maxLength": 1000},
@@ -116,9 +118,9 @@ func judgedSchema(q Request) json.RawMessage {
 	return raw
 }
 
-// ReadJudgement checks what a model answered. What is known for certain (the sender, the thread, the time, the medium) replaces what the model
-// thought of it. It decides where the rules find no contradiction, which is either how the reply came or words that stand in it: a model can be talked
-// into things.
+// ReadJudgement checks what a model answered. What is known for certain (the sender, the thread, the time, the medium) replaces what the
+// model thought of it. It decides where the rules find no contradiction, which is either how the reply came or words that stand in it: a
+// model can be talked into things.
 func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 	var said judgementOfModel
 	switch err := payload.ReadKnown(raw, &said); {

@@ -110,7 +110,8 @@ func TestReadJudgement_Corpus(t *testing.T) {
 	}
 }
 
-// TestReadJudgement_Objection checks that what the rules hold against a model's verdict is either how the reply came or words that stand in it.
+// TestReadJudgement_Objection checks that what the rules hold against a model's verdict is either how the reply came or words that stand in
+// it.
 func TestReadJudgement_Objection(t *testing.T) {
 	t.Parallel()
 	circumstances := []string{againstAutomatic, againstStranger, againstThread, againstEarly, againstUnlike, prose.AgainstEmpty, prose.AgainstHidden, prose.AgainstStruck, prose.AgainstLong, prose.AgainstForm, prose.AgainstSubject, prose.AgainstOpen}

@@ -7,7 +7,8 @@ import (
 	"tandem/human/form"
 )
 
-// TestClassify_Plain has replies that leave nobody in doubt, and yeses that answer something else, to questions that name what they are about.
+// TestClassify_Plain has replies that leave nobody in doubt, and yeses that answer something else, to questions that name what they are
+// about.
 func TestClassify_Plain(t *testing.T) {
 	t.Parallel()
 	quote := "\n\nOn Mon, May 6, 2024 at 10:00 AM Tandem <bot@example.com> wrote:\n> Pay invoice INV-1042 to Acme\n> 5,000 USD for the annual support plan.\n> Do not approve unless you are sure."
@@ -59,8 +60,8 @@ func TestClassify_Attends(t *testing.T) {
 	}
 }
 
-// TestClassify_Learned has replies that only the weights understand: their reasons name the words that weighed most, and what they decide has to be about
-// what was asked.
+// TestClassify_Learned has replies that only the weights understand: their reasons name the words that weighed most, and what they decide
+// has to be about what was asked.
 func TestClassify_Learned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ language, title, text, want, reason string }{

@@ -22,7 +22,8 @@ import (
 
 var updateConfusion = flag.Bool("update", false, "write the confusion table of the corpus of replies anew")
 
-// labelled is a line of the corpus. The label none is everything that must not be taken for an answer, option:VALUE an option that is neither.
+// labelled is a line of the corpus. The label none is everything that must not be taken for an answer, option:VALUE an option that is
+// neither.
 type labelled struct {
 	Batch     int    `json:"batch"`
 	Category  string `json:"category"`

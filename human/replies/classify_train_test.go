@@ -89,7 +89,8 @@ type learner struct {
 	bias                        [prose.Outcomes]float32
 }
 
-// trainOn learns the weights of the given features. The order of the replies, where the weights start and what is dropped follow from the seed alone.
+// trainOn learns the weights of the given features. The order of the replies, where the weights start and what is dropped follow from the
+// seed alone.
 func trainOn(samples []sample, features []uint32, seed uint64, rounds int) *prose.Net {
 	random := rand.New(rand.NewPCG(seed, 7))
 	n := prose.NewNet(trainWidth, features)
@@ -186,9 +187,9 @@ func (l *learner) learn(whole prose.Known, parts []prose.Known, want int) {
 	}
 }
 
-// varied are replies of a corpus as others might have put them. A decision that is put under a condition, put off, limited, or told of somebody else is
-// none any more: approvals and refusals alone would teach that whatever stands beside one is harmless. With small talk around it a reply means what it
-// meant. Short replies are varied once or twice, in turn. TestClassify_Turned has other words for it.
+// varied are replies of a corpus as others might have put them. A decision that is put under a condition, put off, limited, or told of
+// somebody else is none any more: approvals and refusals alone would teach that whatever stands beside one is harmless. With small talk
+// around it a reply means what it meant. Short replies are varied once or twice, in turn. TestClassify_Turned has other words for it.
 func varied(corpus []free) (out []free) {
 	n := 0
 	for i, f := range corpus {

@@ -8,8 +8,8 @@ import (
 	"tandem/human/form"
 )
 
-// TestClassify_Turned puts every approval of the free corpora that is one sentence under a condition, into a question and into somebody else's mouth:
-// none is an approval any more, and none becomes a refusal.
+// TestClassify_Turned puts every approval of the free corpora that is one sentence under a condition, into a question and into somebody
+// else's mouth: none is an approval any more, and none becomes a refusal.
 func TestClassify_Turned(t *testing.T) {
 	t.Parallel()
 	forms := map[string][]string{

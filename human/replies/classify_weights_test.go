@@ -73,8 +73,8 @@ func atOnce(n int, do func(int)) {
 	working.Wait()
 }
 
-// askedSamples are the replies of the corpus with questions that can be understood without them: what is not an answer because it is about something else,
-// or because of how it came, would teach nothing about words.
+// askedSamples are the replies of the corpus with questions that can be understood without them: what is not an answer because it is about
+// something else, or because of how it came, would teach nothing about words.
 func askedSamples(t *testing.T) []sample {
 	t.Helper()
 	rules := theReader().Weighing() // what is learned must not depend on what was learned before
@@ -91,8 +91,8 @@ func askedSamples(t *testing.T) []sample {
 	return out
 }
 
-// TestClassify_Weights fails when the weights were learned from other corpora or in another way than the repository has; with -update they are learned
-// anew.
+// TestClassify_Weights fails when the weights were learned from other corpora or in another way than the repository has; with -update they
+// are learned anew.
 func TestClassify_Weights(t *testing.T) {
 	head := weightsHead(t)
 	if *updateConfusion {
@@ -124,8 +124,8 @@ func TestClassify_Weights(t *testing.T) {
 // writersAside is into how many parts the writers are divided: what is learned from all but one part is measured on that part.
 const writersAside = 8
 
-// TestClassify_Writers measures what the reader makes of the replies of each writer when its weights were learned without them, three or four writers at a
-// time.
+// TestClassify_Writers measures what the reader makes of the replies of each writer when its weights were learned without them, three or
+// four writers at a time.
 func TestClassify_Writers(t *testing.T) {
 	if !*crossValidate {
 		t.Skip("it only measures, and learns from nearly all replies again and again, which takes minutes; run it with -writers")

@@ -71,7 +71,8 @@ func DescribeUpload(h *multipart.FileHeader) (*File, error) {
 		return err
 	})
 	hash := hex.EncodeToString(sum.Sum(nil))
-	return &File{Blob: hash, Name: FileName(h.Filename), ContentType: FileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
+	return &File{Blob: hash, Name: FileName(h.Filename), ContentType: FileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash},
+		err
 }
 
 func withUpload(h *multipart.FileHeader, read func(io.Reader) error) (err error) {
@@ -102,7 +103,7 @@ func FileName(name string) string {
 	return name
 }
 
-// FileType is a media type without its parameters; what is none becomes that of any bytes.
+// FileType is a media type without its parameters; what is not a media type becomes that of any bytes.
 func FileType(given string) string {
 	if kind, _, err := mime.ParseMediaType(given); err == nil && utf8.ValidString(kind) && len(kind) <= 200 {
 		return kind

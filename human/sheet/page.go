@@ -152,7 +152,8 @@ type Frame struct {
 
 // Policy is the content security policy of a page: its own style and scripts, by their hashes, and nothing else.
 func (f Frame) Policy(style string, scripts ...string) string {
-	policy := "default-src 'none'; style-src " + style + "; form-action " + strings.Join(append([]string{"'self'"}, f.Leads...), " ") + "; base-uri 'none'; frame-ancestors "
+	policy := "default-src 'none'; style-src " + style + "; form-action " + strings.Join(append([]string{"'self'"}, f.Leads...),
+		" ") + "; base-uri 'none'; frame-ancestors "
 	if len(f.Ancestors) == 0 {
 		policy += "'none'"
 	} else {
@@ -164,11 +165,12 @@ func (f Frame) Policy(style string, scripts ...string) string {
 	return policy
 }
 
-// Head sets the headers of a page: nothing of it may be kept or found by a search, and it is shown inside no other page unless the frame says so.
+// Head sets the headers of a page: nothing of it may be kept or found by a search, and it is shown inside no other page unless the frame
+// says so.
 func (f Frame) Head(header http.Header, language, style string, scripts ...string) {
 	header.Set("Content-Security-Policy", f.Policy(style, scripts...))
 	if len(f.Ancestors) > 0 {
-		header.Del("X-Frame-Options") // it knows no origins; the policy does
+		header.Del("X-Frame-Options") // it cannot name origins; the policy does
 	}
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex, nofollow, noarchive")

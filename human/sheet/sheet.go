@@ -83,7 +83,8 @@ func (c *Control) Grouped() bool { return c.Kind == controlRadio || c.Kind == co
 func (c *Control) Blame() string {
 	first, size := utf8.DecodeRuneInString(c.Error)
 	text := string(unicode.ToUpper(first)) + c.Error[size:]
-	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "。") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "！") || first > unicode.MaxLatin1 {
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "。") || strings.HasSuffix(text, "!") ||
+		strings.HasSuffix(text, "！") || first > unicode.MaxLatin1 {
 		return text
 	}
 	return text + "."
@@ -154,7 +155,8 @@ func (f *Sheet) Say(t text.Text) string { return t.In(f.Language) }
 // draw adds the control of an entry, with what is filled in already.
 func (f *Sheet) draw(e *form.Entry, at int) {
 	c := &Control{
-		ID: f.prefix + "q" + strconv.Itoa(len(f.Controls)), Kind: controlFor(e), Label: e.Label, Hint: strings.TrimSpace(e.About + " " + e.Limits), Required: e.Required,
+		ID: f.prefix + "q" + strconv.Itoa(len(f.Controls)), Kind: controlFor(e), Label: e.Label,
+		Hint: strings.TrimSpace(e.About + " " + e.Limits), Required: e.Required,
 		Value: e.Text(e.Default), entry: e, at: at,
 	}
 	if c.Kind == controlChecked {
@@ -211,8 +213,8 @@ func (c *Control) mark(values []string) {
 	}
 }
 
-// Unknown refuses what a browser would not send, since the page has no such field: it would be lost. What is empty says nothing. Hidden are the names of what the
-// page itself sends along.
+// Unknown refuses what a browser would not send, since the page has no such field: it would be lost. What is empty says nothing. Hidden are
+// the names of what the page itself sends along.
 func (f *Sheet) Unknown(values url.Values, files *multipart.Form, hidden ...string) error {
 	known := map[string]bool{ButtonName: true, HashName: true}
 	for _, name := range hidden {
@@ -262,7 +264,7 @@ func (f *Sheet) Fill(values url.Values) {
 func (f *Sheet) Data(pressed string) (json.RawMessage, error) {
 	values := form.Values{}
 	for _, c := range f.Controls {
-		value, wrong := c.read()
+		value, wrong := c.readEntry()
 		if wrong != nil && c.Error == "" {
 			c.Error = wrong.In(f.Language)
 		}
@@ -280,8 +282,8 @@ func (f *Sheet) Data(pressed string) (json.RawMessage, error) {
 	return f.Answer(values), nil
 }
 
-// read is what a control adds to the answer; nil: nothing.
-func (c *Control) read() (json.RawMessage, *form.Text) {
+// readEntry is what a control adds to the answer; nil: nothing.
+func (c *Control) readEntry() (json.RawMessage, *form.Text) {
 	switch {
 	case c.Kind == ControlFile && c.File == nil:
 		return nil, nil
@@ -300,7 +302,7 @@ func (c *Control) read() (json.RawMessage, *form.Text) {
 				names = append(names, o.Value)
 			}
 		}
-		for _, name := range c.given { // what is none of the choices is refused, not lost
+		for _, name := range c.given { // what is not one of the choices is refused, not lost
 			if !slices.ContainsFunc(c.Choices, func(o Choice) bool { return o.Value == name }) {
 				names = append(names, strings.ToValidUTF8(name, "\uFFFD"))
 			}

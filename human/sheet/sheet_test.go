@@ -14,8 +14,8 @@ import (
 	"tandem/text"
 )
 
-// What a browser sends of a page is the same answer as everywhere else. The page is read as a browser without scripts does: only what is drawn
-// can be filled in.
+// What a browser sends of a page is the same answer as everywhere else. The page is read as a browser without scripts does: only what is
+// drawn can be filled in.
 func TestSheet_Conforms(t *testing.T) {
 	t.Parallel()
 	pages := NewPages()

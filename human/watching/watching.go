@@ -105,7 +105,8 @@ func (w *Watchers[E]) Record(workspace string, ids ...string) {
 	}
 }
 
-// Run reads what was recorded until the context ends. Tell reads a record and tells of it; when it cannot, those who watch its workspace miss it, and are told.
+// Run reads what was recorded until the context ends. Tell reads a record and tells of it; when it cannot, those who watch its workspace
+// miss it, and are told.
 func (w *Watchers[E]) Run(ctx context.Context, tell func(context.Context, Recorded) error) {
 	for {
 		select {
@@ -127,7 +128,7 @@ func (w *Watchers[E]) Run(ctx context.Context, tell func(context.Context, Record
 	}
 }
 
-// miss tells everybody who watches a workspace that something was missed. Whoever calls it holds mu.
+// miss tells everybody who watches a workspace that something was missed. The caller holds mu.
 func (w *Watchers[E]) miss(workspace string) {
 	for one := range w.byName[workspace] {
 		one.missed = true

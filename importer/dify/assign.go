@@ -31,7 +31,7 @@ func (f *flow) assign(n *node) {
 		f.write(n, set, item, name, value)
 	}
 	if n.main == nil {
-		e := f.add(n, "CALL.EMPTY")
+		e := f.addNode(n, "CALL.EMPTY")
 		e.Config["pass_through"] = true
 	}
 }
@@ -59,7 +59,7 @@ func modeOf(item importer.Value) string { return item.First("operation", "write_
 // next adds a node behind those that were made of a node already. Without an id it gets one.
 func (f *flow) next(n *node, id, kind, words string) *importer.Node {
 	if n.main == nil {
-		m := f.add(n, kind)
+		m := f.addNode(n, kind)
 		n.last = m.ID
 		return m
 	}
@@ -77,8 +77,8 @@ func combines(mode string) bool {
 	return slices.Contains([]string{"append", "extend", "+=", "-=", "*=", "/="}, mode)
 }
 
-// combine adds the nodes that read a variable and put a value together with it, and returns what they make. The variable is read here and not at the beginning:
-// an iteration before, or an assignment before, may have set it. Again says that the assigner sets it once more.
+// combine adds the nodes that read a variable and put a value together with it, and returns what they make. The variable is read here and
+// not at the beginning: an iteration before, or an assignment before, may have set it. Again says that the assigner sets it once more.
 func (f *flow) combine(n *node, mode, name string, value any, again bool) (joined any) {
 	code := "  return {value: (input.old ?? 0) " + strings.TrimSuffix(mode, "=") + " input.value};\n"
 	switch mode {
@@ -104,7 +104,8 @@ func (f *flow) combine(n *node, mode, name string, value any, again bool) (joine
 	return "{{" + c.ID + ".outputs.result.value}}"
 }
 
-// combined is the id of the node that puts the last value together which an assigner gives a variable: nodes behind it read the variable there.
+// combined is the id of the node that puts the last value together which an assigner gives a variable: nodes behind it read the variable
+// there.
 func (f *flow) combined(n *node, name string) string {
 	if n.made[name] == "" {
 		n.made[name] = f.ID(n.id + "_" + name + "_value")
@@ -115,7 +116,8 @@ func (f *flow) combined(n *node, name string) string {
 // maxOrdered is how many assigners of a variable are compared with each other; of more it is said that they may run at the same time.
 const maxOrdered = 50
 
-// atOnce says that a variable may be put together with something else while an assigner does so: in another iteration, or on another branch.
+// atOnce says that a variable may be put together with something else while an assigner does so: in another iteration, or on another
+// branch.
 func (f *flow) atOnce(n *node, name string) bool {
 	for p, depth := n.parent, 0; p != nil && depth <= len(f.nodes); p, depth = p.parent, depth+1 {
 		if p.typ == "iteration" && p.data.At("is_parallel").Bool() {
@@ -124,7 +126,8 @@ func (f *flow) atOnce(n *node, name string) bool {
 	}
 	var others []*node
 	for _, other := range f.nodes {
-		if other != n && other.typ == "assigner" && slices.ContainsFunc(assignments(other), func(item importer.Value) bool { return conversed(item) == name }) {
+		if other != n && other.typ == "assigner" && slices.ContainsFunc(assignments(other),
+			func(item importer.Value) bool { return conversed(item) == name }) {
 			others = append(others, other)
 		}
 	}

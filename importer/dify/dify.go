@@ -22,14 +22,17 @@ func (System) Name() string { return "dify" }
 
 // Reads says whether a document is an export of Dify.
 func (System) Reads(document importer.Value) bool {
-	return document.At("kind").Text() == "app" || document.At("app", "mode").Text() != "" || document.At("workflow", "graph", "nodes").IsList()
+	return document.At("kind").Text() == "app" || document.At("app", "mode").Text() != "" ||
+		document.At("workflow", "graph", "nodes").IsList()
 }
 
 // Import makes a draft of the application.
 func (System) Import(document importer.Value, kinds workflow.Kinds) []*importer.Draft {
-	f := &flow{Draft: importer.NewDraft(kinds), doc: document, byID: map[string]*node{}, before: map[string][]string{}, vars: map[string]string{}}
+	f := &flow{Draft: importer.NewDraft(kinds), doc: document, byID: map[string]*node{},
+		before: map[string][]string{}, vars: map[string]string{}}
 	meta := &f.Definition().Metadata
-	meta.Name, meta.Description = strings.TrimSpace(document.At("app", "name").Text()), strings.TrimSpace(document.At("app", "description").Text())
+	meta.Name, meta.Description = strings.TrimSpace(document.At("app", "name").Text()),
+		strings.TrimSpace(document.At("app", "description").Text())
 	meta.Settings.OnUnresolved = "null"
 	f.chat = strings.Contains(document.At("app", "mode").Text(), "chat")
 	graph := document.At("workflow", "graph")
@@ -37,7 +40,7 @@ func (System) Import(document importer.Value, kinds workflow.Kinds) []*importer.
 		f.prompt(document.First("model_config"))
 		return []*importer.Draft{f.Draft}
 	}
-	f.read(graph)
+	f.readGraph(graph)
 	f.conversation()
 	for _, n := range f.nodes {
 		f.emit(n)
@@ -88,11 +91,12 @@ type node struct {
 // edge is a connection.
 type edge struct{ from, handle, to string }
 
-// read takes the graph apart.
-func (f *flow) read(graph importer.Value) {
+// readGraph takes the graph apart.
+func (f *flow) readGraph(graph importer.Value) {
 	for _, doc := range graph.At("nodes").List() {
 		data := doc.At("data")
-		n := &node{key: doc.At("id").Text(), title: data.At("title").Text(), typ: data.At("type").Text(), data: data, doc: doc, keys: map[string]string{}, made: map[string]string{}}
+		n := &node{key: doc.At("id").Text(), title: data.At("title").Text(), typ: data.At("type").Text(), data: data, doc: doc,
+			keys: map[string]string{}, made: map[string]string{}}
 		n.typ = cmp.Or(n.typ, doc.At("type").Text())
 		n.title = cmp.Or(n.title, n.typ)
 		n.line = f.Line(n.title, n.typ)
@@ -108,7 +112,8 @@ func (f *flow) read(graph importer.Value) {
 		}
 	}
 	for _, n := range f.nodes {
-		if parent := f.byID[cmp.Or(n.doc.At("parentId").Text(), n.data.At("iteration_id").Text(), n.data.At("loop_id").Text())]; parent != nil && parent != n {
+		if parent := f.byID[cmp.Or(n.doc.At("parentId").Text(), n.data.At("iteration_id").Text(),
+			n.data.At("loop_id").Text())]; parent != nil && parent != n {
 			n.parent = parent
 		}
 	}
@@ -246,7 +251,8 @@ func (f *flow) wire() {
 		f.Connect(source, key, to.id, "{}")
 	}
 	for _, n := range f.nodes { // older files name the first node of a body
-		if n.parent != nil && (n.data.At("isIterationStart").Bool() || n.parent.data.At("start_node_id").Text() == n.key) && !n.begins && n.main != nil {
+		if n.parent != nil && (n.data.At("isIterationStart").Bool() || n.parent.data.At("start_node_id").Text() == n.key) && !n.begins &&
+			n.main != nil {
 			f.Connect(n.parent.id, "iteration", n.id, "{}")
 		}
 	}
@@ -327,9 +333,9 @@ func (f *flow) path(n *node, path []string) string {
 	return f.output(source, name, rest)
 }
 
-// assigned finds the node that has surely set a variable of the conversation when a node runs, and what it was set to: the nearest one on the way back, as
-// far as only one way leads there. What is read at the beginning is older than that.
-// Of one that puts values together there is no selector: a node of it has the value.
+// assigned finds the node that has surely set a variable of the conversation when a node runs, and what it was set to: the nearest one on
+// the way back, as far as only one way leads there. What is read at the beginning is older than that. Of one that puts values together
+// there is no selector: a node of it has the value.
 func (f *flow) assigned(n *node, name string) (by *node, selector []string) {
 	at := n
 	for range len(f.nodes) {
@@ -465,7 +471,8 @@ func parameters(model importer.Value, cfg map[string]any) {
 	p := model.At("completion_params")
 	for from, to := range map[string]string{"temperature": "temperature", "max_tokens": "max_tokens", "top_p": "top_p"} { // each by itself, so the order does not matter
 		if n, ok := p.At(from).Number(); ok {
-			if x, err := n.Float64(); err == nil && x >= 0 && (to == "max_tokens" && x >= 1 || to == "temperature" && x <= 2 || to == "top_p" && x <= 1) {
+			if x, err := n.Float64(); err == nil && x >= 0 && (to == "max_tokens" && x >= 1 || to == "temperature" &&
+				x <= 2 || to == "top_p" && x <= 1) {
 				generation, _ := cfg["parameters"].(map[string]any)
 				if generation == nil {
 					generation = map[string]any{}

@@ -47,8 +47,8 @@ func (f *flow) emit(n *node) {
 	}
 }
 
-// add adds the node that the node becomes.
-func (f *flow) add(n *node, kind string) *importer.Node {
+// addNode adds the node that the node becomes.
+func (f *flow) addNode(n *node, kind string) *importer.Node {
 	description := n.title
 	if words := strings.TrimSpace(n.data.At("desc").Text()); words != "" {
 		description += ": " + words
@@ -97,7 +97,7 @@ func (f *flow) start(n *node) {
 		}
 	}
 	if f.chat {
-		t := f.add(n, "TRIGGER.CHAT")
+		t := f.addNode(n, "TRIGGER.CHAT")
 		if words := f.doc.At("workflow", "features", "opening_statement").Text(); words != "" {
 			t.Config["greeting"] = text.Clip(words, 2000)
 		}
@@ -105,7 +105,7 @@ func (f *flow) start(n *node) {
 			n.line.Approximate(text.Of("a chat has no form before it: the variables (%s) are null unless somebody starts it by hand with them", strings.Join(importer.ValueOf(properties).Names(), ", ")))
 		}
 	} else {
-		t := f.add(n, "TRIGGER.MANUAL")
+		t := f.addNode(n, "TRIGGER.MANUAL")
 		if len(properties) > 0 {
 			t.Config["input_schema"] = map[string]any{"type": "object", "properties": properties, "required": required}
 		}
@@ -115,7 +115,7 @@ func (f *flow) start(n *node) {
 
 // end hands on what is asked for.
 func (f *flow) end(n *node) {
-	e := f.add(n, "CALL.EMPTY")
+	e := f.addNode(n, "CALL.EMPTY")
 	e.Config["pass_through"] = true
 	for _, o := range n.data.At("outputs").List() {
 		if name := o.At("variable").Text(); name != "" {
@@ -126,7 +126,7 @@ func (f *flow) end(n *node) {
 
 // answer says something to the visitor.
 func (f *flow) answer(n *node) {
-	a := f.add(n, "FLOW.RESPOND")
+	a := f.addNode(n, "FLOW.RESPOND")
 	a.Config["body"] = f.words(n, n.data.At("answer").Text())
 	answers := 0
 	for _, other := range f.nodes {
@@ -141,7 +141,7 @@ func (f *flow) answer(n *node) {
 
 // llm asks a model.
 func (f *flow) llm(n *node) {
-	a := f.add(n, "AI_AGENT.LLM")
+	a := f.addNode(n, "AI_AGENT.LLM")
 	a.Config["profile_id"] = f.profile(n.data.At("model"))
 	parameters(n.data.At("model"), a.Config)
 	var messages []any
@@ -220,26 +220,27 @@ func (f *flow) given(n *node) map[string]any {
 
 // code runs a program.
 func (f *flow) code(n *node) {
-	c := f.add(n, "ACTION.RUN_CODE")
+	c := f.addNode(n, "ACTION.RUN_CODE")
 	source := n.data.At("code").Text()
 	if strings.HasPrefix(n.data.At("code_language").Text(), "javascript") {
 		c.Config["language"], c.Config["code"] = "javascript", source
 	} else {
 		c.Config["language"], c.Config["entry"] = "python", "call_main"
 		c.Config["code"] = strings.TrimRight(source, "\n") + "\n\n\ndef call_main(**given):\n    return main(**given)\n"
-		if m := foreign.FindString(source); m != "" {
-			n.line.Approximate(text.Of("its code uses what the sandbox may not have (%s)", strings.TrimSpace(m)))
+		absent, reaching := modules(source)
+		if len(absent) > 0 {
+			n.line.Approximate(text.Of("its code imports %s, which the sandbox does not have: the node fails until the code does without", strings.Join(absent, ", ")))
+		}
+		if len(reaching) > 0 {
+			n.line.Approximate(text.Of("its code imports %s; the sandbox has no files, no processes and no network", strings.Join(reaching, ", ")))
 		}
 	}
 	c.Input = f.given(n)
 }
 
-// foreign are modules that the sandbox does not have. read-only
-var foreign = regexp.MustCompile(`(?m)\b(?:import|from)\s+(?:[\w, ]*\b)?(?:requests|httpx|pandas|numpy|jinja2|yaml|bs4|lxml|PIL|json_repair|openai|aiohttp|os|subprocess|socket)\b`)
-
 // template fills a template of Jinja2 in.
 func (f *flow) template(n *node) {
-	c := f.add(n, "ACTION.JINJA_TEMPLATE")
+	c := f.addNode(n, "ACTION.JINJA_TEMPLATE")
 	c.Config["template"] = n.data.At("template").Text()
 	if strings.TrimSpace(n.data.At("template").Text()) == "" {
 		c.Config["template"] = " "
@@ -345,7 +346,7 @@ func (f *flow) conditions(n *node, v importer.Value) string {
 
 // ifElse chooses a way.
 func (f *flow) ifElse(n *node) {
-	s := f.add(n, "FLOW.SWITCH")
+	s := f.addNode(n, "FLOW.SWITCH")
 	branches := []any{}
 	cases := n.data.At("cases").List()
 	if len(cases) == 0 {
@@ -362,7 +363,7 @@ func (f *flow) ifElse(n *node) {
 
 // iteration goes through a list.
 func (f *flow) iteration(n *node) {
-	l := f.add(n, "FLOW.FOR_EACH")
+	l := f.addNode(n, "FLOW.FOR_EACH")
 	l.Config["items_path"] = "items"
 	l.Input["items"] = f.value(n, n.data.At("iterator_selector"))
 	if n.data.At("is_parallel").Bool() {
@@ -396,7 +397,7 @@ func (f *flow) body(n *node, value any) {
 
 // loop repeats.
 func (f *flow) loop(n *node) {
-	l := f.add(n, "FLOW.LOOP")
+	l := f.addNode(n, "FLOW.LOOP")
 	l.Config["loop_type"], l.Config["start_value"], l.Config["end_value"] = "for_range", 1, max(n.data.At("loop_count").Int(10), 1)
 	if len(n.data.At("break_conditions").List()) > 0 {
 		l.Config["break_condition"] = f.conditions(n, n.data)
@@ -409,7 +410,7 @@ func (f *flow) loop(n *node) {
 
 // loopEnd ends a loop before its time.
 func (f *flow) loopEnd(n *node) {
-	e := f.add(n, "CALL.EMPTY")
+	e := f.addNode(n, "CALL.EMPTY")
 	e.Config["pass_through"] = true
 	n.line.Approximate(text.Of("it ends a round, and not the loop; write a break_condition"))
 }
@@ -432,7 +433,7 @@ func (f *flow) pairs(n *node, v importer.Value) map[string]any {
 
 // request calls a service.
 func (f *flow) request(n *node) {
-	r := f.add(n, "ACTION.HTTP_REQUEST")
+	r := f.addNode(n, "ACTION.HTTP_REQUEST")
 	d := n.data
 	r.Config["method"] = strings.ToUpper(cmp.Or(d.At("method").Text(), "get"))
 	r.Config["url"] = cmp.Or(f.words(n, d.At("url").Text()), "{{env.URL}}")
@@ -505,7 +506,7 @@ func (f *flow) authorize(n *node, r *importer.Node) {
 
 // extract asks a model for values.
 func (f *flow) extract(n *node) {
-	a := f.add(n, "AI_AGENT.LLM")
+	a := f.addNode(n, "AI_AGENT.LLM")
 	a.Config["profile_id"] = f.profile(n.data.At("model"))
 	parameters(n.data.At("model"), a.Config)
 	properties, required := map[string]any{}, []any{}
@@ -542,7 +543,7 @@ func (f *flow) extract(n *node) {
 
 // classify lets a model choose a way.
 func (f *flow) classify(n *node) {
-	s := f.add(n, "FLOW.SWITCH")
+	s := f.addNode(n, "FLOW.SWITCH")
 	choices := []any{}
 	for i, c := range n.data.At("classes").List() {
 		key := "class_" + strconv.Itoa(i+1)

@@ -13,7 +13,7 @@ import (
 
 // retrieve finds by meaning.
 func (f *flow) retrieve(n *node) {
-	m := f.add(n, "MEMORY.VECTOR_DATABASE")
+	m := f.addNode(n, "MEMORY.VECTOR_DATABASE")
 	m.Config["operation"], m.Config["session_id"] = "search", "knowledge"
 	m.Config["max_results"] = min(max(n.data.At("multiple_retrieval_config", "top_k").Int(4), 1), 50)
 	m.Input["query"] = f.value(n, n.data.At("query_variable_selector"))
@@ -39,7 +39,7 @@ func (f *flow) write(n *node, set *importer.Node, item importer.Value, name stri
 
 // list filters, orders and cuts a list.
 func (f *flow) list(n *node) {
-	c := f.add(n, "ACTION.RUN_CODE")
+	c := f.addNode(n, "ACTION.RUN_CODE")
 	c.Config["language"] = "javascript"
 	field := ""
 	sign := "1"
@@ -88,8 +88,10 @@ func (f *flow) filters(n *node) string {
 			value = string(raw)
 		}
 		test := map[string]string{
-			"contains": "String(%s ?? '').includes(%s)", "not contains": "!String(%s ?? '').includes(%s)", "start with": "String(%s ?? '').startsWith(%s)", "end with": "String(%s ?? '').endsWith(%s)",
-			"is": "%s === %s", "=": "Number(%s) === %s", "is not": "%s !== %s", "≠": "Number(%s) !== %s", ">": "Number(%s) > %s", "<": "Number(%s) < %s", "≥": "Number(%s) >= %s", "≤": "Number(%s) <= %s",
+			"contains": "String(%s ?? '').includes(%s)", "not contains": "!String(%s ?? '').includes(%s)",
+			"start with": "String(%s ?? '').startsWith(%s)", "end with": "String(%s ?? '').endsWith(%s)",
+			"is": "%s === %s", "=": "Number(%s) === %s", "is not": "%s !== %s", "≠": "Number(%s) !== %s", ">": "Number(%s) > %s",
+			"<": "Number(%s) < %s", "≥": "Number(%s) >= %s", "≤": "Number(%s) <= %s",
 			"in": "[].concat(%[2]s).includes(%[1]s)", "not in": "![].concat(%[2]s).includes(%[1]s)",
 		}[op]
 		switch {
@@ -108,7 +110,7 @@ func (f *flow) filters(n *node) string {
 
 // document reads the text of a file.
 func (f *flow) document(n *node) {
-	t := f.add(n, "TOOL.FILE_PROCESSOR")
+	t := f.addNode(n, "TOOL.FILE_PROCESSOR")
 	t.Config["tool_name"] = "file_extract_text"
 	t.Config["function_args"] = map[string]any{"path": f.value(n, n.data.At("variable_selector"))}
 	n.line.Approximate(text.Of("it reads files of the workspace by their paths"))
@@ -116,7 +118,7 @@ func (f *flow) document(n *node) {
 
 // aggregate takes the first variable that is there.
 func (f *flow) aggregate(n *node) {
-	c := f.add(n, "ACTION.RUN_CODE")
+	c := f.addNode(n, "ACTION.RUN_CODE")
 	c.Config["language"] = "javascript"
 	groups := map[string][]importer.Value{"output": n.data.At("variables").List()}
 	if n.data.At("advanced_settings", "group_enabled").Bool() {

@@ -11,7 +11,8 @@ import (
 
 // search says that a provider of tools searches the web.
 func search(provider string) bool {
-	for _, name := range []string{"google", "duckduckgo", "searxng", "tavily", "bing", "brave", "serper", "serpapi", "exa", "search1api", "bocha", "baidu", "searchapi"} {
+	for _, name := range []string{"google", "duckduckgo", "searxng", "tavily", "bing", "brave", "serper", "serpapi", "exa", "search1api",
+		"bocha", "baidu", "searchapi"} {
 		if strings.Contains(provider, name) {
 			return true
 		}
@@ -57,7 +58,7 @@ func (f *flow) tool(n *node) {
 	provider, name := strings.ToLower(d.First("provider_name", "provider_id").Text()), d.At("tool_name").Text()
 	switch typ := d.At("provider_type").Text(); {
 	case typ == "workflow":
-		s := f.add(n, "FLOW.SUB_WORKFLOW")
+		s := f.addNode(n, "FLOW.SUB_WORKFLOW")
 		s.Config["workflow_id"] = cmp.Or(slug(name), slug(provider), "workflow")
 		for _, arg := range d.At("tool_parameters").Names() {
 			s.Input[arg] = f.argument(n, arg)
@@ -65,21 +66,23 @@ func (f *flow) tool(n *node) {
 		f.addText(n, "{{"+s.ID+".outputs.outputs}}", "{{ found | tojson }}")
 		n.line.Approximate(text.Of("import the workflow %q, too, deploy it, and set workflow_id to its id", cmp.Or(d.At("tool_label").Text(), name)))
 	case search(provider) && f.first(n, "query", "q", "keyword", "search_query") != nil:
-		s := f.add(n, "ACTION.WEB_SEARCH")
+		s := f.addNode(n, "ACTION.WEB_SEARCH")
 		s.Config["credential_id"] = "{{$placeholder}}"
 		s.Input["query"] = f.first(n, "query", "q", "keyword", "search_query")
 		f.addText(n, "{{"+s.ID+".outputs.results}}", "{% for r in found %}{{ r.title }}\n{{ r.url }}\n{{ r.snippet }}\n\n{% endfor %}")
 		n.line.Approximate(text.Of("choose a credential for the search; its results are a list with title, url and snippet"))
-	case (strings.Contains(provider, "webscraper") || strings.Contains(provider, "jina") || strings.Contains(provider, "firecrawl") || strings.Contains(name, "scrape") || strings.Contains(name, "crawl")) && f.first(n, "url", "link") != nil:
-		r := f.add(n, "ACTION.HTTP_REQUEST")
-		r.Config["method"], r.Config["url"], r.Config["response_type"], r.Config["body_type"] = "GET", f.first(n, "url", "link"), "text", "none"
+	case (strings.Contains(provider, "webscraper") || strings.Contains(provider, "jina") || strings.Contains(provider, "firecrawl") ||
+		strings.Contains(name, "scrape") || strings.Contains(name, "crawl")) && f.first(n, "url", "link") != nil:
+		r := f.addNode(n, "ACTION.HTTP_REQUEST")
+		r.Config["method"], r.Config["url"], r.Config["response_type"], r.Config["body_type"] = "GET",
+			f.first(n, "url", "link"), "text", "none"
 		n.line.Approximate(text.Of("the page is fetched as it is, and not reduced to its text"))
 	case strings.Contains(provider, "time") && (name == "current_time" || name == "timestamp"):
-		c := f.add(n, "ACTION.RUN_CODE")
+		c := f.addNode(n, "ACTION.RUN_CODE")
 		c.Config["language"], c.Config["code"] = "javascript", "function main() {\n  return {text: new Date().toISOString()};\n}\n"
 		n.line.Approximate(text.Of("times are in UTC"))
 	case typ == "mcp":
-		t := f.add(n, "TOOL.MCP_TOOL")
+		t := f.addNode(n, "TOOL.MCP_TOOL")
 		t.Config["server_id"], t.Config["tool_name"] = cmp.Or(slug(provider), "server"), name
 		args := map[string]any{}
 		for _, arg := range d.At("tool_parameters").Names() {
@@ -146,7 +149,7 @@ func slug(name string) string {
 
 // agent asks a model that may use tools.
 func (f *flow) agent(n *node) {
-	a := f.add(n, "AI_AGENT.LLM")
+	a := f.addNode(n, "AI_AGENT.LLM")
 	p := n.data.At("agent_parameters")
 	a.Config["profile_id"] = f.profile(p.At("model", "value"))
 	parameters(p.At("model", "value"), a.Config)

@@ -19,7 +19,8 @@ import (
 type kinds struct{}
 
 func (kinds) Kind(name string) (workflow.Kind, bool) {
-	return workflow.Kind{Name: name, Plan: func(*workflow.Node) (workflow.Plan, []workflow.Problem) { return workflow.Plan{}, nil }}, strings.Contains(name, ".")
+	return workflow.Kind{Name: name, Plan: func(*workflow.Node) (workflow.Plan, []workflow.Problem) { return workflow.Plan{}, nil }},
+		strings.Contains(name, ".")
 }
 
 func (kinds) Names() []string { return []string{"EXTERNAL_ACTION.SLACK", "FLOW.IF", "FLOW.SWITCH"} }
@@ -53,8 +54,8 @@ func files(t testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-// Conform tries a reader on files of its own: it takes them, its report counts every node of the file, every node that it makes is told of once, what is not
-// kept says why, and the same file always gives the same workflow. What is no such file it leaves alone.
+// Conform tries a reader on files of its own: it takes them, its report counts every node of the file, every node that it makes is told of
+// once, what is not kept says why, and the same file always gives the same workflow. It leaves other files alone.
 func Conform(t *testing.T, system importer.System, pattern string) {
 	t.Helper()
 	for name, content := range files(t, pattern) {
@@ -66,7 +67,8 @@ func Conform(t *testing.T, system importer.System, pattern string) {
 			}
 			check(t, &got.Workflows[0])
 			again, err := importer.Import(name, content, Options(system))
-			if err != nil || string(workflow.Encode(again.Workflows[0].Definition)) != string(workflow.Encode(got.Workflows[0].Definition)) {
+			if err != nil ||
+				string(workflow.Encode(again.Workflows[0].Definition)) != string(workflow.Encode(got.Workflows[0].Definition)) {
 				t.Errorf("the same file gives another workflow: %v", err)
 			}
 		})
@@ -81,8 +83,8 @@ func Conform(t *testing.T, system importer.System, pattern string) {
 	}
 }
 
-// Hostile gives a reader files that mean it ill, made of those of its own: everything nested deeply, every value of a wrong type, thousands of nodes, and
-// connections in circles. It may refuse them, and must come back either way; what it takes it tells of as always.
+// Hostile gives a reader files that mean it ill, made of those of its own: everything nested deeply, every value of a wrong type, thousands
+// of nodes, and connections in circles. It may refuse them, and must come back either way; what it takes it tells of as always.
 func Hostile(t *testing.T, system importer.System, pattern string) {
 	t.Helper()
 	for name, content := range files(t, pattern) {

@@ -1,5 +1,5 @@
-// Package intake is the route by which files of other systems come in: they are imported, the secrets that stood in them become credentials, and the
-// workflows are kept. It knows neither the systems nor how workflows are kept; package server says both.
+// Package intake is the route by which files of other systems come in: they are imported, the secrets that stood in them become
+// credentials, and the workflows are kept. It knows neither the systems nor how workflows are kept; package server says both.
 package intake
 
 import (
@@ -37,7 +37,8 @@ type (
 
 // Register registers the route.
 func Register(o Options) {
-	op := huma.Operation{Method: http.MethodPost, Path: "/import", OperationID: "import", Summary: "Make workflows of files of other systems", Tags: []string{"workflows"}}
+	op := huma.Operation{Method: http.MethodPost, Path: "/import", OperationID: "import",
+		Summary: "Make workflows of files of other systems", Tags: []string{"workflows"}}
 	op.MaxBodyBytes = 32 << 20
 	op.Description = "Exports of n8n, Dify, flows of steps and older workflow files. The answer says of every file what was kept or why it was not, and of every node " +
 		"what became of it. Secrets that stood in a file become credentials, which only admins can make. What cannot be kept is told of, and the rest is kept."
@@ -53,7 +54,7 @@ func Register(o Options) {
 // file imports one file. Whatever happens is told of it: files before it are kept, and those after it are to be tried.
 func (o Options) file(ctx context.Context, p identity.Principal, file api.ImportFile, dry bool) api.ImportedFile {
 	told := api.ImportedFile{Name: file.Name}
-	imported, known, err := o.read(ctx, p, file)
+	imported, known, err := o.readFile(ctx, p, file)
 	if err != nil {
 		told.Error = o.why(ctx, p, err)
 		return told
@@ -83,8 +84,8 @@ func (o Options) file(ctx context.Context, p identity.Principal, file api.Import
 	return told
 }
 
-// read makes workflows of a file, and says which names of credentials are taken.
-func (o Options) read(ctx context.Context, p identity.Principal, file api.ImportFile) (*importer.Imported, []string, error) {
+// readFile makes workflows of a file, and says which names of credentials are taken.
+func (o Options) readFile(ctx context.Context, p identity.Principal, file api.ImportFile) (*importer.Imported, []string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,8 @@ func isPart(typ string) bool {
 	if !strings.Contains(typ, "langchain") {
 		return strings.HasSuffix(short(typ), "Tool")
 	}
-	return slices.ContainsFunc(partPrefixes, func(prefix string) bool { return strings.HasPrefix(short(typ), prefix) }) || strings.HasSuffix(short(typ), "Tool")
+	return slices.ContainsFunc(partPrefixes, func(prefix string) bool { return strings.HasPrefix(short(typ), prefix) }) ||
+		strings.HasSuffix(short(typ), "Tool")
 }
 
 // attach looks at the nodes that serve others: those whom nobody uses are told of, the others are read with those whom they serve.

@@ -213,7 +213,8 @@ const finishing = `  const out = await run.call({helpers: {}, getNodeParameter: 
 // code imports a node with code.
 func code(m *making) {
 	source, language := m.n.params.First("jsCode", "functionCode", "code").Text(), "javascript"
-	if m.n.text("language") == "python" || m.n.text("language") == "pythonNative" || m.n.params.At("pythonCode").Exists() && !m.n.params.At("jsCode").Exists() {
+	if m.n.text("language") == "python" || m.n.text("language") == "pythonNative" || m.n.params.At("pythonCode").Exists() &&
+		!m.n.params.At("jsCode").Exists() {
 		source, language = m.n.text("pythonCode"), "python"
 	}
 	each := m.n.text("mode") == "runOnceForEachItem" || short(m.n.typ) == "functionItem"
@@ -233,7 +234,8 @@ func code(m *making) {
 	}
 	program := "async function main(input) {\n" + opening(source)
 	if each {
-		program += "  const run = async function () {\n" + source + "\n  };\n" + strings.Replace(finishing, ");\n  return ", ");\n  const made = ", 1) + "\n  return made[0] ?? {};\n}\n"
+		program += "  const run = async function () {\n" + source + "\n  };\n" + strings.Replace(finishing, ");\n  return ",
+			");\n  const made = ", 1) + "\n  return made[0] ?? {};\n}\n"
 	} else {
 		program += "  const run = async function () {\n" + source + "\n  };\n" + finishing + "\n}\n"
 	}

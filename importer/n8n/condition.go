@@ -51,10 +51,12 @@ func conditionsOf(v, params importer.Value) conditions {
 	var out conditions
 	if list := v.At("conditions"); list.IsList() {
 		out.any = v.At("combinator").Text() == "or"
-		fold := v.At("options", "caseSensitive").Exists() && !v.At("options", "caseSensitive").Bool() || params.At("options", "ignoreCase").Bool()
+		fold := v.At("options", "caseSensitive").Exists() && !v.At("options", "caseSensitive").Bool() ||
+			params.At("options", "ignoreCase").Bool()
 		for _, c := range list.List() {
 			out.list = append(out.list, condition{
-				left: c.At("leftValue"), right: c.At("rightValue"), typ: c.At("operator", "type").Text(), op: older(c.At("operator", "operation").Text()), fold: fold,
+				left: c.At("leftValue"), right: c.At("rightValue"), typ: c.At("operator", "type").Text(),
+				op: older(c.At("operator", "operation").Text()), fold: fold,
 			})
 		}
 		return out
@@ -77,6 +79,11 @@ func conditionsOf(v, params importer.Value) conditions {
 
 // expression writes the conditions as an expression.
 func (r *reading) expression(c conditions) string {
+	return c.joined(func(one condition) string { return "(" + r.comparison(one) + ")" })
+}
+
+// joined writes each condition and joins them: all must hold, or any.
+func (c conditions) joined(write func(condition) string) string {
 	if len(c.list) == 0 {
 		return "true"
 	}
@@ -86,7 +93,7 @@ func (r *reading) expression(c conditions) string {
 	}
 	parts := make([]string, len(c.list))
 	for i, one := range c.list {
-		parts[i] = "(" + r.comparison(one) + ")"
+		parts[i] = write(one)
 	}
 	return strings.Join(parts, join)
 }
@@ -121,7 +128,8 @@ func (r *reading) comparison(c condition) string {
 	case "gt", "lt", "gte", "lte":
 		return a + map[string]string{"gt": " > ", "lt": " < ", "gte": " >= ", "lte": " <= "}[op] + b
 	case "after", "before", "afterOrEquals", "beforeOrEquals":
-		return "date(" + a + ")" + map[string]string{"after": " > ", "before": " < ", "afterOrEquals": " >= ", "beforeOrEquals": " <= "}[op] + "date(" + b + ")"
+		return "date(" + a + ")" + map[string]string{"after": " > ", "before": " < ", "afterOrEquals": " >= ",
+			"beforeOrEquals": " <= "}[op] + "date(" + b + ")"
 	case "contains":
 		return wrap("contains(" + a + " ?? \"\", " + b + ")")
 	case "startsWith":
@@ -135,7 +143,8 @@ func (r *reading) comparison(c condition) string {
 	case "empty":
 		return wrap(fmt.Sprintf("%s == null || %s == \"\" || %s == [] || %s == {}", a, a, a, a))
 	case "lengthEquals", "lengthNotEquals", "lengthGt", "lengthLt", "lengthGte", "lengthLte":
-		sign := map[string]string{"Equals": "==", "NotEquals": "!=", "Gt": ">", "Lt": "<", "Gte": ">=", "Lte": "<="}[strings.TrimPrefix(op, "length")]
+		sign := map[string]string{"Equals": "==", "NotEquals": "!=", "Gt": ">", "Lt": "<", "Gte": ">=",
+			"Lte": "<="}[strings.TrimPrefix(op, "length")]
 		return "len(" + a + ") " + sign + " " + numeric(b)
 	}
 	return wrap(a + " == " + b)
@@ -167,15 +176,7 @@ func pattern(operand string) string {
 
 // javascript writes the conditions as code.
 func (c conditions) javascript() string {
-	if len(c.list) == 0 {
-		return "true"
-	}
-	join := " && "
-	if c.any {
-		join = " || "
-	}
-	parts := make([]string, len(c.list))
-	for i, one := range c.list {
+	return c.joined(func(one condition) string {
 		op, sign := one.op, ""
 		if positive, ok := strings.CutPrefix(op, "not"); ok && positive != "" {
 			op, sign = strings.ToLower(positive[:1])+positive[1:], "!"
@@ -195,9 +196,8 @@ func (c conditions) javascript() string {
 				op, sign = "equals", "!"
 			}
 		}
-		parts[i] = sign + "test(" + string(payload.Quote(op)) + ", " + left + ", " + right + ")"
-	}
-	return strings.Join(parts, join)
+		return sign + "test(" + string(payload.Quote(op)) + ", " + left + ", " + right + ")"
+	})
 }
 
 // jsOperand is a parameter as code.

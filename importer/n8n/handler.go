@@ -7,7 +7,7 @@ import (
 	"tandem/importer"
 )
 
-// handlers are all types that are known, but for services.
+// handlers are all types that are known, without services.
 func handlers() map[string]handler {
 	all := flowHandlers()
 	for _, more := range []map[string]handler{webHandlers(), triggerHandlers(), aiHandlers()} {
@@ -23,7 +23,8 @@ func (f *flow) handlerOf(n *node) handler {
 	}
 	h := f.findHandler(n)
 	if short(n.typ) == "switch" || short(n.typ) == "textClassifier" {
-		h.outputs = max(len(n.out), len(n.params.At("rules", "values").List()), len(n.params.At("rules", "rules").List()), len(n.params.At("categories", "categories").List()), 1)
+		h.outputs = max(len(n.out), len(n.params.At("rules", "values").List()), len(n.params.At("rules", "rules").List()),
+			len(n.params.At("categories", "categories").List()), 1)
 	}
 	n.handler = &h
 	return h
@@ -64,7 +65,8 @@ func (f *flow) findHandler(n *node) handler {
 
 // writes says that a vendor's kind has a counterpart of the operation of a node.
 func (f *flow) writes(n *node, v vendor) bool {
-	trial := &making{reading: reading{f: f, n: n, json: shape{unknown: true}, values: "trial"}, line: &importer.Line{}, cfg: map[string]any{}, in: map[string]any{}}
+	trial := &making{reading: reading{f: f, n: n, json: shape{unknown: true}, values: "trial"}, line: &importer.Line{},
+		cfg: map[string]any{}, in: map[string]any{}}
 	return v.write(trial)
 }
 

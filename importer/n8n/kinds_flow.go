@@ -260,7 +260,8 @@ func (r *reading) jsonText(v importer.Value) any {
 		return translated
 	}
 	for _, candidate := range []string{words, quoted(words)} {
-		if !strings.HasPrefix(strings.TrimSpace(candidate), "{") && !strings.HasPrefix(strings.TrimSpace(candidate), "[") || strings.HasPrefix(strings.TrimSpace(candidate), "{{") {
+		if !strings.HasPrefix(strings.TrimSpace(candidate), "{") && !strings.HasPrefix(strings.TrimSpace(candidate), "[") ||
+			strings.HasPrefix(strings.TrimSpace(candidate), "{{") {
 			continue
 		}
 		if value, err := payload.Decode([]byte(candidate)); err == nil {
@@ -422,7 +423,8 @@ func merge(m *making) {
 		if !p.At("options", "includeUnpaired").Bool() && p.At("join").Text() != "outer" {
 			m.cfg["zip_length"] = "shortest"
 		}
-	case mode == "mergeByKey" || mode == "mergeByField" || mode == "mergeByFields" || by == "combineByFields" || by == "mergeByFields" || mode == "combine" && by == "":
+	case mode == "mergeByKey" || mode == "mergeByField" || mode == "mergeByFields" || by == "combineByFields" || by == "mergeByFields" ||
+		mode == "combine" && by == "":
 		m.mergeByFields()
 	case mode == "chooseBranch" || mode == "passThrough" || mode == "wait":
 		m.cfg["merge_strategy"] = "concatenate"

@@ -63,7 +63,8 @@ func answerShape(n *node) ([]string, map[string]string) {
 	case full:
 		return nil, map[string]string{"body": "json", "headers": "headers", "statusCode": "status_code"}
 	case format == "text" || format == "string":
-		field := cmp.Or(n.params.At("options", "response", "response", "outputPropertyName").Text(), n.params.At("dataPropertyName").Text(), "data")
+		field := cmp.Or(n.params.At("options", "response", "response", "outputPropertyName").Text(),
+			n.params.At("dataPropertyName").Text(), "data")
 		return nil, map[string]string{field: "body"}
 	case format == "file":
 		return nil, map[string]string{"data": "file"}
@@ -414,7 +415,8 @@ func cryptography(m *making) {
 			"  return input.items.map(one => ({...one, [" + field + "]: [hex(8), hex(4), \"4\" + hex(3), \"8\" + hex(3), hex(12)].join(\"-\")}));")
 		m.line.Approximate(text.Of("what it makes is random, and no secret"))
 	case "hash":
-		name := map[string]string{"MD5": "md5", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512", "SHA3-256": "sha3_256", "SHA3-384": "sha3_384", "SHA3-512": "sha3_512"}[cmp.Or(p.At("type").Text(), "MD5")]
+		name := map[string]string{"MD5": "md5", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512", "SHA3-256": "sha3_256",
+			"SHA3-384": "sha3_384", "SHA3-512": "sha3_512"}[cmp.Or(p.At("type").Text(), "MD5")]
 		if name == "" || p.At("binaryData").Bool() {
 			m.missing(text.Of("the operation %q has no counterpart", action+" "+p.At("type").Text()))
 			return

@@ -129,7 +129,8 @@ func summarize(m *making) {
 			op = "count"
 		}
 		separator := f.First("customSeparator", "separateBy").Text()
-		parts = append(parts, "{op: "+string(payload.Quote(op))+", field: "+string(payload.Quote(strings.TrimPrefix(f.At("field").Text(), "=")))+", by: "+string(payload.Quote(separator))+"}")
+		parts = append(parts, "{op: "+string(payload.Quote(op))+", field: "+string(payload.Quote(strings.TrimPrefix(f.At("field").Text(),
+			"=")))+", by: "+string(payload.Quote(separator))+"}")
 	}
 	groups := fieldsOf(m.n.params.At("fieldsToSplitBy"))
 	m.script(reach + `  const sums = [` + strings.Join(parts, ", ") + `], by = ` + listed(groups) + `, groups = new Map();
@@ -144,7 +145,8 @@ func summarize(m *making) {
     for (const {op, field, by: separator} of sums) {
       const all = list.map(one => read(one, field)).filter(v => v !== undefined && v !== null), n = all.map(Number);
       const total = n.reduce((a, b) => a + b, 0);
-      out[names[op] + "_" + field.replaceAll(".", "_")] = op === "append" ? all : op === "average" ? (n.length ? total / n.length : null) : op === "concatenate" ? all.join(separator || ",")
+      out[names[op] + "_" +
+	field.replaceAll(".", "_")] = op === "append" ? all : op === "average" ? (n.length ? total / n.length : null) : op === "concatenate" ? all.join(separator || ",")
         : op === "countUnique" ? new Set(all.map(v => JSON.stringify(v))).size : op === "max" ? (n.length ? Math.max(...n) : null) : op === "min" ? (n.length ? Math.min(...n) : null) : op === "sum" ? total : all.length;
     }
     return out;
@@ -230,7 +232,9 @@ func dateTime(m *making) {
 		if layout == "" || layout == "custom" {
 			layout = "yyyy-MM-dd"
 		}
-		each("[" + as(map[bool]string{true: "outputFieldName", false: "dataPropertyName"}[p.At("outputFieldName").Exists()], "formattedDate") + "]: " + at + ".toFormat(" + string(payload.Quote(strings.NewReplacer("YYYY", "yyyy", "DD", "dd").Replace(layout))) + ")")
+		each("[" + as(map[bool]string{true: "outputFieldName", false: "dataPropertyName"}[p.At("outputFieldName").Exists()],
+			"formattedDate") + "]: " + at + ".toFormat(" + string(payload.Quote(strings.NewReplacer("YYYY", "yyyy", "DD",
+			"dd").Replace(layout))) + ")")
 	case op == "addToDate" || op == "subtractFromDate" || p.At("action").Text() == "calculate":
 		m.in["duration"] = m.value(p.At("duration"))
 		unit := p.At("timeUnit").Text()

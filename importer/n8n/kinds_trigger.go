@@ -14,7 +14,8 @@ import (
 // triggerHandlers are the nodes that begin an execution.
 func triggerHandlers() map[string]handler {
 	start := func(make func(m *making)) handler { return handler{root: true, make: make} }
-	hook := handler{root: true, rename: map[string]string{"body": "body", "headers": "headers", "query": "query_params", "params": "path_params"}, make: webhook}
+	hook := handler{root: true, rename: map[string]string{"body": "body", "headers": "headers", "query": "query_params",
+		"params": "path_params"}, make: webhook}
 	called := handler{root: true, path: []string{"body"}, make: calledBack}
 	out := map[string]handler{
 		"manualTrigger":            start(manual),
@@ -56,14 +57,22 @@ func triggerHandlers() map[string]handler {
 	}
 	// Services that call an address which somebody has told them.
 	for _, name := range []string{
-		"stripeTrigger", "typeformTrigger", "calendlyTrigger", "calTrigger", "shopifyTrigger", "hubspotTrigger", "jotFormTrigger", "wooCommerceTrigger",
-		"whatsAppTrigger", "facebookTrigger", "facebookLeadAdsTrigger", "gitlabTrigger", "bitbucketTrigger", "jiraTrigger", "trelloTrigger", "asanaTrigger", "clickUpTrigger",
-		"pipedriveTrigger", "zendeskTrigger", "mailchimpTrigger", "payPalTrigger", "surveyMonkeyTrigger", "wufooTrigger", "linearTrigger", "mondayTrigger", "todoistTrigger",
-		"twilioTrigger", "zoomTrigger", "figmaTrigger", "netlifyTrigger", "helpScoutTrigger", "intercomTrigger", "activeCampaignTrigger", "convertKitTrigger", "mailerLiteTrigger",
-		"mauticTrigger", "webflowTrigger", "boxTrigger", "ciscoWebexTrigger", "eventbriteTrigger", "gumroadTrigger", "keapTrigger", "koBoToolboxTrigger", "lemlistTrigger",
-		"onfleetTrigger", "pushcutTrigger", "strapiTrigger", "stravaTrigger", "taigaTrigger", "theHiveTrigger", "theHiveProjectTrigger", "togglTrigger", "venafiTlsProtectCloudTrigger",
-		"vonageTrigger", "workableTrigger", "getResponseTrigger", "formIoTrigger", "formstackTrigger", "emeliaTrigger", "customerIoTrigger", "copperTrigger", "chargebeeTrigger",
-		"brevoTrigger", "sendInBlueTrigger", "baserowTrigger", "autopilotTrigger", "affinityTrigger", "acuitySchedulingTrigger", "awsSnsTrigger", "wiseTrigger", "microsoftTeamsTrigger",
+		"stripeTrigger", "typeformTrigger", "calendlyTrigger", "calTrigger", "shopifyTrigger", "hubspotTrigger",
+		"jotFormTrigger", "wooCommerceTrigger",
+		"whatsAppTrigger", "facebookTrigger", "facebookLeadAdsTrigger", "gitlabTrigger", "bitbucketTrigger", "jiraTrigger", "trelloTrigger",
+		"asanaTrigger", "clickUpTrigger",
+		"pipedriveTrigger", "zendeskTrigger", "mailchimpTrigger", "payPalTrigger", "surveyMonkeyTrigger", "wufooTrigger", "linearTrigger",
+		"mondayTrigger", "todoistTrigger",
+		"twilioTrigger", "zoomTrigger", "figmaTrigger", "netlifyTrigger", "helpScoutTrigger", "intercomTrigger", "activeCampaignTrigger",
+		"convertKitTrigger", "mailerLiteTrigger",
+		"mauticTrigger", "webflowTrigger", "boxTrigger", "ciscoWebexTrigger", "eventbriteTrigger", "gumroadTrigger", "keapTrigger",
+		"koBoToolboxTrigger", "lemlistTrigger",
+		"onfleetTrigger", "pushcutTrigger", "strapiTrigger", "stravaTrigger", "taigaTrigger", "theHiveTrigger", "theHiveProjectTrigger",
+		"togglTrigger", "venafiTlsProtectCloudTrigger",
+		"vonageTrigger", "workableTrigger", "getResponseTrigger", "formIoTrigger", "formstackTrigger", "emeliaTrigger", "customerIoTrigger",
+		"copperTrigger", "chargebeeTrigger",
+		"brevoTrigger", "sendInBlueTrigger", "baserowTrigger", "autopilotTrigger", "affinityTrigger", "acuitySchedulingTrigger",
+		"awsSnsTrigger", "wiseTrigger", "microsoftTeamsTrigger",
 	} {
 		out[name] = called
 	}
@@ -76,7 +85,8 @@ func manual(m *making) {
 	m.kind = "TRIGGER.MANUAL"
 	properties := map[string]any{}
 	for _, field := range m.n.params.At("workflowInputs", "values").List() {
-		typ := map[string]string{"number": "number", "boolean": "boolean", "array": "array", "object": "object", "string": "string", "": "string"}[field.At("type").Text()]
+		typ := map[string]string{"number": "number", "boolean": "boolean", "array": "array", "object": "object", "string": "string",
+			"": "string"}[field.At("type").Text()]
 		one := map[string]any{}
 		if typ != "" {
 			one["type"] = typ
@@ -121,7 +131,8 @@ func hookPath(path string) string {
 	}
 	var b strings.Builder
 	for _, r := range "/" + strings.Join(parts, "/") {
-		if r < 128 && (r == '/' || r == '-' || r == '_' || r == '.' || r == '~' || r == '{' || r == '}' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+		if r < 128 && (r == '/' || r == '-' || r == '_' || r == '.' || r == '~' || r == '{' || r == '}' || r >= '0' && r <= '9' ||
+			r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
 			b.WriteRune(r)
 		} else {
 			b.WriteByte('-')
@@ -213,7 +224,8 @@ func interval(v importer.Value, line *importer.Line) string {
 	case "cronExpression":
 		return strings.TrimPrefix(v.At("expression").Text(), "=")
 	case "seconds", "minutes":
-		return every(max(v.First("secondsInterval", "minutesInterval").Int(map[string]int{"seconds": 30, "minutes": 5}[field]), 1), field, line)
+		return every(max(v.First("secondsInterval", "minutesInterval").Int(map[string]int{"seconds": 30, "minutes": 5}[field]), 1), field,
+			line)
 	case "hours":
 		return fmt.Sprintf("%d %s * * *", minute, stepped(v.At("hoursInterval").Int(1)))
 	case "weeks":
@@ -226,7 +238,8 @@ func interval(v importer.Value, line *importer.Line) string {
 		}
 		return fmt.Sprintf("%d %d * * %s", minute, hour, cmp.Or(strings.Join(days, ","), "0"))
 	case "months":
-		return fmt.Sprintf("%d %d %d %s *", minute, hour, max(v.At("triggerAtDayOfMonth").Int(1), 1), stepped(v.At("monthsInterval").Int(1)))
+		return fmt.Sprintf("%d %d %d %s *", minute, hour, max(v.At("triggerAtDayOfMonth").Int(1), 1),
+			stepped(v.At("monthsInterval").Int(1)))
 	}
 	if v.At("daysInterval").Int(1) > 1 {
 		return fmt.Sprintf("%d %d */%d * *", minute, hour, v.At("daysInterval").Int(1))
@@ -343,8 +356,10 @@ func form(m *making) {
 
 func mailFields() map[string]string {
 	return map[string]string{
-		"subject": "subject", "from": "sender", "to": "recipient", "text": "body_text", "textPlain": "body_text", "html": "body_html", "textHtml": "body_html",
-		"date": "received_date", "id": "email_id", "threadId": "thread_id", "attachments": "attachments", "snippet": "body_text", "headers": "email_headers",
+		"subject": "subject", "from": "sender", "to": "recipient", "text": "body_text", "textPlain": "body_text",
+		"html": "body_html", "textHtml": "body_html",
+		"date": "received_date", "id": "email_id", "threadId": "thread_id", "attachments": "attachments",
+		"snippet": "body_text", "headers": "email_headers",
 	}
 }
 
@@ -385,7 +400,8 @@ func slackTrigger(m *making) {
 	m.kind = "TRIGGER.SLACK"
 	events := []string{}
 	for _, e := range m.n.params.At("trigger").Texts() {
-		if name := map[string]string{"message": "message", "app_mention": "app_mention", "reaction_added": "reaction_added", "channel_created": "channel_created", "team_join": "team_join", "file_share": "file_shared"}[e]; name != "" {
+		if name := map[string]string{"message": "message", "app_mention": "app_mention", "reaction_added": "reaction_added",
+			"channel_created": "channel_created", "team_join": "team_join", "file_share": "file_shared"}[e]; name != "" {
 			events = append(events, name)
 		}
 	}
@@ -403,13 +419,15 @@ func slackTrigger(m *making) {
 // githubTrigger is started by an event of a repository.
 func githubTrigger(m *making) {
 	m.kind = "TRIGGER.GITHUB"
-	known := []string{"push", "pull_request", "issues", "issue_comment", "pull_request_review", "release", "workflow_run", "repository", "star", "watch", "fork"}
+	known := []string{"push", "pull_request", "issues", "issue_comment", "pull_request_review", "release", "workflow_run",
+		"repository", "star", "watch", "fork"}
 	events := slices.DeleteFunc(slices.Clone(m.n.params.At("events").Texts()), func(e string) bool { return !slices.Contains(known, e) })
 	if len(events) == 0 {
 		events = []string{"push", "pull_request"}
 		m.line.Approximate(text.Of("it is started by pushes and pull requests"))
 	}
-	m.cfg["repository"] = cmp.Or(locator(m.n.params.At("owner")).Text(), "owner") + "/" + cmp.Or(locator(m.n.params.At("repository")).Text(), "repository")
+	m.cfg["repository"] = cmp.Or(locator(m.n.params.At("owner")).Text(),
+		"owner") + "/" + cmp.Or(locator(m.n.params.At("repository")).Text(), "repository")
 	m.cfg["events"] = events
 	m.auth("github_token")
 }

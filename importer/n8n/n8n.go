@@ -1,6 +1,6 @@
-// Package n8n reads workflows that n8n has exported. n8n runs a node once for each item that arrives; here a node runs once, so what arrives is
-// followed through the file: where one item arrives the node stays as it is, where many may it is put into the body of a FLOW.FOR_EACH, or the list is
-// handled as a whole. What an expression reads ($json, $('Name')) is named by the node that has made it.
+// Package n8n reads workflows that n8n has exported. n8n runs a node once for each item that arrives; here a node runs once, so what
+// arrives is followed through the file: where one item arrives the node stays as it is, where many may it is put into the body of a
+// FLOW.FOR_EACH, or the list is handled as a whole. What an expression reads ($json, $('Name')) is named by the node that has made it.
 package n8n
 
 import (
@@ -57,7 +57,7 @@ func (System) Import(document importer.Value, kinds workflow.Kinds) []*importer.
 	var drafts []*importer.Draft
 	for _, one := range workflowsOf(document) {
 		f := &flow{doc: one, Draft: importer.NewDraft(kinds), byName: map[string]*node{}, back: map[edge]bool{}, known: handlers()}
-		f.read()
+		f.readNodes()
 		order := f.inOrder()
 		f.attach()
 		for _, n := range order {
@@ -78,7 +78,7 @@ type flow struct {
 	byName map[string]*node
 	// back are the connections that lead back to what comes before.
 	back map[edge]bool
-	// known are the types that are known, but for services.
+	// known are the types that are known, without services.
 	known map[string]handler
 }
 
@@ -108,7 +108,8 @@ type node struct {
 	handsOn bool
 	// handler is how it is imported, once that was asked for.
 	handler *handler
-	// used says that a node that it serves has read it; written, that a node was made of it; lost, that none could be; alone, that it serves nobody.
+	// used says that a node that it serves has read it; written, that a node was made of it; lost, that none could be; alone, that it
+	// serves nobody.
 	used, written, lost, alone bool
 }
 
@@ -124,10 +125,11 @@ type exit struct{ id, key string }
 // short is the type without its package.
 func short(typ string) string { return typ[strings.LastIndexByte(typ, '.')+1:] }
 
-// read takes the file apart.
-func (f *flow) read() {
+// readNodes takes the file apart.
+func (f *flow) readNodes() {
 	def := f.Definition()
-	def.Metadata.Name, def.Metadata.Description = strings.TrimSpace(f.doc.At("name").Text()), strings.TrimSpace(f.doc.At("description").Text())
+	def.Metadata.Name, def.Metadata.Description = strings.TrimSpace(f.doc.At("name").Text()),
+		strings.TrimSpace(f.doc.At("description").Text())
 	for _, tag := range f.doc.At("tags").List() {
 		if name := cmp.Or(tag.At("name").Text(), tag.Text()); name != "" && !slices.Contains(def.Metadata.Tags, name) {
 			def.Metadata.Tags = append(def.Metadata.Tags, name)

@@ -10,7 +10,7 @@ import (
 	"tandem/text"
 )
 
-// service is a service that is called over HTTP for want of a kind of its own.
+// service is a service that is called over HTTP, because it has no kind of its own.
 type service struct {
 	base string
 	// first is the operation of a node that names none.
@@ -19,7 +19,8 @@ type service struct {
 	//
 	//	GET /v0/{base}/{table} ?view=options.view |name=title #records
 	//
-	// that has the method, the path with parameters of the node in braces, parameters of the query, fields of the body, and where the answer has its items.
+	// that has the method, the path with parameters of the node in braces, parameters of the query, fields of the body, and where the
+	// answer has its items.
 	calls map[string]string
 }
 
@@ -31,9 +32,11 @@ func services() map[string]service {
 	return map[string]service{
 		"airtable": {"https://api.airtable.com", "get", map[string]string{
 			"list": "GET /v0/{application}/{table} #records", "search": "GET /v0/{base}/{table} ?filterByFormula=filterByFormula&maxRecords=limit #records",
-			"read": "GET /v0/{application}/{table}/{id}", "get": "GET /v0/{base}/{table}/{id}", "append": "POST /v0/{application}/{table} |fields=$json", "create": "POST /v0/{base}/{table} |fields=columns.value",
+			"read": "GET /v0/{application}/{table}/{id}", "get": "GET /v0/{base}/{table}/{id}",
+			"append": "POST /v0/{application}/{table} |fields=$json", "create": "POST /v0/{base}/{table} |fields=columns.value",
 			"update": "PATCH /v0/{base|application}/{table}/{id} |fields=columns.value", "upsert": "PATCH /v0/{base}/{table} |fields=columns.value", "delete": "DELETE /v0/{base|application}/{table}/{id}",
-			"deleteRecord": "DELETE /v0/{base}/{table}/{id}", "base.get": "GET /v0/meta/bases #bases", "base.getMany": "GET /v0/meta/bases #bases", "base.getSchema": "GET /v0/meta/bases/{base}/tables #tables",
+			"deleteRecord": "DELETE /v0/{base}/{table}/{id}", "base.get": "GET /v0/meta/bases #bases",
+			"base.getMany": "GET /v0/meta/bases #bases", "base.getSchema": "GET /v0/meta/bases/{base}/tables #tables",
 		}},
 		"googleSheets": {"https://sheets.googleapis.com", "read", map[string]string{
 			"read": "GET /v4/spreadsheets/{documentId|sheetId}/values/{sheetName|range} #values", "lookup": "GET /v4/spreadsheets/{documentId|sheetId}/values/{sheetName|range} #values",
@@ -68,7 +71,9 @@ func services() map[string]service {
 			"database.get": "GET /v1/databases/{databaseId}", "database.getAll": "POST /v1/search #results", "database.search": "POST /v1/search |query=text #results", "databasePage.create": "POST /v1/pages |parent.database_id=databaseId&properties.Name.title.0.text.content=title",
 			"databasePage.getAll": "POST /v1/databases/{databaseId}/query |filter=filterJson #results", "databasePage.get": "GET /v1/pages/{pageId}", "databasePage.update": "PATCH /v1/pages/{pageId} |properties=$properties",
 			"databasePage.": "POST /v1/pages |parent.database_id=databaseId&properties.Name.title.0.text.content=title", "page.create": "POST /v1/pages |parent.page_id=pageId&properties.title.0.text.content=title", "page.": "POST /v1/pages |parent.page_id=pageId&properties.title.0.text.content=title",
-			"page.archive": "PATCH /v1/pages/{pageId} |archived==true", "archive": "PATCH /v1/pages/{pageId} |archived==true", "page.get": "GET /v1/pages/{pageId}", "page.search": "POST /v1/search |query=text #results", "user.getAll": "GET /v1/users #results", "user.get": "GET /v1/users/{userId}",
+			"page.archive": "PATCH /v1/pages/{pageId} |archived==true", "archive": "PATCH /v1/pages/{pageId} |archived==true",
+			"page.get": "GET /v1/pages/{pageId}", "page.search": "POST /v1/search |query=text #results",
+			"user.getAll": "GET /v1/users #results", "user.get": "GET /v1/users/{userId}",
 			"block.getAll": "GET /v1/blocks/{blockId}/children #results", "block.append": "PATCH /v1/blocks/{blockId}/children |children=$blocks", "block.": "PATCH /v1/blocks/{blockId}/children |children=$blocks",
 		}},
 		"github": {"https://api.github.com", "issue.create", map[string]string{
@@ -84,11 +89,16 @@ func services() map[string]service {
 			"company.getAll": "GET /crm/v3/objects/companies ?limit=limit #results", "company.create": "POST /crm/v3/objects/companies |properties.name=name", "deal.create": "POST /crm/v3/objects/deals |properties.dealstage=stage", "deal.getAll": "GET /crm/v3/objects/deals ?limit=limit #results",
 		}},
 		"stripe": {"https://api.stripe.com", "balance.get", map[string]string{
-			"customer.get": "GET /v1/customers/{customerId}", "customer.": "GET /v1/customers/{customerId}", "customer.getAll": "GET /v1/customers ?limit=limit #data", "charge.get": "GET /v1/charges/{chargeId}", "charge.getAll": "GET /v1/charges ?limit=limit #data", "balance.get": "GET /v1/balance", "balance.": "GET /v1/balance",
+			"customer.get": "GET /v1/customers/{customerId}", "customer.": "GET /v1/customers/{customerId}",
+			"customer.getAll": "GET /v1/customers ?limit=limit #data", "charge.get": "GET /v1/charges/{chargeId}",
+			"charge.getAll": "GET /v1/charges ?limit=limit #data", "balance.get": "GET /v1/balance", "balance.": "GET /v1/balance",
 		}},
 		"spotify": {"https://api.spotify.com", "player.addSongToQueue", map[string]string{
-			"playlist.getUserPlaylists": "GET /v1/me/playlists #items", "playlist.getTracks": "GET /v1/playlists/{id}/tracks #items", "playlist.add": "POST /v1/playlists/{id}/tracks ?uris=trackID", "playlist.": "POST /v1/playlists/{id}/tracks ?uris=trackID",
-			"library.getLikedTracks": "GET /v1/me/tracks ?limit=limit #items", "library.": "GET /v1/me/tracks ?limit=limit #items", "track.get": "GET /v1/tracks/{id}", "artist.get": "GET /v1/artists/{id}", "playlist.create": "POST /v1/me/playlists |name=name", "search.": "GET /v1/search ?q=query",
+			"playlist.getUserPlaylists": "GET /v1/me/playlists #items", "playlist.getTracks": "GET /v1/playlists/{id}/tracks #items",
+			"playlist.add": "POST /v1/playlists/{id}/tracks ?uris=trackID", "playlist.": "POST /v1/playlists/{id}/tracks ?uris=trackID",
+			"library.getLikedTracks": "GET /v1/me/tracks ?limit=limit #items", "library.": "GET /v1/me/tracks ?limit=limit #items",
+			"track.get": "GET /v1/tracks/{id}", "artist.get": "GET /v1/artists/{id}",
+			"playlist.create": "POST /v1/me/playlists |name=name", "search.": "GET /v1/search ?q=query",
 		}},
 		"whatsApp": {"https://graph.facebook.com", "message.send", map[string]string{
 			"send": "POST /v20.0/{phoneNumberId}/messages |messaging_product==whatsapp&to=recipientPhoneNumber&type==text&text.body=textBody", "message.send": "POST /v20.0/{phoneNumberId}/messages |messaging_product==whatsapp&to=recipientPhoneNumber&type==text&text.body=textBody",
@@ -102,7 +112,9 @@ func services() map[string]service {
 		}},
 		"openAi": {"https://api.openai.com", "", map[string]string{"image.create": "POST /v1/images/generations |prompt=prompt #data"}},
 		"clickUp": {"https://api.clickup.com", "task.create", map[string]string{
-			"task.create": "POST /api/v2/list/{list}/task |name=name", "task.": "POST /api/v2/list/{list}/task |name=name", "task.get": "GET /api/v2/task/{id}", "task.getAll": "GET /api/v2/list/{list}/task #tasks", "task.update": "PUT /api/v2/task/{id} |name=updateFields.name", "task.delete": "DELETE /api/v2/task/{id}",
+			"task.create": "POST /api/v2/list/{list}/task |name=name", "task.": "POST /api/v2/list/{list}/task |name=name",
+			"task.get": "GET /api/v2/task/{id}", "task.getAll": "GET /api/v2/list/{list}/task #tasks",
+			"task.update": "PUT /api/v2/task/{id} |name=updateFields.name", "task.delete": "DELETE /api/v2/task/{id}",
 		}},
 		"asana":  {"https://app.asana.com", "task.create", map[string]string{"task.create": "POST /api/1.0/tasks |data.name=name&data.workspace=workspace", "task.": "POST /api/1.0/tasks |data.name=name&data.workspace=workspace", "task.get": "GET /api/1.0/tasks/{id}", "task.getAll": "GET /api/1.0/tasks ?project=filters.project #data"}},
 		"trello": {"https://api.trello.com", "card.create", map[string]string{"card.get": "GET /1/cards/{id}", "card.create": "POST /1/cards |idList=listId&name=name&desc=description", "card.": "POST /1/cards |idList=listId&name=name&desc=description", "list.getCards": "GET /1/lists/{id}/cards #"}},
@@ -123,8 +135,11 @@ func services() map[string]service {
 		"twitter":        {"https://api.twitter.com", "tweet.create", map[string]string{"tweet.create": "POST /2/tweets |text=text", "create": "POST /2/tweets |text=text", "tweet.": "POST /2/tweets |text=text", "tweet.search": "GET /2/tweets/search/recent ?query=searchText #data", "tweet.delete": "DELETE /2/tweets/{tweetDeleteId}", "user.searchUser": "GET /2/users/by/username/{user}"}},
 		"vonage":         {"https://rest.nexmo.com", "sms.send", map[string]string{"sms.send": "POST /sms/json |from=from&to=to&text=message", "sms.": "POST /sms/json |from=from&to=to&text=message"}},
 		"n8n": {"{{env.N8N_URL}}", "workflow.getAll", map[string]string{ // the API of an n8n that goes on running
-			"workflow.getAll": "GET /api/v1/workflows ?limit=limit #data", "workflow.": "GET /api/v1/workflows ?limit=limit #data", "workflow.get": "GET /api/v1/workflows/{workflowId}", "workflow.activate": "POST /api/v1/workflows/{workflowId}/activate",
-			"workflow.deactivate": "POST /api/v1/workflows/{workflowId}/deactivate", "workflow.delete": "DELETE /api/v1/workflows/{workflowId}", "execution.getAll": "GET /api/v1/executions ?limit=limit #data", "execution.get": "GET /api/v1/executions/{executionId}",
+			"workflow.getAll": "GET /api/v1/workflows ?limit=limit #data", "workflow.": "GET /api/v1/workflows ?limit=limit #data",
+			"workflow.get": "GET /api/v1/workflows/{workflowId}", "workflow.activate": "POST /api/v1/workflows/{workflowId}/activate",
+			"workflow.deactivate": "POST /api/v1/workflows/{workflowId}/deactivate",
+			"workflow.delete":     "DELETE /api/v1/workflows/{workflowId}", "execution.getAll": "GET /api/v1/executions ?limit=limit #data",
+			"execution.get":    "GET /api/v1/executions/{executionId}",
 			"execution.delete": "DELETE /api/v1/executions/{executionId}", "credential.delete": "DELETE /api/v1/credentials/{credentialId}",
 		}},
 		"nasa": {"https://api.nasa.gov", "astronomyPictureOfTheDay.get", map[string]string{"astronomyPictureOfTheDay.get": "GET /planetary/apod", "astronomyPictureOfTheDay.": "GET /planetary/apod"}},
@@ -161,7 +176,8 @@ var hole = regexp.MustCompile(`\{([^}]+)\}`)
 func rest(m *making) {
 	s, line, ok := callOf(m.n)
 	if !ok {
-		m.missing(text.Of("the operation %q of %s has no counterpart", strings.Trim(m.n.text("resource")+" "+m.n.text("operation"), " "), short(m.n.typ)))
+		m.missing(text.Of("the operation %q of %s has no counterpart",
+			strings.Trim(m.n.text("resource")+" "+m.n.text("operation"), " "), short(m.n.typ)))
 		return
 	}
 	parts := strings.Fields(line)
@@ -271,7 +287,8 @@ func (m *making) special(name string) any {
 			if a.At("action").Text() == "replaceAll" {
 				list = append(list, map[string]any{"replaceAllText": map[string]any{"containsText": map[string]any{"text": m.text(a.At("text"))}, "replaceText": m.text(a.At("replaceText"))}})
 			} else {
-				list = append(list, map[string]any{"insertText": map[string]any{"endOfSegmentLocation": map[string]any{}, "text": m.text(a.At("text"))}})
+				list = append(list, map[string]any{"insertText": map[string]any{"endOfSegmentLocation": map[string]any{},
+					"text": m.text(a.At("text"))}})
 			}
 		}
 		return list
@@ -436,7 +453,8 @@ func (m *making) otherwise(kind string) {
 		rest(m)
 		return
 	}
-	m.missing(text.Of("the operation %q of %s has no counterpart", strings.Trim(m.n.text("resource")+" "+m.n.text("operation"), " "), cmp.Or(short(m.n.typ), kind)))
+	m.missing(text.Of("the operation %q of %s has no counterpart", strings.Trim(m.n.text("resource")+" "+m.n.text("operation"), " "),
+		cmp.Or(short(m.n.typ), kind)))
 }
 
 // put sets a configuration that is not empty.

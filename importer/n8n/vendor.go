@@ -102,7 +102,8 @@ func telegram(m *making) bool {
 			m.line.Approximate(text.Of("buttons were left out; write them into keyboard_config"))
 		}
 	case "message.sendPhoto", "message.sendDocument", "message.sendVideo":
-		m.cfg["action_type"] = map[string]string{"sendPhoto": "send_photo", "sendDocument": "send_document", "sendVideo": "send_video"}[p.At("operation").Text()]
+		m.cfg["action_type"] = map[string]string{"sendPhoto": "send_photo", "sendDocument": "send_document",
+			"sendVideo": "send_video"}[p.At("operation").Text()]
 		m.put("file", p.At("file"))
 		m.put("caption", p.At("additionalFields", "caption"))
 		if m.cfg["file"] == nil {

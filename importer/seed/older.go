@@ -1,4 +1,5 @@
-// Package seed reads files of the systems that Tandem comes from: workflow files of all their generations ([Older]), and flows of steps ([Steps]).
+// Package seed reads files of the systems that Tandem comes from: workflow files of all their generations ([Older]), and flows of steps
+// ([Steps]).
 package seed
 
 import (
@@ -14,8 +15,8 @@ import (
 	"tandem/workflow"
 )
 
-// Older reads workflow files as earlier systems wrote them: parameters for configurations, connections as a map or with other names for their ends, types
-// that end in _NODE, secrets that stand in the file.
+// Older reads workflow files as earlier systems wrote them: parameters for configurations, connections as a map or with other names for
+// their ends, types that end in _NODE, secrets that stand in the file.
 type Older struct{}
 
 // Name is what the report calls it.
@@ -41,7 +42,8 @@ func unwrapped(document importer.Value) importer.Value {
 
 // Import makes a draft of the file.
 func (Older) Import(document importer.Value, kinds workflow.Kinds) []*importer.Draft {
-	f := &flow{Draft: importer.NewDraft(kinds), kinds: kinds, doc: unwrapped(document), ids: map[string]string{}, made: map[string]*importer.Node{}}
+	f := &flow{Draft: importer.NewDraft(kinds), kinds: kinds, doc: unwrapped(document), ids: map[string]string{},
+		made: map[string]*importer.Node{}}
 	f.metadata()
 	list := f.doc.At("nodes").List()
 	for _, name := range f.doc.At("nodes").Names() { // of an object
@@ -86,7 +88,8 @@ func (f *flow) metadata() {
 	m.Name, m.Description, m.IconURL = from.At("name").Text(), from.At("description").Text(), from.At("icon_url").Text()
 	m.Tags = from.At("tags").Texts()
 	m.Version = cmp.Or(from.At("version").Text(), "1.0")
-	m.Settings.TimeoutSeconds = float64(max(f.doc.First("settings").First("timeout_seconds", "timeout").Int(0), from.At("settings", "timeout_seconds").Int(0)))
+	m.Settings.TimeoutSeconds = float64(max(f.doc.First("settings").First("timeout_seconds", "timeout").Int(0),
+		from.At("settings", "timeout_seconds").Int(0)))
 }
 
 // name gives a node an id.
@@ -117,7 +120,8 @@ func (f *flow) kindOf(n importer.Value) (kind string, known bool) {
 	if whole, rest, ok := strings.Cut(typ, "."); ok && subtype == "" {
 		typ, subtype = whole, rest
 	}
-	typ = cmp.Or(map[string]string{"AI": "AI_AGENT", "HIL": "HUMAN_IN_THE_LOOP", "HUMAN": "HUMAN_IN_THE_LOOP", "EXTERNAL": "EXTERNAL_ACTION"}[typ], typ)
+	typ = cmp.Or(map[string]string{"AI": "AI_AGENT", "HIL": "HUMAN_IN_THE_LOOP", "HUMAN": "HUMAN_IN_THE_LOOP",
+		"EXTERNAL": "EXTERNAL_ACTION"}[typ], typ)
 	if f.Has(typ + "." + subtype) {
 		return typ + "." + subtype, true
 	}
@@ -228,9 +232,12 @@ var secretName = regexp.MustCompile(`(?:^|_)(?:token|secret|api_key|apikey|crede
 func credentialType(kind string) string {
 	_, subtype, _ := strings.Cut(kind, ".")
 	for _, one := range [][2]string{
-		{"SLACK", "slack_bot"}, {"DISCORD", "discord_bot"}, {"TELEGRAM", "telegram_bot"}, {"GITHUB", "github_token"}, {"GITLAB", "gitlab_token"}, {"JIRA", "jira"}, {"NOTION", "notion"},
-		{"TRELLO", "trello"}, {"OPENAI", "openai"}, {"ANTHROPIC", "anthropic"}, {"GEMINI", "gemini"}, {"GOOGLE", "google_oauth"}, {"GMAIL", "google_oauth"}, {"OUTLOOK", "microsoft_oauth"}, {"TEAMS", "teams_bot"},
-		{"DATABASE", "sql"}, {"EMAIL", "smtp"}, {"WEBHOOK", "webhook_secret"}, {"AWS", "aws_keys"}, {"AZURE", "azure"}, {"GCP", "gcp_service_account"}, {"HTTP", "http_auth"},
+		{"SLACK", "slack_bot"}, {"DISCORD", "discord_bot"}, {"TELEGRAM", "telegram_bot"}, {"GITHUB", "github_token"},
+		{"GITLAB", "gitlab_token"}, {"JIRA", "jira"}, {"NOTION", "notion"},
+		{"TRELLO", "trello"}, {"OPENAI", "openai"}, {"ANTHROPIC", "anthropic"}, {"GEMINI", "gemini"}, {"GOOGLE", "google_oauth"},
+		{"GMAIL", "google_oauth"}, {"OUTLOOK", "microsoft_oauth"}, {"TEAMS", "teams_bot"},
+		{"DATABASE", "sql"}, {"EMAIL", "smtp"}, {"WEBHOOK", "webhook_secret"}, {"AWS", "aws_keys"}, {"AZURE", "azure"},
+		{"GCP", "gcp_service_account"}, {"HTTP", "http_auth"},
 	} {
 		if strings.Contains(subtype, one[0]) {
 			return one[1]
@@ -295,8 +302,10 @@ func driver(address string) string {
 func (f *flow) connections() {
 	list := f.doc.First("connections", "edges")
 	for _, c := range list.List() {
-		f.connect(c.First("from_node", "from", "source", "source_node", "source_node_id", "fromNode").Text(), c.First("to_node", "to", "target", "target_node", "target_node_id", "toNode").Text(),
-			c.First("output_key", "from_port", "source_port", "sourceHandle", "port", "outputKey").Text(), c.First("conversion_function", "conversion", "data_mapping", "conversionFunction"))
+		f.connect(c.First("from_node", "from", "source", "source_node", "source_node_id", "fromNode").Text(),
+			c.First("to_node", "to", "target", "target_node", "target_node_id", "toNode").Text(),
+			c.First("output_key", "from_port", "source_port", "sourceHandle", "port", "outputKey").Text(),
+			c.First("conversion_function", "conversion", "data_mapping", "conversionFunction"))
 	}
 	for _, from := range list.Names() {
 		f.targets(from, "", list.At(from), 0)
@@ -313,7 +322,8 @@ func (f *flow) targets(from, key string, v importer.Value, depth int) {
 		return
 	}
 	if to := v.First("node", "to_node", "to", "target", "node_id"); to.IsText() {
-		f.connect(from, to.Text(), cmp.Or(v.First("output_key", "from_port", "source_port").Text(), key), v.First("conversion_function", "conversion", "data_mapping"))
+		f.connect(from, to.Text(), cmp.Or(v.First("output_key", "from_port", "source_port").Text(), key),
+			v.First("conversion_function", "conversion", "data_mapping"))
 		return
 	}
 	for _, one := range v.List() {
@@ -418,7 +428,9 @@ func (f *flow) timeouts() {
 		if n.Kind != "FLOW.TIMEOUT" {
 			continue
 		}
-		guarded := slices.ContainsFunc(def.Connections, func(c workflow.Connection) bool { return c.FromNode == n.ID && c.OutputKey == "body" })
+		guarded := slices.ContainsFunc(def.Connections, func(c workflow.Connection) bool {
+			return c.FromNode == n.ID && c.OutputKey == "body"
+		})
 		for i := range def.Connections {
 			if c := &def.Connections[i]; !guarded && c.FromNode == n.ID && c.OutputKey == workflow.DefaultKey {
 				c.OutputKey = "body"

@@ -25,7 +25,8 @@ func (Steps) Reads(document importer.Value) bool {
 
 // Import makes a draft of the flow.
 func (Steps) Import(document importer.Value, kinds workflow.Kinds) []*importer.Draft {
-	f := &flow{Draft: importer.NewDraft(kinds), kinds: kinds, doc: unwrapped(document), ids: map[string]string{}, made: map[string]*importer.Node{}}
+	f := &flow{Draft: importer.NewDraft(kinds), kinds: kinds, doc: unwrapped(document), ids: map[string]string{},
+		made: map[string]*importer.Node{}}
 	f.metadata()
 	list := f.doc.At("steps").List()
 	names := make([]string, len(list))
@@ -99,7 +100,8 @@ func (f *flow) step(s importer.Value, id string) {
 
 // branches are the ways of a choice.
 func branches(s importer.Value) []importer.Value {
-	for _, v := range []importer.Value{s.At("choices"), s.At("branches"), s.At("params", "choices"), s.At("params", "branches"), s.At("conditions")} {
+	for _, v := range []importer.Value{s.At("choices"), s.At("branches"), s.At("params", "choices"),
+		s.At("params", "branches"), s.At("conditions")} {
 		if v.IsList() {
 			return v.List()
 		}
@@ -176,7 +178,8 @@ func (f *flow) comparison(c importer.Value) (string, bool) {
 	op := strings.ToLower(c.First("operator", "operate", "op", "comparison").Text())
 	typ, rest, ok := strings.Cut(op, "_")
 	switch {
-	case ok && (typ == "string" || typ == "number" || typ == "list" || typ == "array" || typ == "bool" || typ == "boolean" || typ == "dict" || typ == "object"):
+	case ok && (typ == "string" || typ == "number" || typ == "list" || typ == "array" || typ == "bool" || typ == "boolean" ||
+		typ == "dict" || typ == "object"):
 		op = rest
 	}
 	not := ""
@@ -193,8 +196,10 @@ func (f *flow) comparison(c importer.Value) (string, bool) {
 	}
 	op = strings.TrimPrefix(op, "is_")
 	signs := map[string]string{
-		"equal": "==", "equals": "==", "eq": "==", "equal_to": "==", "==": "==", "not_equal": "!=", "not_equals": "!=", "ne": "!=", "!=": "!=", "greater_than": ">", "greater": ">", "gt": ">", ">": ">",
-		"less_than": "<", "less": "<", "lt": "<", "<": "<", "greater_than_or_equal": ">=", "greater_equal": ">=", "greater_or_equal": ">=", "gte": ">=", "ge": ">=", ">=": ">=",
+		"equal": "==", "equals": "==", "eq": "==", "equal_to": "==", "==": "==", "not_equal": "!=", "not_equals": "!=", "ne": "!=",
+		"!=": "!=", "greater_than": ">", "greater": ">", "gt": ">", ">": ">",
+		"less_than": "<", "less": "<", "lt": "<", "<": "<", "greater_than_or_equal": ">=", "greater_equal": ">=", "greater_or_equal": ">=",
+		"gte": ">=", "ge": ">=", ">=": ">=",
 		"less_than_or_equal": "<=", "less_equal": "<=", "less_or_equal": "<=", "lte": "<=", "le": "<=", "<=": "<=",
 	}
 	if sign := signs[op]; sign != "" {

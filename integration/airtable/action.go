@@ -47,10 +47,10 @@ type sortBy struct {
 	Direction string `json:"direction" enum:"asc|desc" doc:"Which way." zh:"方向：升序或降序。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (s *sortBy) Defaults() { s.Direction = "asc" }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() { c.ActionType, c.Limit = "list_records", action.DefaultLimit }
 
 type actionResult struct {
@@ -191,7 +191,8 @@ func (a *acting) send(method string, records []rest.Fields, more rest.Fields, re
 		for name, value := range more { // order does not matter: they are named
 			body[name] = value
 		}
-		answer, err = a.api.Do(a.ctx, rest.Call{Method: method, Path: a.table(), Body: body, Repeatable: repeatable, Fields: []string{"records"}})
+		answer, err = a.api.Do(a.ctx, rest.Call{Method: method, Path: a.table(), Body: body, Repeatable: repeatable,
+			Fields: []string{"records"}})
 		if err != nil {
 			return out, err
 		}

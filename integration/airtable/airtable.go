@@ -1,13 +1,12 @@
 // Package airtable is what Tandem knows of Airtable: its credential, and the kind that works on the records of its tables.
 //
-// The kind calls the Web API through package rest; there is no library of the vendor for Go, and it needs a dozen calls. The program that puts
-// extensions together imports the package; nothing else does.
+// The kind calls the Web API through package rest; there is no library of the vendor for Go, and it needs a dozen calls. The program that
+// puts extensions together imports the package; nothing else does.
 package airtable
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 
 	"tandem/builtin/rest"
 	"tandem/credential"
-	"tandem/fault"
 	"tandem/node"
 	"tandem/plug"
 	"tandem/text"
@@ -35,7 +33,8 @@ func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name: "airtable",
 		Credentials: []credential.Type{{
-			Name: credentialType, Label: text.Beside("Airtable", "Airtable"), Fields: []credential.Field{credential.Token()}, Check: checkCredential,
+			Name: credentialType, Label: text.Beside("Airtable", "Airtable"),
+			Fields: []credential.Field{credential.Token()}, Check: checkCredential,
 		}},
 		Kinds: []node.Kind{act(d.HTTP)},
 	}
@@ -43,16 +42,17 @@ func Extension(d plug.Deps) plug.Extension {
 
 // checkCredential asks whose token it is.
 func checkCredential(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	if !json.Valid(c.Data) {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	fields, err := c.Fields()
+	if err != nil {
+		return "", err
 	}
-	fields := gjson.ParseBytes(c.Data)
 	var who struct {
 		ID    string `json:"id"`
 		Email string `json:"email"`
 	}
 	base := strings.TrimSuffix(strings.TrimRight(fields.Get("base_url").Str, "/"), apiPath)
-	err := credential.AskGet(ctx, out.HTTP, "Airtable", "token", base, usualAddress, apiPath+"/meta/whoami", &who, "Authorization", "Bearer "+fields.Get("token").Str)
+	err = credential.AskGet(ctx, out.HTTP, "Airtable", "token", base, usualAddress, apiPath+"/meta/whoami", &who, "Authorization",
+		"Bearer "+fields.Get("token").Str)
 	return "Airtable knows the token as " + cmp.Or(who.Email, who.ID), err
 }
 
@@ -61,7 +61,8 @@ func airtable() *rest.Service {
 	return &rest.Service{
 		Name: "Airtable", Base: usualAddress, Below: apiPath, Credentials: []string{credentialType}, Secret: rest.Bearer,
 		Said: func(body gjson.Result) string { // an error is an object, or only its name
-			return cmp.Or(body.Get("error.message").Str, body.Get("error.type").Str, body.Get("error").Str, body.Get("errors.0.message").Str)
+			return cmp.Or(body.Get("error.message").Str, body.Get("error.type").Str, body.Get("error").Str,
+				body.Get("errors.0.message").Str)
 		},
 		Refine: func(r *rest.Refusal) {
 			if r.Status == http.StatusTooManyRequests && r.Problem.RetryAfter == 0 {
@@ -71,5 +72,5 @@ func airtable() *rest.Service {
 	}
 }
 
-// limitWindow is how long Airtable takes no calls of who has made too many, if it does not say so.
+// limitWindow is how long Airtable takes no calls of a client that has made too many, if it does not say so.
 const limitWindow = 30 * time.Second

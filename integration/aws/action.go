@@ -46,7 +46,7 @@ type actionConfig struct {
 // defaultMaxBytes is how large an object may be unless a node says so.
 const defaultMaxBytes = 100 << 20
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() { c.Limit, c.MaxBytes = action.DefaultLimit, defaultMaxBytes }
 
 type actionResult struct {

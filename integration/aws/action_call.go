@@ -37,10 +37,7 @@ type acting struct {
 }
 
 func begin(ctx context.Context, client *outbound.Client, call *node.Call, cfg actionConfig) (*acting, error) {
-	if call.Credential == nil {
-		return nil, fault.New(fault.CredentialMissing, "AWS needs a credential, and there are none here")
-	}
-	opened, err := call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, credentialType)
+	opened, err := rest.Credential(ctx, call, "AWS", credentialType)
 	if err != nil {
 		return nil, err
 	}
@@ -56,12 +53,7 @@ func begin(ctx context.Context, client *outbound.Client, call *node.Call, cfg ac
 }
 
 // clock tells the time for signatures, which the service judges by its own.
-func (a *acting) clock() time.Time {
-	if a.call.Clock != nil {
-		return a.call.Clock()
-	}
-	return time.Now()
-}
+func (a *acting) clock() time.Time { return rest.Clock(a.call) }
 
 // at takes the region from an ARN or from the address of a queue: no other one knows what is named there.
 func (a *acting) at(name string) {
@@ -91,18 +83,19 @@ func (a *acting) api(service string) *rest.API {
 		a.said = r.Raw
 		refine(r)
 	}
-	return (&rest.Service{Name: "AWS", Refine: told}).At(a.client, base, func(_ context.Context, r *outbound.Request, renew bool) (*outbound.Secret, error) {
-		if renew {
-			return nil, nil // keys are what they are
-		}
-		r.URL.RawQuery = canonicalQuery(r.URL.Query())
-		sum := sha256.Sum256(r.Body)
-		return &outbound.Secret{Header: s.sign(r.Method, r.URL, r.Header, hex.EncodeToString(sum[:]), a.clock())}, nil
-	})
+	return (&rest.Service{Name: "AWS", Refine: told}).At(a.client, base,
+		func(_ context.Context, r *outbound.Request, renew bool) (*outbound.Secret, error) {
+			if renew {
+				return nil, nil // keys are what they are
+			}
+			r.URL.RawQuery = canonicalQuery(r.URL.Query())
+			sum := sha256.Sum256(r.Body)
+			return &outbound.Secret{Header: s.sign(r.Method, r.URL, r.Header, hex.EncodeToString(sum[:]), a.clock())}, nil
+		})
 }
 
 // patience is as long as the node has: functions may take their time.
-func (a *acting) patience() time.Duration { return time.Duration(a.call.TimeoutMS) * time.Millisecond }
+func (a *acting) patience() time.Duration { return rest.Patience(a.call) }
 
 // target calls an operation by the JSON protocol.
 func (a *acting) target(service, operation string, repeatable bool, body any, fields ...string) (rest.Answer, error) {
@@ -211,7 +204,8 @@ func (a *acting) publish() (out actionResult, err error) {
 		return out, unreadable(response.URL.Host)
 	}
 	out.MessageID, out.ResourceID = told.MessageID, told.MessageID
-	out.Response, err = payload.Encode(rest.Fields{"MessageId": told.MessageID}.Text("SequenceNumber", told.Sequence).Text("RequestId", told.RequestID))
+	out.Response, err = payload.Encode(rest.Fields{"MessageId": told.MessageID}.Text("SequenceNumber",
+		told.Sequence).Text("RequestId", told.RequestID))
 	return out, err
 }
 
@@ -225,7 +219,8 @@ func (a *acting) invoke() (out actionResult, err error) {
 		given = a.call.Input
 	}
 	answer, err := a.api("lambda").Do(a.ctx, rest.Call{
-		Method: http.MethodPost, Path: "/2015-03-31/functions/" + escaped(a.cfg.Function) + "/invocations", Body: given, Wants: rest.Value, Patience: a.patience(),
+		Method: http.MethodPost, Path: "/2015-03-31/functions/" + escaped(a.cfg.Function) + "/invocations", Body: given,
+		Wants: rest.Value, Patience: a.patience(),
 		Header: http.Header{"X-Amz-Invocation-Type": {"RequestResponse"}},
 	})
 	if err != nil {
@@ -233,8 +228,9 @@ func (a *acting) invoke() (out actionResult, err error) {
 	}
 	if how := answer.Header.Get("X-Amz-Function-Error"); how != "" {
 		told := cmp.Or(strings.TrimPrefix(answer.Get("errorType").Str+": "+answer.Get("errorMessage").Str, ": "), how)
-		return out, &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected, "the function %q failed: %s", a.cfg.Function,
-			objectstore.Plain(strings.TrimSuffix(told, ": "), 500)).With("function_error", objectstore.Plain(how, 80))}
+		return out, &outbound.Error{Fate: outbound.Answered,
+			Fault: fault.Newf(fault.RemoteRejected, "the function %q failed: %s", a.cfg.Function,
+				objectstore.Plain(strings.TrimSuffix(told, ": "), 500)).With("function_error", objectstore.Plain(how, 80))}
 	}
 	out.ResourceID, out.Payload = a.cfg.Function, answer.Raw()
 	out.Response, err = payload.Encode(rest.Fields{"status_code": answer.Status}.

@@ -13,8 +13,8 @@ import (
 	"tandem/payload"
 )
 
-// typed writes a plain value as DynamoDB has it, with its type: texts, numbers, yes and no, nothing, lists and objects; what is binary is an
-// object with the one field base64.
+// typed writes a plain value as DynamoDB has it, with its type: texts, numbers, yes and no, nothing, lists and objects; what is binary is
+// an object with the one field base64.
 func typed(v gjson.Result) map[string]any {
 	switch {
 	case v.Type == gjson.String:
@@ -134,7 +134,8 @@ func (a *acting) getItem() (out actionResult, err error) {
 	if !values.IsObject(a.cfg.Key) {
 		return out, fault.New(fault.InvalidInput, `key must be an object with the primary key of the item, such as {"id": 7}`).With("path", "key")
 	}
-	answer, err := a.target("dynamodb", dynamo+"GetItem", true, rest.Fields{"TableName": a.cfg.Table, "Key": item(node.Object(a.cfg.Key)), "ConsistentRead": true})
+	answer, err := a.target("dynamodb", dynamo+"GetItem", true,
+		rest.Fields{"TableName": a.cfg.Table, "Key": item(node.Object(a.cfg.Key)), "ConsistentRead": true})
 	if err != nil {
 		return out, err
 	}
@@ -147,38 +148,39 @@ func (a *acting) getItem() (out actionResult, err error) {
 
 func (a *acting) query() (out actionResult, err error) {
 	a.at(a.cfg.Table)
-	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) (items []json.RawMessage, next string, err error) {
-		body, err := a.expressions(rest.Fields{"TableName": a.cfg.Table, "KeyConditionExpression": a.cfg.KeyCondition}.
-			Text("IndexName", a.cfg.Index).Text("FilterExpression", a.cfg.Filter))
-		if err != nil {
-			return nil, "", err
-		}
-		if a.cfg.Filter == "" { // the service counts what it leaves out
-			body["Limit"] = min(a.cfg.Limit, 1000)
-		}
-		if cursor != "" {
-			from, err := base64.RawURLEncoding.DecodeString(cursor)
-			if err != nil || !gjson.ValidBytes(from) {
-				return nil, "", fault.Newf(fault.InvalidInput, "%q is not a cursor; give next_cursor of an earlier run", cursor).With("path", "cursor")
-			}
-			body["ExclusiveStartKey"] = json.RawMessage(from)
-		}
-		answer, err := a.target("dynamodb", dynamo+"Query", true, body, "Items")
-		if err != nil {
-			return nil, "", err
-		}
-		for _, one := range answer.Get("Items").Array() {
-			encoded, err := payload.Encode(plainItem(one))
+	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor,
+		func(cursor string) (items []json.RawMessage, next string, err error) {
+			body, err := a.expressions(rest.Fields{"TableName": a.cfg.Table, "KeyConditionExpression": a.cfg.KeyCondition}.
+				Text("IndexName", a.cfg.Index).Text("FilterExpression", a.cfg.Filter))
 			if err != nil {
 				return nil, "", err
 			}
-			items = append(items, encoded)
-		}
-		if last := answer.Get("LastEvaluatedKey"); last.IsObject() {
-			next = base64.RawURLEncoding.EncodeToString([]byte(last.Raw))
-		}
-		return items, next, nil
-	})
+			if a.cfg.Filter == "" { // the service counts what it leaves out
+				body["Limit"] = min(a.cfg.Limit, 1000)
+			}
+			if cursor != "" {
+				from, err := base64.RawURLEncoding.DecodeString(cursor)
+				if err != nil || !gjson.ValidBytes(from) {
+					return nil, "", fault.Newf(fault.InvalidInput, "%q is not a cursor; give next_cursor of an earlier run", cursor).With("path", "cursor")
+				}
+				body["ExclusiveStartKey"] = json.RawMessage(from)
+			}
+			answer, err := a.target("dynamodb", dynamo+"Query", true, body, "Items")
+			if err != nil {
+				return nil, "", err
+			}
+			for _, one := range answer.Get("Items").Array() {
+				encoded, err := payload.Encode(plainItem(one))
+				if err != nil {
+					return nil, "", err
+				}
+				items = append(items, encoded)
+			}
+			if last := answer.Get("LastEvaluatedKey"); last.IsObject() {
+				next = base64.RawURLEncoding.EncodeToString([]byte(last.Raw))
+			}
+			return items, next, nil
+		})
 	return out, err
 }
 

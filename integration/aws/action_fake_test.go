@@ -292,7 +292,7 @@ func (f *fakeAWS) s3(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.Header().Set("Content-Type", o.kind)
 		w.Header().Set("ETag", `"etag"`)
 		w.Header().Set("X-Amz-Meta-Owner", "ann")
-		_, _ = io.Copy(w, bytes.NewReader(o.data)) // whoever has asked may have left
+		_, _ = io.Copy(w, bytes.NewReader(o.data)) // the client may have left
 	default:
 		f.refuse(w, "s3", 405, "MethodNotAllowed", "")
 	}

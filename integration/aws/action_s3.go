@@ -23,7 +23,7 @@ import (
 // object is where the object is that the node names: the store, and the path below it.
 func (a *acting) object(key string) (*rest.API, string, error) {
 	if !bucketName.MatchString(a.cfg.Bucket) {
-		return nil, "", fault.Newf(fault.InvalidInput, "%q is no name of a bucket; it has letters, digits, dots and dashes", a.cfg.Bucket).With("path", "bucket")
+		return nil, "", fault.Newf(fault.InvalidInput, "%q is not the name of a bucket; it has letters, digits, dots and dashes", a.cfg.Bucket).With("path", "bucket")
 	}
 	u := objectAddress(a.keys.Region, a.base, a.cfg.Bucket, key)
 	where := u.RawPath
@@ -112,7 +112,8 @@ func (a *acting) page(api *rest.API, where, cursor string) (items []json.RawMess
 		}
 		query.Set("continuation-token", token)
 	}
-	response, err := api.Send(a.ctx, rest.Call{Method: http.MethodGet, Path: where, Query: query, Header: http.Header{"Accept": {"application/xml"}}})
+	response, err := api.Send(a.ctx, rest.Call{Method: http.MethodGet, Path: where, Query: query,
+		Header: http.Header{"Accept": {"application/xml"}}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -133,7 +134,8 @@ func (a *acting) page(api *rest.API, where, cursor string) (items []json.RawMess
 		return nil, "", unreadable(response.URL.Host)
 	}
 	for _, c := range told.Contents {
-		item, err := payload.Encode(map[string]any{"key": c.Key, "size": c.Size, "etag": c.ETag, "last_modified": c.LastModified, "storage_class": c.StorageClass})
+		item, err := payload.Encode(map[string]any{"key": c.Key, "size": c.Size, "etag": c.ETag, "last_modified": c.LastModified,
+			"storage_class": c.StorageClass})
 		if err != nil {
 			return nil, "", err
 		}
@@ -152,7 +154,8 @@ func (a *acting) putObject(store *files.Store) (out actionResult, err error) {
 		return out, err
 	}
 	object := objectstore.Object{
-		Bucket: a.cfg.Bucket, Key: key, ContentType: cmp.Or(a.cfg.ContentType, source.ContentType), Timeout: cmp.Or(a.patience(), outbound.DefaultTotal),
+		Bucket: a.cfg.Bucket, Key: key, ContentType: cmp.Or(a.cfg.ContentType, source.ContentType),
+		Timeout: cmp.Or(a.patience(), outbound.DefaultTotal),
 		Content: objectstore.Content{Size: source.Size, Open: func() (io.ReadCloser, error) { return source.Open() }}, Clock: a.clock,
 	}
 	receipt, err := a.store().put(a.ctx, a.keys, a.base, object)

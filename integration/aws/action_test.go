@@ -167,8 +167,8 @@ func TestAction_FIFO(t *testing.T) {
 	}
 }
 
-// TestAction_PutItemAgain: an item that the attempt before has put is there, although the condition says that it must not be; one that somebody
-// else has put is a conflict.
+// TestAction_PutItemAgain: an item that the attempt before has put is there, although the condition says that it must not be; one that
+// somebody else has put is a conflict.
 func TestAction_PutItemAgain(t *testing.T) {
 	t.Parallel()
 	b := vendor().New(t)

@@ -1,11 +1,11 @@
-// Package aws is everything of Amazon Web Services: what signs calls, the object store S3, and the kind that works in S3, SQS, SNS, Lambda and
-// DynamoDB.
+// Package aws is everything of Amazon Web Services: what signs calls, the object store S3, and the kind that works in S3, SQS, SNS, Lambda
+// and DynamoDB.
 //
 // It speaks to the services, and to what speaks like S3 (MinIO, R2, Ceph), through the guarded client; there is no library of the vendor in
 // between. The kind makes nine calls, each of which is a request and an answer in JSON or XML. The vendor's library would make the program
 // 8.6 MB larger for them (107.1 MB instead of 98.5 MB, stripped), tries again on its own, and does not say of a call whether the service
-// can have taken it. With the base_url of a credential all services are at that one address, with buckets in the path. The program that puts
-// kinds and vendors together imports the package; nothing else does.
+// can have taken it. With the base_url of a credential all services are at that one address, with buckets in the path. The program that
+// puts kinds and vendors together imports the package; nothing else does.
 package aws
 
 import (

@@ -45,8 +45,10 @@ func readRefusal(header http.Header, data []byte) (s spoken) {
 // throttles are the codes with which services ask to slow down. What they refuse so they have not taken.
 func throttles() []string {
 	return []string{
-		"SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "Throttled", "RequestThrottled",
-		"RequestThrottledException", "TooManyRequestsException", "ProvisionedThroughputExceededException", "KMSThrottlingException", "KmsThrottled",
+		"SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException",
+		"Throttled", "RequestThrottled",
+		"RequestThrottledException", "TooManyRequestsException", "ProvisionedThroughputExceededException",
+		"KMSThrottlingException", "KmsThrottled",
 		"PriorRequestNotComplete", "BandwidthLimitExceeded",
 	}
 }
@@ -67,8 +69,10 @@ func meaning(status int, header http.Header, e spoken) objectstore.Said {
 		s.As = fault.RemoteError // somebody else is at it, or has given the parts up: once more from the start
 	case "RequestTimeout", "IncompleteBody":
 		s.As = fault.NetworkError
-	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredTokenException", "InvalidClientTokenId",
-		"UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignature", "IncompleteSignatureException", "MissingAuthenticationToken",
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "SignatureDoesNotMatch",
+		"ExpiredTokenException", "InvalidClientTokenId",
+		"UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignature", "IncompleteSignatureException",
+		"MissingAuthenticationToken",
 		"MissingAuthenticationTokenException", "AccessDeniedException", "AuthorizationError":
 		s.As = fault.CredentialInvalid
 	case "RequestTimeTooSkewed", "RequestExpired":
@@ -88,7 +92,8 @@ func meaning(status int, header http.Header, e spoken) objectstore.Said {
 	switch {
 	case status == http.StatusTemporaryRedirect:
 		s.As, s.Remedy = fault.RemoteError, "the bucket is new and not yet known everywhere"
-	case e.Code == "AuthorizationHeaderMalformed" || e.Code == "IllegalLocationConstraintException" || status == http.StatusMovedPermanently ||
+	case e.Code == "AuthorizationHeaderMalformed" || e.Code == "IllegalLocationConstraintException" ||
+		status == http.StatusMovedPermanently ||
 		status == http.StatusBadRequest && region != "" && e.Code == "":
 		s.As, s.Remedy = fault.CredentialInvalid, "the bucket is in another region; set the region of the credential"
 		if regionName.MatchString(region) {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"hash"
@@ -65,8 +64,10 @@ func (s *s3Store) put(ctx context.Context, k keys, base *url.URL, o objectstore.
 	if err != nil {
 		return r, err
 	}
-	p := &s3Put{client: s.client, signer: signer{k, "s3"}, object: o, address: objectAddress(k.Region, base, o.Bucket, o.Key), header: writeHeader(attributes)}
-	if p.measured, err = o.Content.Measure(ctx, objectstore.PartSize(o.Content.Size), sha256.New, func() hash.Hash { return md5.New() }); err != nil {
+	p := &s3Put{client: s.client, signer: signer{k, "s3"}, object: o, address: objectAddress(k.Region, base, o.Bucket, o.Key),
+		header: writeHeader(attributes)}
+	if p.measured, err = o.Content.Measure(ctx, objectstore.PartSize(o.Content.Size), sha256.New,
+		func() hash.Hash { return md5.New() }); err != nil {
 		return r, err
 	}
 	p.reader = o.Content.Reader(ctx)
@@ -146,7 +147,8 @@ func (p *s3Put) call(ctx context.Context, q request) (*outbound.Response, []byte
 		header = http.Header{}
 	}
 	r := outbound.Request{
-		Method: q.method, URL: &u, Header: header, Body: q.body, Redirects: outbound.NoFollow, Timeout: p.object.Timeout, FirstByte: p.object.Timeout, MaxResponse: 1 << 20,
+		Method: q.method, URL: &u, Header: header, Body: q.body, Redirects: outbound.NoFollow, Timeout: p.object.Timeout,
+		FirstByte: p.object.Timeout, MaxResponse: 1 << 20,
 	}
 	sum := emptySum
 	switch {
@@ -205,7 +207,8 @@ func (p *s3Put) inParts(ctx context.Context) (objectstore.Receipt, error) {
 		// Parts that nobody joins are paid for until they are given up. The node may have been stopped; this is not.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
-		if _, _, aborted := p.call(ctx, request{method: http.MethodDelete, query: url.Values{"uploadId": {begun.UploadID}}}); aborted != nil && fault.From(aborted).Details["service_code"] != "NoSuchUpload" {
+		if _, _, aborted := p.call(ctx, request{method: http.MethodDelete,
+			query: url.Values{"uploadId": {begun.UploadID}}}); aborted != nil && fault.From(aborted).Details["service_code"] != "NoSuchUpload" {
 			return receipt, withDetail(err, "the parts sent so far were not given up: "+aborted.Error())
 		}
 	}
@@ -238,7 +241,8 @@ func (p *s3Put) sendParts(ctx context.Context, id string) (objectstore.Receipt, 
 	if err != nil {
 		return objectstore.Receipt{}, fault.New(fault.Internal, "the list of parts cannot be written").WithCause(err)
 	}
-	response, data, err := p.call(ctx, request{method: http.MethodPost, query: url.Values{"uploadId": {id}}, header: http.Header{"Content-Type": {"application/xml"}}, body: body})
+	response, data, err := p.call(ctx, request{method: http.MethodPost, query: url.Values{"uploadId": {id}},
+		header: http.Header{"Content-Type": {"application/xml"}}, body: body})
 	if err != nil {
 		return objectstore.Receipt{}, err
 	}
@@ -258,19 +262,14 @@ func (p *s3Put) sendParts(ctx context.Context, id string) (objectstore.Receipt, 
 }
 
 func (p *s3Put) receipt(r *outbound.Response, etag string) (objectstore.Receipt, error) {
-	said := map[string]string{"bucket": p.object.Bucket, "key": p.object.Key}
-	for name, header := range map[string]string{
+	raw, err := objectstore.Told(map[string]string{"bucket": p.object.Bucket, "key": p.object.Key}, r.Header, map[string]string{
 		"version_id": "X-Amz-Version-Id", "request_id": "X-Amz-Request-Id", "server_side_encryption": "X-Amz-Server-Side-Encryption",
-	} {
-		if value := r.Header.Get(header); value != "" {
-			said[name] = strings.ToValidUTF8(value, "")
-		}
-	}
-	raw, err := json.Marshal(said)
+	})
 	if err != nil {
-		return objectstore.Receipt{}, fault.New(fault.Internal, "the answer cannot be handed on").WithCause(err)
+		return objectstore.Receipt{}, err
 	}
-	return objectstore.Receipt{URL: p.address.String(), Status: r.Status, SHA256: p.measured.Hex(), ETag: strings.ToValidUTF8(etag, ""), Response: raw}, nil
+	return objectstore.Receipt{URL: p.address.String(), Status: r.Status, SHA256: p.measured.Hex(),
+		ETag: strings.ToValidUTF8(etag, ""), Response: raw}, nil
 }
 
 func unreadable(host string) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/tidwall/gjson"
 
 	"tandem/builtin/fileref"
 	"tandem/builtin/rest"
@@ -38,22 +37,14 @@ type acting struct {
 }
 
 func begin(ctx context.Context, objects *blobs, call *node.Call, cfg actionConfig) (*acting, error) {
-	if call.Credential == nil {
-		return nil, fault.New(fault.CredentialMissing, "Azure needs a credential, and there are none here")
-	}
-	opened, err := call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, credentialType)
+	opened, err := rest.Credential(ctx, call, "Azure", credentialType)
 	return &acting{ctx: ctx, call: call, cfg: cfg, objects: objects, opened: opened}, err
 }
 
 // clock tells the time for signatures and tokens, which the service judges by its own.
-func (a *acting) clock() time.Time {
-	if a.call.Clock != nil {
-		return a.call.Clock()
-	}
-	return time.Now()
-}
+func (a *acting) clock() time.Time { return rest.Clock(a.call) }
 
-func (a *acting) patience() time.Duration { return time.Duration(a.call.TimeoutMS) * time.Millisecond }
+func (a *acting) patience() time.Duration { return rest.Patience(a.call) }
 
 // blob opens the account for the blob that the node names.
 func (a *acting) blob() (*blobPut, error) {
@@ -62,7 +53,8 @@ func (a *acting) blob() (*blobPut, error) {
 			return nil, err
 		}
 	}
-	return a.objects.open(a.opened, objectstore.Object{Bucket: a.cfg.Container, Key: a.cfg.Name, Timeout: cmp.Or(a.patience(), outbound.DefaultTotal), Clock: a.clock})
+	return a.objects.open(a.opened, objectstore.Object{Bucket: a.cfg.Container, Key: a.cfg.Name,
+		Timeout: cmp.Or(a.patience(), outbound.DefaultTotal), Clock: a.clock})
 }
 
 // answered says what is wrong with an answer that the vendor's library cannot read: it does not come from the service.
@@ -134,13 +126,14 @@ func (a *acting) list() (out actionResult, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) (items []json.RawMessage, next string, err error) {
-		err = a.objects.enter(p, func() (err error) {
-			items, next, err = a.page(p, cursor)
-			return err
+	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor,
+		func(cursor string) (items []json.RawMessage, next string, err error) {
+			err = a.objects.enter(p, func() (err error) {
+				items, next, err = a.page(p, cursor)
+				return err
+			})
+			return items, next, err
 		})
-		return items, next, err
-	})
 	return out, err
 }
 
@@ -151,11 +144,12 @@ func (a *acting) page(p *blobPut, cursor string) (items []json.RawMessage, next 
 		return nil, "", fault.Newf(fault.InvalidInput, "%q is not a cursor; give next_cursor of an earlier run", cursor).With("path", "cursor")
 	}
 	options := &container.ClientOptions{ClientOptions: p.clientOptions(outbound.DefaultMaxResponse)}
-	library, err := open(p, p.account.endpoint.String()+"/"+a.cfg.Container, func(address string, key *blob.SharedKeyCredential) (*container.Client, error) {
-		return container.NewClientWithSharedKeyCredential(address, key, options)
-	}, func(address string) (*container.Client, error) {
-		return container.NewClientWithNoCredential(address, options)
-	})
+	library, err := open(p, p.account.endpoint.String()+"/"+a.cfg.Container,
+		func(address string, key *blob.SharedKeyCredential) (*container.Client, error) {
+			return container.NewClientWithSharedKeyCredential(address, key, options)
+		}, func(address string) (*container.Client, error) {
+			return container.NewClientWithNoCredential(address, options)
+		})
 	if err != nil {
 		return nil, "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be used", a.opened.ID)
 	}
@@ -199,8 +193,8 @@ func (a *acting) page(p *blobPut, cursor string) (items []json.RawMessage, next 
 	return items, next, nil
 }
 
-// put stores a blob. When it is tried again, the blob may have another ETag because the attempt before has put it: one with the same content is
-// a success.
+// put stores a blob. When it is tried again, the blob may have another ETag because the attempt before has put it: one with the same
+// content is a success.
 func (a *acting) put(store *files.Store) (out actionResult, err error) {
 	p, err := a.blob()
 	if err != nil {
@@ -226,7 +220,7 @@ func (a *acting) put(store *files.Store) (out actionResult, err error) {
 	return out, nil
 }
 
-// isThere is the ETag of the blob if it has the content that was to be put. Whoever cannot tell leaves it a conflict.
+// isThere is the ETag of the blob if it has the content that was to be put. If that cannot be told, it stays a conflict.
 func (a *acting) isThere(p *blobPut, o objectstore.Object) (etag string) {
 	measured, err := o.Content.Measure(a.ctx, max(o.Content.Size, 1), newMD5)
 	if err != nil {
@@ -238,7 +232,8 @@ func (a *acting) isThere(p *blobPut, o objectstore.Object) (etag string) {
 			return err
 		}
 		properties, err := library.GetProperties(a.ctx, nil)
-		if err == nil && properties.ETag != nil && base64.StdEncoding.EncodeToString(properties.ContentMD5) == base64.StdEncoding.EncodeToString(measured.Parts[0].Sums[0]) {
+		if err == nil && properties.ETag != nil &&
+			base64.StdEncoding.EncodeToString(properties.ContentMD5) == base64.StdEncoding.EncodeToString(measured.Parts[0].Sums[0]) {
 			etag = string(*properties.ETag)
 		}
 		return err

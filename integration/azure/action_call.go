@@ -42,7 +42,8 @@ func azure() *rest.Service {
 		return cmp.Or(body.Get("error.message").Str, body.Get("error").Str, body.Get("message").Str, body.Get("Message").Str, body.Str)
 	}, Refine: func(r *rest.Refusal) {
 		said := bytes.ToLower(r.Raw)
-		if r.Status == http.StatusServiceUnavailable && (bytes.Contains(said, []byte("busy")) || bytes.Contains(said, []byte("throttled"))) {
+		if r.Status == http.StatusServiceUnavailable && (bytes.Contains(said, []byte("busy")) ||
+			bytes.Contains(said, []byte("throttled"))) {
 			r.Limit("Azure", r.Problem.RetryAfter)
 		}
 	}}
@@ -113,7 +114,8 @@ func (a *acting) bus() (*rest.API, error) {
 	}
 	switch {
 	case parts["sharedaccesskeyname"] != "" && parts["sharedaccesskey"] != "":
-		return azure().At(a.objects.client, base, with("Authorization", sign(base, parts["sharedaccesskeyname"], parts["sharedaccesskey"], a.clock()))), nil
+		return azure().At(a.objects.client, base, with("Authorization",
+			sign(base, parts["sharedaccesskeyname"], parts["sharedaccesskey"], a.clock()))), nil
 	case strings.HasPrefix(f.SAS, "SharedAccessSignature "):
 		return azure().At(a.objects.client, base, with("Authorization", f.SAS)), nil
 	case app != nil:
@@ -166,7 +168,8 @@ func (a *acting) send() (out actionResult, err error) {
 	}
 	body := []byte(text)
 	answer, err := api.Do(a.ctx, rest.Call{
-		Method: http.MethodPost, Path: "/" + entity + "/messages", Open: opens(body), Size: int64(len(body)), ContentType: kind, Header: header, Wants: rest.Anything,
+		Method: http.MethodPost, Path: "/" + entity + "/messages", Open: opens(body), Size: int64(len(body)), ContentType: kind,
+		Header: header, Wants: rest.Anything,
 	})
 	if err != nil {
 		return out, err
@@ -214,7 +217,8 @@ func (a *acting) invoke() (out actionResult, err error) {
 	default:
 		return out, wrong(a.opened, "lets nobody into a function; set function_key, or a client and scope of the node")
 	}
-	c := rest.Call{Method: a.cfg.Method, Path: cmp.Or(target.EscapedPath(), "/"), Query: target.Query(), Wants: rest.Anything, Patience: a.patience()}
+	c := rest.Call{Method: a.cfg.Method, Path: cmp.Or(target.EscapedPath(), "/"), Query: target.Query(),
+		Wants: rest.Anything, Patience: a.patience()}
 	if !payload.IsNull(a.cfg.Body) && a.cfg.Method != http.MethodGet {
 		c.Body = a.cfg.Body
 	}

@@ -115,7 +115,7 @@ func (f *fakeAzure) blob(w http.ResponseWriter, r *http.Request, name string) {
 		w.Header().Set("Content-Md5", base64.StdEncoding.EncodeToString(sum[:]))
 		w.Header().Set("Last-Modified", "Thu, 31 Jan 2030 09:00:00 GMT")
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(b.data) // whoever has asked may have left
+			_, _ = w.Write(b.data) // the client may have left
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"hash"
@@ -94,9 +93,10 @@ func (s *blobs) enter(p *blobPut, do func() error) error {
 	}
 	fresh, renew := true, false
 	p.token = func(ctx context.Context) (token string, err error) {
-		token, fresh, err = s.tokens.Get(ctx, p.account.credential, p.object.Clock, renew, func(ctx context.Context) (string, time.Duration, error) {
-			return p.account.client.token(ctx, s.client, p.object.Clock())
-		})
+		token, fresh, err = s.tokens.Get(ctx, p.account.credential, p.object.Clock, renew,
+			func(ctx context.Context) (string, time.Duration, error) {
+				return p.account.client.token(ctx, s.client, p.object.Clock())
+			})
 		renew = false
 		return token, err
 	}
@@ -191,7 +191,8 @@ func (p *blobPut) blocks(ctx context.Context, library *blockblob.Client) error {
 		}
 		ids = append(ids, id)
 	}
-	_, err := library.CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{HTTPHeaders: p.options.HTTPHeaders, Metadata: p.options.Metadata, Tier: p.options.Tier, AccessConditions: p.options.AccessConditions})
+	_, err := library.CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{HTTPHeaders: p.options.HTTPHeaders,
+		Metadata: p.options.Metadata, Tier: p.options.Tier, AccessConditions: p.options.AccessConditions})
 	return err
 }
 
@@ -212,7 +213,8 @@ func (p *blobPut) clientOptions(most int64) azcore.ClientOptions {
 }
 
 // open hands an address over to the vendor's client of one sort, with what lets it in.
-func open[C any](p *blobPut, address string, withKey func(string, *blob.SharedKeyCredential) (C, error), without func(string) (C, error)) (none C, err error) {
+func open[C any](p *blobPut, address string, withKey func(string, *blob.SharedKeyCredential) (C, error),
+	without func(string) (C, error)) (none C, err error) {
 	switch {
 	case p.account.key != "":
 		key, err := blob.NewSharedKeyCredential(p.account.name, p.account.key)
@@ -251,20 +253,15 @@ func (b bearer) Do(q *policy.Request) (*http.Response, error) {
 }
 
 func (p *blobPut) receipt(r *http.Response) (objectstore.Receipt, error) {
-	said := map[string]string{"container": p.object.Bucket, "blob": p.object.Key}
-	for name, header := range map[string]string{
+	raw, err := objectstore.Told(map[string]string{"container": p.object.Bucket, "blob": p.object.Key}, r.Header, map[string]string{
 		"version_id": "X-Ms-Version-Id", "request_id": "X-Ms-Request-Id", "last_modified": "Last-Modified",
-	} {
-		if value := r.Header.Get(header); value != "" {
-			said[name] = strings.ToValidUTF8(value, "")
-		}
-	}
-	raw, err := json.Marshal(said)
+	})
 	if err != nil {
-		return objectstore.Receipt{}, fault.New(fault.Internal, "the answer cannot be handed on").WithCause(err)
+		return objectstore.Receipt{}, err
 	}
 	return objectstore.Receipt{
-		URL: p.address().String(), Status: r.StatusCode, SHA256: p.measured.Hex(), ETag: strings.ToValidUTF8(r.Header.Get("ETag"), ""), Response: raw,
+		URL: p.address().String(), Status: r.StatusCode, SHA256: p.measured.Hex(),
+		ETag: strings.ToValidUTF8(r.Header.Get("ETag"), ""), Response: raw,
 	}, nil
 }
 
@@ -297,7 +294,8 @@ func (p *blobPut) failed(err error) error {
 // refused reads why the service refuses a call.
 func (p *blobPut) refused(answer *azcore.ResponseError) error {
 	var e struct{ Message string }
-	if data, err := io.ReadAll(io.LimitReader(answer.RawResponse.Body, 64<<10)); err != nil || xml.Unmarshal([]byte(strings.TrimPrefix(string(data), "\uFEFF")), &e) != nil {
+	if data, err := io.ReadAll(io.LimitReader(answer.RawResponse.Body, 64<<10)); err != nil ||
+		xml.Unmarshal([]byte(strings.TrimPrefix(string(data), "\uFEFF")), &e) != nil {
 		e.Message = "" // a page of somebody in between; the status says enough
 	}
 	s := objectstore.Said{Code: answer.ErrorCode, Message: e.Message}
@@ -319,7 +317,8 @@ func (p *blobPut) refused(answer *azcore.ResponseError) error {
 		s.As = fault.CredentialInvalid
 	}
 	u := *p.account.endpoint
-	problem := objectstore.Refusal(&outbound.Response{Status: answer.StatusCode, Header: answer.RawResponse.Header, URL: &u}, s, p.object.Clock())
+	problem := objectstore.Refusal(&outbound.Response{Status: answer.StatusCode, Header: answer.RawResponse.Header, URL: &u}, s,
+		p.object.Clock())
 	problem.Fault = p.redact.Fault(problem.Fault)
 	return problem
 }

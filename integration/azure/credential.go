@@ -42,7 +42,8 @@ func check(ctx context.Context, out *outbound.Client, c credential.Opened) (stri
 	if err != nil {
 		return "", err
 	}
-	if parts := connection(f.ConnectionString); f.FunctionKey != "" && f.ClientID == "" && f.AccountKey == "" && f.SAS == "" && f.ConnectionString == "" || parts["sharedaccesskeyname"] != "" {
+	if parts := connection(f.ConnectionString); f.FunctionKey != "" && f.ClientID == "" && f.AccountKey == "" && f.SAS == "" &&
+		f.ConnectionString == "" || parts["sharedaccesskeyname"] != "" {
 		return "only the function or the queue itself shows whether the key is taken, which is not called to find out", nil
 	}
 	a, err := openAccount(c)
@@ -55,7 +56,8 @@ func check(ctx context.Context, out *outbound.Client, c credential.Opened) (stri
 		}
 		return "Microsoft gives tokens for the client " + a.client.id, nil
 	}
-	options := &service.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}, Telemetry: policy.TelemetryOptions{Disabled: true}, Transport: out.HTTPClient()}}
+	options := &service.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1},
+		Telemetry: policy.TelemetryOptions{Disabled: true}, Transport: out.HTTPClient()}}
 	var account *service.Client
 	if a.key != "" {
 		var key *service.SharedKeyCredential
@@ -72,7 +74,8 @@ func check(ctx context.Context, out *outbound.Client, c credential.Opened) (stri
 	_, err = account.NewListContainersPager(&service.ListContainersOptions{MaxResults: &one}).NextPage(ctx)
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		switch {
-		case strings.HasPrefix(refused.ErrorCode, "AuthorizationPermission"), strings.HasPrefix(refused.ErrorCode, "AuthorizationResource"), strings.HasPrefix(refused.ErrorCode, "AuthorizationService"):
+		case strings.HasPrefix(refused.ErrorCode, "AuthorizationPermission"), strings.HasPrefix(refused.ErrorCode, "AuthorizationResource"),
+			strings.HasPrefix(refused.ErrorCode, "AuthorizationService"):
 			return fmt.Sprintf("the storage account %s knows the signature, which may do some things and not list containers", a.endpoint.Host), nil
 		case refused.StatusCode == http.StatusForbidden || refused.StatusCode == http.StatusUnauthorized:
 			return "", fault.Newf(fault.CredentialInvalid, "the storage account %s does not take the key or signature (%s): it is wrong, was replaced or has expired; enter a new one", a.endpoint.Host, refused.ErrorCode)

@@ -1,9 +1,9 @@
-// Package caldav is what Tandem knows of calendars that speak CalDAV, as Nextcloud, iCloud, Fastmail and Radicale do: their credential, and the kind
-// that gives one to a model.
+// Package caldav is what Tandem knows of calendars that speak CalDAV, as Nextcloud, iCloud, Fastmail and Radicale do: their credential, and
+// the kind that gives one to a model.
 //
-// iCalendar is read and written by go-ical, and recurrences are found by rrule-go. The client itself is thin and on the guarded client: it needs one report and
-// three methods, and must send the conditions by which nobody's change is overwritten, which go-webdav's client does not; that library's server plays
-// the service in tests. The program that puts extensions together imports the package; nothing else does.
+// iCalendar is read and written by go-ical, and recurrences are found by rrule-go. The client itself is thin and on the guarded client: it
+// needs one report and three methods, and must send the conditions by which nobody's change is overwritten, which go-webdav's client does
+// not; that library's server plays the service in tests. The program that puts extensions together imports the package; nothing else does.
 package caldav
 
 import (
@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"tandem/credential"
 	"tandem/fault"
@@ -30,9 +28,10 @@ const credentialType = "caldav"
 func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name: "caldav",
-		Credentials: []credential.Type{{Name: credentialType, Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
-			credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
-		}, Check: checkCredential}},
+		Credentials: []credential.Type{{Name: credentialType,
+			Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
+				credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
+			}, Check: checkCredential}},
 		Kinds: []node.Kind{calendarTool(d.HTTP)},
 	}
 }
@@ -43,10 +42,10 @@ type account struct {
 }
 
 func read(c credential.Opened) (account, error) {
-	if !gjson.ValidBytes(c.Data) {
-		return account{}, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	f, err := c.Fields()
+	if err != nil {
+		return account{}, err
 	}
-	f := gjson.Parse(string(c.Data))
 	a := account{address: cmp.Or(f.Get("base_url").Str, f.Get("url").Str), username: f.Get("username").Str}
 	if a.username == "" || f.Get("password").Str == "" {
 		return a, fault.Newf(fault.CredentialInvalid, "credential %q lacks a username or a password; save it again", c.ID)

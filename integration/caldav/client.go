@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-ical"
-	"github.com/tidwall/gjson"
 
+	"tandem/builtin/rest"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
@@ -29,10 +29,7 @@ type client struct {
 
 // open opens the credential that a node names, and the calendar: that of the credential, or another one of the same server.
 func open(ctx context.Context, http *outbound.Client, call *node.Call, calendar string) (*client, error) {
-	if call.Credential == nil {
-		return nil, fault.New(fault.CredentialMissing, "a calendar needs a credential, and there are none here")
-	}
-	opened, err := call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, credentialType)
+	opened, err := rest.Credential(ctx, call, "a calendar", credentialType)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +47,8 @@ func open(ctx context.Context, http *outbound.Client, call *node.Call, calendar 
 	}
 	named, err := url.Parse(strings.TrimRight(calendar, "/") + "/")
 	if err != nil || named.RawQuery != "" || named.Fragment != "" || named.User != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "calendar_url %q is not an address", calendar).With("path", "configurations.calendar_url")
+		return nil, fault.Newf(fault.InvalidConfig, "calendar_url %q is not an address", calendar).With("path",
+			"configurations.calendar_url")
 	}
 	if c.address = home.ResolveReference(named); c.address.Host != home.Host || c.address.Scheme != home.Scheme {
 		return nil, fault.Newf(fault.InvalidConfig, "calendar_url %q is not on the server of the credential, which is %s; its password is for nobody else", calendar, home.Host).
@@ -69,7 +67,8 @@ func (c *client) item(name string) (*url.URL, error) {
 
 // do makes a call; a status that is not good is an error that says what the server can have taken.
 func (c *client) do(method string, target *url.URL, header http.Header, body []byte) (*outbound.Response, []byte, error) {
-	response, err := c.http.Do(c.ctx, outbound.Request{Method: method, URL: target, Header: header, Body: body, Secret: c.secret, Repeatable: true, Redirects: outbound.NoFollow})
+	response, err := c.http.Do(c.ctx, outbound.Request{Method: method, URL: target, Header: header, Body: body, Secret: c.secret,
+		Repeatable: true, Redirects: outbound.NoFollow})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +119,8 @@ func (c *client) query(from, to time.Time) ([]entry, error) {
 	body := fmt.Sprintf(`<?xml version="1.0" encoding="utf-8"?><C:calendar-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:prop><D:getetag/><C:calendar-data/></D:prop>`+
 		`<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="%s" end="%s"/></C:comp-filter></C:comp-filter></C:filter></C:calendar-query>`,
 		from.UTC().Format(wire), to.UTC().Format(wire))
-	_, answer, err := c.do("REPORT", c.address, http.Header{"Depth": {"1"}, "Content-Type": {"application/xml; charset=utf-8"}}, []byte(body))
+	_, answer, err := c.do("REPORT", c.address, http.Header{"Depth": {"1"}, "Content-Type": {"application/xml; charset=utf-8"}},
+		[]byte(body))
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,8 @@ func expand(e entry, from, to time.Time, zone *time.Location) (list []occurrence
 		times, cut := recurrences(event, begins, to, zone)
 		more = more || cut
 		for _, at := range times {
-			o := occurrence{event, calendar.Moment{AllDay: begins.AllDay, Time: at}, calendar.Moment{AllDay: begins.AllDay, Time: at.Add(ends.Time.Sub(begins.Time))}}
+			o := occurrence{event, calendar.Moment{AllDay: begins.AllDay, Time: at},
+				calendar.Moment{AllDay: begins.AllDay, Time: at.Add(ends.Time.Sub(begins.Time))}}
 			if !changed[uid(event)+"\x00"+instant(o.from, zone).UTC().String()] {
 				list = append(list, o)
 			}
@@ -175,8 +176,10 @@ func (o occurrence) told(name, etag string, zone *time.Location) calendar.Event 
 		from.Time, to.Time = from.Time.In(zone), to.Time.In(zone)
 	}
 	out := calendar.Event{
-		ID: name, Summary: words(o.event, ical.PropSummary), Start: from.String(), End: to.String(), AllDay: from.AllDay, Location: words(o.event, ical.PropLocation),
-		Description: words(o.event, ical.PropDescription), Status: strings.ToLower(words(o.event, ical.PropStatus)), URL: words(o.event, ical.PropURL), Attendees: []string{}, ETag: etag,
+		ID: name, Summary: words(o.event, ical.PropSummary), Start: from.String(), End: to.String(), AllDay: from.AllDay,
+		Location:    words(o.event, ical.PropLocation),
+		Description: words(o.event, ical.PropDescription), Status: strings.ToLower(words(o.event, ical.PropStatus)),
+		URL: words(o.event, ical.PropURL), Attendees: []string{}, ETag: etag,
 	}
 	for _, p := range o.event.Props.Values(ical.PropAttendee) {
 		out.Attendees = append(out.Attendees, strings.TrimPrefix(strings.TrimPrefix(p.Value, "mailto:"), "MAILTO:"))
@@ -184,7 +187,7 @@ func (o occurrence) told(name, etag string, zone *time.Location) calendar.Event 
 	return out
 }
 
-// busy says whether an event takes the time of whoever has it.
+// busy says whether an event takes the time of the person who has it.
 func busy(e ical.Event) bool {
 	return !strings.EqualFold(words(e, ical.PropTransparency), "TRANSPARENT") && !strings.EqualFold(words(e, ical.PropStatus), "CANCELLED")
 }

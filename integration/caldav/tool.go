@@ -26,21 +26,11 @@ type toolConfig struct {
 	ReadOnly    bool   `json:"read_only" doc:"Whether the model may only look, and change nothing." zh:"只读：模型是否只能查看而不能更改。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *toolConfig) Defaults() { c.Approval, c.Timezone = "inherit", "UTC" }
 
-// usualRange is how far ahead events are looked for when the model does not say so.
-const usualRange = 30 * 24 * time.Hour
-
-type rangeArgs struct {
-	TimeMin string `json:"time_min" doc:"The beginning of the time that is looked at, such as 2026-11-20T12:00:00+01:00 or 2026-11-20; without it now."`
-	TimeMax string `json:"time_max" doc:"The end of it; without it 30 days later."`
-}
-
 type eventArgs struct {
-	Start       string `json:"start" doc:"When it begins: a time such as 2026-11-20T12:00:00+01:00, or a day such as 2026-11-20 for whole days."`
-	End         string `json:"end" doc:"When it ends; of whole days the day after the last. Without it a new event takes an hour or a day, and one that is moved stays as long as it is."`
-	Summary     string `json:"summary" doc:"What it is called."`
+	calendar.Draft
 	Description string `json:"description" doc:"What it is about."`
 	Location    string `json:"location" doc:"Where it takes place."`
 }
@@ -58,7 +48,8 @@ type updateArgs struct {
 // calendarTool gives a model a calendar that speaks CalDAV.
 func calendarTool(client *outbound.Client) node.Kind {
 	return toolset.Define(node.About{
-		Name: "TOOL.CALENDAR_GENERIC_TOOL", Older: []string{"TOOL.CALENDAR_GENERIC"}, Title: node.Says("Calendar tool (CalDAV)", "日历工具（CalDAV）"),
+		Name: "TOOL.CALENDAR_GENERIC_TOOL", Older: []string{"TOOL.CALENDAR_GENERIC"},
+		Title:       node.Says("Calendar tool (CalDAV)", "日历工具（CalDAV）"),
 		Description: node.Says("Lets a model look into any calendar that speaks CalDAV, see when it is free, and make, change and delete events.", "让模型查看任何支持 CalDAV 的日历、了解空闲时间，并创建、更改与删除活动。"),
 		Needs:       node.Needs{Credential: []string{credentialType}},
 		Examples: []node.Example{{
@@ -97,31 +88,23 @@ func (t *tools) tools() []toolset.Tool {
 }
 
 func (t *tools) open(ctx context.Context) (*client, error) {
-	zone, err := calendar.Zone("timezone", t.cfg.Timezone)
+	zone, err := calendar.ConfiguredZone(t.cfg.Timezone)
 	if err != nil {
-		return nil, fault.New(fault.InvalidConfig, fault.From(err).Message).With("path", "configurations.timezone")
+		return nil, err
 	}
-	if t.zone = zone; zone == nil {
-		t.zone = time.UTC
-	}
+	t.zone = zone
 	return open(ctx, t.http, t.call, t.cfg.CalendarURL)
 }
 
 // found are the occurrences in a range of time, in order, with the entry that each is of.
-func (t *tools) found(ctx context.Context, args rangeArgs) (list []occurrence, of map[*ical.Component]entry, from, to time.Time, more bool, err error) {
+func (t *tools) found(ctx context.Context, args calendar.Window) (list []occurrence, of map[*ical.Component]entry, from,
+	to time.Time, more bool, err error) {
 	c, err := t.open(ctx)
 	if err != nil {
 		return nil, nil, from, to, false, err
 	}
-	least, most, err := calendar.Range(args.TimeMin, args.TimeMax, t.zone)
-	if err != nil {
+	if from, to, err = args.Bounds(t.call.Time(), t.zone); err != nil {
 		return nil, nil, from, to, false, err
-	}
-	if from = t.call.Time(); least != nil {
-		from = *least
-	}
-	if to = from.Add(usualRange); most != nil {
-		to = *most
 	}
 	entries, err := c.query(from, to)
 	if err != nil {
@@ -140,7 +123,7 @@ func (t *tools) found(ctx context.Context, args rangeArgs) (list []occurrence, o
 	return list, of, from, to, more, nil
 }
 
-func (t *tools) events(ctx context.Context, args rangeArgs) (any, error) {
+func (t *tools) events(ctx context.Context, args calendar.Window) (any, error) {
 	list, of, _, _, more, err := t.found(ctx, args)
 	if err != nil {
 		return nil, err
@@ -153,7 +136,7 @@ func (t *tools) events(ctx context.Context, args rangeArgs) (any, error) {
 	return calendar.List(told, more), nil
 }
 
-func (t *tools) freeBusy(ctx context.Context, args rangeArgs) (any, error) {
+func (t *tools) freeBusy(ctx context.Context, args calendar.Window) (any, error) {
 	list, _, from, to, more, err := t.found(ctx, args)
 	if err != nil {
 		return nil, err
@@ -164,7 +147,9 @@ func (t *tools) freeBusy(ctx context.Context, args rangeArgs) (any, error) {
 
 // fill writes what is said of an event besides its time.
 func (a eventArgs) fill(e ical.Event) (changed bool) {
-	for name, value := range map[string]string{ical.PropSummary: a.Summary, ical.PropDescription: a.Description, ical.PropLocation: a.Location} { // order does not matter: they are fields
+	// The order does not matter: they are fields.
+	for name, value := range map[string]string{ical.PropSummary: a.Summary, ical.PropDescription: a.Description,
+		ical.PropLocation: a.Location} {
 		if value != "" {
 			e.Props.SetText(name, value)
 			changed = true

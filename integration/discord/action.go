@@ -45,7 +45,7 @@ type actionConfig struct {
 	Body            json.RawMessage `json:"body" with:"action_type=request" doc:"The body of the call." zh:"请求正文。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.Emoji, c.Action, c.Type, c.Limit = "send_message", "👍", "add", "text", action.DefaultLimit
 	c.AllowedMentions = []string{"users", "roles"}
@@ -145,9 +145,11 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 			Output: `{"result": {"success": true, "action": "send_message", "resource_id": "…", "resource_url": "…", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "message_id": "…", "channel_id": "55", "discord_response": "…"}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "send_message", Effect: once, Needs: []string{"channel_id", "message_content|embed_config"}, Do: does((*acting).send), Inquire: posted},
+		{Name: "send_message", Effect: once, Needs: []string{"channel_id", "message_content|embed_config"},
+			Do: does((*acting).send), Inquire: posted},
 		{Name: "send_file", Effect: once, Needs: []string{"channel_id", "file"}, Do: does((*acting).sendFile)},
-		{Name: "send_dm", Effect: once, Needs: []string{"target_user_id", "message_content|embed_config"}, Do: does((*acting).sendDM), Inquire: posted},
+		{Name: "send_dm", Effect: once, Needs: []string{"target_user_id", "message_content|embed_config"},
+			Do: does((*acting).sendDM), Inquire: posted},
 		{Name: "create_channel", Effect: once, Needs: []string{"server_id", "name"}, Do: does((*acting).createChannel), Inquire: made},
 		{Name: "create_thread", Effect: once, Needs: []string{"channel_id", "name"}, Do: does((*acting).createThread), Inquire: made},
 		{Name: "react_to_message", Effect: idempotent, Needs: []string{"channel_id", "message_id"}, Do: does((*acting).react)},
@@ -157,6 +159,7 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 		{Name: "ban_member", Effect: idempotent, Needs: []string{"server_id", "target_user_id"}, Do: does((*acting).ban)},
 		{Name: "read_messages", Effect: idempotent, Lists: true, Needs: []string{"channel_id"}, Do: does((*acting).messages)},
 		{Name: "list_members", Effect: idempotent, Lists: true, Needs: []string{"server_id"}, Do: does((*acting).members)},
-		{Name: "request", EffectOf: func(cfg actionConfig) workflow.Effect { return httpcall.EffectOf(strings.ToUpper(cfg.Method)) }, Needs: []string{"method", "path"}, Do: does((*acting).request)},
+		{Name: "request", EffectOf: func(cfg actionConfig) workflow.Effect { return httpcall.EffectOf(strings.ToUpper(cfg.Method)) },
+			Needs: []string{"method", "path"}, Do: does((*acting).request)},
 	})
 }

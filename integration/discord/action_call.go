@@ -109,7 +109,8 @@ func (a *acting) message() (map[string]any, error) {
 	return body, nil
 }
 
-// post posts a message. When its answer is lost it is sent once more, at once: Discord knows it by its nonce, and answers with what it has taken.
+// post posts a message. When its answer is lost it is sent once more, at once: Discord knows it by its nonce, and answers with what it has
+// taken.
 func (a *acting) post(c rest.Call) (out actionResult, err error) {
 	c.Method, c.Fields = http.MethodPost, []string{"id", "channel_id"}
 	answer, err := a.api.Do(a.ctx, c)
@@ -227,7 +228,8 @@ func (a *acting) createThread() (out actionResult, err error) {
 	if a.cfg.MessageID != "" {
 		path, body = rest.Path("channels", a.cfg.ChannelID, "messages", a.cfg.MessageID, "threads"), map[string]any{"name": a.cfg.Name}
 	}
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: path, Body: body, Header: reason(a.marker()), Fields: []string{"id"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: path, Body: body,
+		Header: reason(a.marker()), Fields: []string{"id"}})
 	if err != nil {
 		return out, err
 	}
@@ -251,7 +253,8 @@ func (a *acting) change(c rest.Call, already ...int64) (out actionResult, err er
 // aboutMessage says which message a result is about.
 func (a *acting) aboutMessage(out actionResult, err error) (actionResult, error) {
 	if err == nil {
-		out.ChannelID, out.MessageID, out.ResourceID, out.ResourceURL = a.cfg.ChannelID, a.cfg.MessageID, a.cfg.MessageID, a.link(a.cfg.ChannelID, a.cfg.MessageID)
+		out.ChannelID, out.MessageID, out.ResourceID, out.ResourceURL = a.cfg.ChannelID, a.cfg.MessageID, a.cfg.MessageID,
+			a.link(a.cfg.ChannelID, a.cfg.MessageID)
 	}
 	return out, err
 }
@@ -262,7 +265,8 @@ func (a *acting) react() (actionResult, error) {
 }
 
 func (a *acting) pin() (actionResult, error) {
-	return a.aboutMessage(a.change(rest.Call{Method: http.MethodPut, Path: rest.Path("channels", a.cfg.ChannelID, "pins", a.cfg.MessageID)}))
+	return a.aboutMessage(a.change(rest.Call{Method: http.MethodPut,
+		Path: rest.Path("channels", a.cfg.ChannelID, "pins", a.cfg.MessageID)}))
 }
 
 // aboutMember says which person a result is about.
@@ -276,16 +280,19 @@ func (a *acting) role() (actionResult, error) {
 	if a.cfg.Action == "remove" {
 		method = http.MethodDelete
 	}
-	return a.aboutMember(a.change(rest.Call{Method: method, Path: rest.Path("guilds", a.cfg.ServerID, "members", a.cfg.TargetUser, "roles", a.cfg.RoleID), Header: reason(a.cfg.Reason)}))
+	return a.aboutMember(a.change(rest.Call{Method: method,
+		Path: rest.Path("guilds", a.cfg.ServerID, "members", a.cfg.TargetUser, "roles", a.cfg.RoleID), Header: reason(a.cfg.Reason)}))
 }
 
 func (a *acting) kick() (actionResult, error) {
-	return a.aboutMember(a.change(rest.Call{Method: http.MethodDelete, Path: rest.Path("guilds", a.cfg.ServerID, "members", a.cfg.TargetUser), Header: reason(a.cfg.Reason)}, unknownMember))
+	return a.aboutMember(a.change(rest.Call{Method: http.MethodDelete,
+		Path: rest.Path("guilds", a.cfg.ServerID, "members", a.cfg.TargetUser), Header: reason(a.cfg.Reason)}, unknownMember))
 }
 
 func (a *acting) ban() (actionResult, error) {
 	return a.aboutMember(a.change(rest.Call{
-		Method: http.MethodPut, Path: rest.Path("guilds", a.cfg.ServerID, "bans", a.cfg.TargetUser), Body: map[string]any{"delete_message_seconds": 0}, Header: reason(a.cfg.Reason),
+		Method: http.MethodPut, Path: rest.Path("guilds", a.cfg.ServerID, "bans", a.cfg.TargetUser),
+		Body: map[string]any{"delete_message_seconds": 0}, Header: reason(a.cfg.Reason),
 	}))
 }
 
@@ -307,7 +314,8 @@ func (a *acting) messages() (out actionResult, err error) {
 		if from != "" {
 			query.Set(side, from)
 		}
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("channels", a.cfg.ChannelID, "messages"), Query: query, Wants: rest.List})
+		answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("channels", a.cfg.ChannelID, "messages"),
+			Query: query, Wants: rest.List})
 		if err != nil {
 			return nil, "", err
 		}
@@ -352,7 +360,8 @@ func (a *acting) members() (out actionResult, err error) {
 		if cursor != "" {
 			query.Set("after", cursor)
 		}
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("guilds", a.cfg.ServerID, "members"), Query: query, Wants: rest.List})
+		answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("guilds", a.cfg.ServerID, "members"),
+			Query: query, Wants: rest.List})
 		if err != nil {
 			return nil, "", err
 		}
@@ -371,8 +380,9 @@ func (a *acting) request() (out actionResult, err error) {
 	return out, err
 }
 
-// inquirePost settles what became of a message. For a while Discord knows it by its nonce: sending it again is harmless then, and gives what was taken. Later
-// the channel is looked through: a message with the same text may be that of another node, and none says that it did not arrive.
+// inquirePost settles what became of a message. For a while Discord knows it by its nonce: sending it again is harmless then, and gives
+// what was taken. Later the channel is looked through: a message with the same text may be that of another node, and none says that it did
+// not arrive.
 func (a *acting) inquirePost() (out actionResult, found bool, err error) {
 	if a.call.Time().Sub(a.call.Now) < nonceTime {
 		return out, false, nil
@@ -388,7 +398,8 @@ func (a *acting) inquirePost() (out actionResult, found bool, err error) {
 		return out, false, err
 	}
 	b := *a
-	b.cfg.ChannelID, b.cfg.After, b.cfg.Before, b.cfg.Cursor, b.cfg.Limit = channel, idAt(a.call.Now.Add(-clockSlack).UnixMilli()), "", "", 1000
+	b.cfg.ChannelID, b.cfg.After, b.cfg.Before, b.cfg.Cursor, b.cfg.Limit = channel,
+		idAt(a.call.Now.Add(-clockSlack).UnixMilli()), "", "", 1000
 	since, err := b.messages()
 	if err != nil {
 		return out, false, err
@@ -415,7 +426,8 @@ func (a *acting) inquireMade() (out actionResult, found bool, err error) {
 		entry = 110
 	}
 	query := url.Values{"action_type": {strconv.Itoa(entry)}, "limit": {"100"}}
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("guilds", a.cfg.ServerID, "audit-logs"), Query: query, Fields: []string{"audit_log_entries"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("guilds", a.cfg.ServerID, "audit-logs"), Query: query,
+		Fields: []string{"audit_log_entries"}})
 	if err != nil {
 		return out, false, err
 	}

@@ -228,7 +228,8 @@ func discordVendor() actiontest.Vendor {
 	}
 	return actiontest.Vendor{
 		Kind: func(client *outbound.Client) node.Kind { return act(client, nil) }, Serve: func(t testing.TB) http.Handler { return filled(t).handler() }, Prefix: "/api/v9",
-		Once: made, Read: read, Settled: []actiontest.Sample{made, thread}, Pages: read, Total: 250,
+		Once: made, Read: read, Settled: []actiontest.Sample{made, thread}, SettledBy: map[string]string{"send_message": "TestAction_InquirePost", "send_dm": "TestAction_InquirePost"},
+		Pages: read, Total: 250,
 		Refusals: []actiontest.Refusal{
 			{Name: "Fractional", Sample: send(`"message_content":"m"`), Reply: actiontest.Reply{Status: 429, Body: `{"message":"You are being rate limited.","retry_after":30.4,"global":false}`}, Code: fault.RateLimited, Retryable: true, AfterSeconds: 31},
 			{Name: "TooLong", Sample: actiontest.Sample{Config: send(`"message_content":"` + strings.Repeat("x", 2001) + `"`).Config}, Code: fault.InvalidInput, Part: "2000"},
@@ -295,7 +296,7 @@ func TestAction_MembersOverPages(t *testing.T) {
 	}
 }
 
-// TestAction_Gone: whoever is not there any more was kicked already.
+// TestAction_Gone: a member who is not there any more was kicked already.
 func TestAction_Gone(t *testing.T) {
 	t.Parallel()
 	b := discordVendor().New(t)

@@ -28,8 +28,9 @@ func usualPace() pace {
 
 const pageSize = 100
 
-// Listen looks for messages in the channels that wait for replies or that triggers are for. It begins where the oldest question that still waits was put, and
-// where the triggers have come to, so that nothing is missed after a restart; what was seen before is recognised by its id.
+// Listen looks for messages in the channels that wait for replies or that triggers are for. It begins where the oldest question that still
+// waits was put, and where the triggers have come to, so that nothing is missed after a restart; what was seen before is recognised by its
+// id.
 func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Handle) error {
 	if a.Receipts == nil {
 		return fault.New(fault.Unsupported, "nobody knows where replies in Discord are to be looked for")
@@ -60,7 +61,8 @@ type listening struct {
 	handle  human.Handle
 	// seen is the last message that is done with, by channel.
 	seen map[string]string
-	// watched are the triggers that share the account, places what is known of the channels that they are for, self the user id of the bot once it is known.
+	// watched are the triggers that share the account, places what is known of the channels that they are for, self the user id of the bot
+	// once it is known.
 	watched   []watched
 	places    map[string]place
 	self      string
@@ -97,10 +99,11 @@ func (l *listening) round(ctx context.Context) error {
 	}
 	defer release()
 	for _, channel := range slices.Sorted(maps.Keys(l.seen)) {
-		err := l.read(ctx, s, channel)
+		err := l.readMessages(ctx, s, channel)
 		if gone(err) {
 			// The others go on; this one is tried again when it is found to be of interest again.
-			l.channel.log.Warn("replies in a channel of Discord cannot be read", "workspace", l.account.Workspace, "credential", l.account.Credential, "channel", channel, "error", err)
+			l.channel.log.Warn("replies in a channel of Discord cannot be read", "workspace", l.account.Workspace, "credential",
+				l.account.Credential, "channel", channel, "error", err)
 			delete(l.seen, channel)
 			continue
 		}
@@ -144,8 +147,8 @@ func older(a, b string) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) < 0
 }
 
-// read takes what is new in a channel. A message is done with when it was recorded.
-func (l *listening) read(ctx context.Context, s *session, channel string) error {
+// readMessages takes what is new in a channel. A message is done with when it was recorded.
+func (l *listening) readMessages(ctx context.Context, s *session, channel string) error {
 	for {
 		if !l.wait(ctx, l.channel.pace.call-time.Since(l.called)) {
 			return ctx.Err()
@@ -169,7 +172,7 @@ func (l *listening) read(ctx context.Context, s *session, channel string) error 
 			}
 		}
 		for _, m := range page {
-			ours, err := l.take(ctx, s, channel, &m.Message, answered[m.ID])
+			ours, err := l.takeReply(ctx, s, channel, &m.Message, answered[m.ID])
 			if err == nil {
 				err = l.relay(ctx, s, channel, m, ours)
 			}
@@ -201,8 +204,8 @@ func (l *listening) noticeBlindness(m *discordgo.Message) {
 // beginning is the mention that Discord puts before a reply.
 var beginning = regexp.MustCompile(`^\s*<@!?[0-9]+>\s*`)
 
-// take hands a message in if a person replied with it to one of a bot. Ours says that it is about a question.
-func (l *listening) take(ctx context.Context, s *session, channel string, m *discordgo.Message, answered bool) (ours bool, err error) {
+// takeReply hands a message in if a person replied with it to one of a bot. Ours says that it is about a question.
+func (l *listening) takeReply(ctx context.Context, s *session, channel string, m *discordgo.Message, answered bool) (ours bool, err error) {
 	if m.Author == nil || m.Author.Bot || m.WebhookID != "" || m.Type != discordgo.MessageTypeReply || m.MessageReference == nil {
 		return false, nil
 	}
@@ -214,7 +217,8 @@ func (l *listening) take(ctx context.Context, s *session, channel string, m *dis
 		return false, nil
 	}
 	o, err := l.handle(ctx, human.Reply{
-		Account: l.account.Account, Threads: []string{threadOf(channel, m.MessageReference.MessageID)}, From: m.Author.ID, Name: cmp.Or(m.Author.GlobalName, m.Author.Username),
+		Account: l.account.Account, Threads: []string{threadOf(channel, m.MessageReference.MessageID)}, From: m.Author.ID,
+		Name:     cmp.Or(m.Author.GlobalName, m.Author.Username),
 		Verified: true, Text: beginning.ReplaceAllString(m.Content, ""), Dedup: "message:" + m.ID,
 	})
 	if err != nil {

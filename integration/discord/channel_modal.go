@@ -21,8 +21,8 @@ const (
 	inputMax       = 4000
 )
 
-// modal draws the form of a question: a line or paragraph for each entry, which is named by its place. It is false if Discord cannot show it, and
-// people have to use the link or the inbox.
+// modal draws the form of a question: a line or paragraph for each entry, which is named by its place. It is false if Discord cannot show
+// it, and people have to use the link or the inbox.
 func modal(i store.Interaction, r human.Request, t touch) (*discordgo.InteractionResponseData, bool) {
 	f := human.FormOf(i, r)
 	entries, ok := medium().Draw(f)
@@ -33,7 +33,8 @@ func modal(i store.Interaction, r human.Request, t touch) (*discordgo.Interactio
 	p := page{message: human.Message{Interaction: i, Request: r}}
 	data := &discordgo.InteractionResponseData{CustomID: t.text(), Title: text.FitUTF16(p.message.Headline(), modalTitleMax)}
 	for _, n := range entries {
-		data.Components = append(data.Components, discordgo.ActionsRow{Components: []discordgo.MessageComponent{input(&f.Entries[n], n, r.Language)}})
+		data.Components = append(data.Components, discordgo.ActionsRow{Components: []discordgo.MessageComponent{input(&f.Entries[n], n,
+			r.Language)}})
 	}
 	return data, true
 }
@@ -41,8 +42,10 @@ func modal(i store.Interaction, r human.Request, t touch) (*discordgo.Interactio
 // input draws an entry.
 func input(e *form.Entry, n int, language string) discordgo.TextInput {
 	in := discordgo.TextInput{
-		CustomID: strconv.Itoa(n), Label: text.FitUTF16(cmp.Or(strings.TrimSpace(e.Label), wordsIn(language).choose), inputLabelMax), Style: discordgo.TextInputShort, Required: e.Required, MaxLength: inputMax,
-		Placeholder: text.FitUTF16(strings.TrimSpace(e.About+" "+e.Written(language)), placeholderMax), Value: text.FitUTF16(e.Text(e.Default), inputMax),
+		CustomID: strconv.Itoa(n), Label: text.FitUTF16(cmp.Or(strings.TrimSpace(e.Label), wordsIn(language).choose), inputLabelMax),
+		Style: discordgo.TextInputShort, Required: e.Required, MaxLength: inputMax,
+		Placeholder: text.FitUTF16(strings.TrimSpace(e.About+" "+e.Written(language)), placeholderMax),
+		Value:       text.FitUTF16(e.Text(e.Default), inputMax),
 	}
 	if e.Kind == form.Line || e.Kind == form.Area {
 		in.Style = discordgo.TextInputParagraph

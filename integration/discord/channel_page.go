@@ -161,7 +161,8 @@ func (p *page) write(to *discordgo.MessageSend) {
 	to.Embeds = []*discordgo.MessageEmbed{e}
 }
 
-// components are what can be pressed: a button or a menu for the choices, a button that opens a form where there is more to fill in, and one for the link.
+// components are what can be pressed: a button or a menu for the choices, a button that opens a form where there is more to fill in, and
+// one for the link.
 func (p *page) components() []discordgo.MessageComponent {
 	m := p.message
 	t := touch{interaction: m.Interaction.ID, hash: m.Interaction.ArgumentsHash}
@@ -179,8 +180,10 @@ func (p *page) components() []discordgo.MessageComponent {
 		t.do = doChoose
 		for n, c := range decision.Choices {
 			t.n = n
-			style := map[string]discordgo.ButtonStyle{human.Confirmed: discordgo.SuccessButton, human.Rejected: discordgo.DangerButton}[c.Outcome]
-			buttons = append(buttons, discordgo.Button{Label: label(c, labelMax), Style: cmp.Or(style, discordgo.SecondaryButton), CustomID: t.text()})
+			style := map[string]discordgo.ButtonStyle{human.Confirmed: discordgo.SuccessButton,
+				human.Rejected: discordgo.DangerButton}[c.Outcome]
+			buttons = append(buttons, discordgo.Button{Label: label(c, labelMax),
+				Style: cmp.Or(style, discordgo.SecondaryButton), CustomID: t.text()})
 		}
 	case len(decision.Choices) <= optionsMax:
 		t.do = doSelect
@@ -193,7 +196,8 @@ func (p *page) components() []discordgo.MessageComponent {
 		if decides {
 			style = discordgo.SecondaryButton
 		}
-		buttons = append(buttons, discordgo.Button{Label: text.FitUTF16(f.Opens(decides).In(m.Request.Language), labelMax), Style: style, CustomID: t.text()})
+		buttons = append(buttons, discordgo.Button{Label: text.FitUTF16(f.Opens(decides).In(m.Request.Language), labelMax),
+			Style: style, CustomID: t.text()})
 	}
 	if t.text() == "" {
 		rows, buttons = nil, nil
@@ -213,7 +217,8 @@ func (p *page) components() []discordgo.MessageComponent {
 // menu offers choices by their numbers.
 func (p *page) menu(decision *form.Entry, t touch) discordgo.SelectMenu {
 	one := 1
-	menu := discordgo.SelectMenu{MenuType: discordgo.StringSelectMenu, CustomID: t.text(), Placeholder: p.words().choose, MinValues: &one, MaxValues: 1}
+	menu := discordgo.SelectMenu{MenuType: discordgo.StringSelectMenu, CustomID: t.text(), Placeholder: p.words().choose,
+		MinValues: &one, MaxValues: 1}
 	if decision.Kind == form.Some {
 		menu.MaxValues = len(decision.Choices)
 	}
@@ -231,7 +236,8 @@ func (p *page) linkButton() *discordgo.Button {
 	if p.message.Link == "" || text.UTF16(p.message.Link) > urlMax {
 		return nil
 	}
-	return &discordgo.Button{Label: text.FitUTF16(form.Instead(true).In(p.message.Request.Language), labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
+	return &discordgo.Button{Label: text.FitUTF16(form.Instead(true).In(p.message.Request.Language), labelMax),
+		Style: discordgo.LinkButton, URL: p.message.Link}
 }
 
 var mentioned = regexp.MustCompile(`^<?@?(&?)!?([0-9]{5,20})>?$`)

@@ -76,7 +76,8 @@ func (s *session) verify(header http.Header, body []byte, now time.Time) error {
 	signature, err := hex.DecodeString(header.Get("X-Signature-Ed25519"))
 	stamp := header.Get("X-Signature-Timestamp")
 	at, timeErr := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || timeErr != nil || len(signature) != ed25519.SignatureSize || !ed25519.Verify(s.key, append([]byte(stamp), body...), signature) {
+	if err != nil || timeErr != nil || len(signature) != ed25519.SignatureSize ||
+		!ed25519.Verify(s.key, append([]byte(stamp), body...), signature) {
 		return fault.New(fault.Unauthorized, "the request is not signed by Discord")
 	}
 	if now.Sub(time.Unix(at, 0)).Abs() > freshness {
@@ -160,16 +161,19 @@ func (v *visit) reply(answer discordgo.InteractionResponse) error {
 
 // whisper answers with a text that only the person sees.
 func (v *visit) whisper(text string) error {
-	return v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseChannelMessageWithSource, Data: &discordgo.InteractionResponseData{
-		Content: safe(text, contentMax), Flags: discordgo.MessageFlagsEphemeral, AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}},
-	}})
+	return v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseChannelMessageWithSource,
+		Data: &discordgo.InteractionResponseData{
+			Content: safe(text, contentMax), Flags: discordgo.MessageFlagsEphemeral,
+			AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}},
+		}})
 }
 
 // from begins a reply of the person who pressed.
 func (v *visit) from(t touch) human.Reply {
 	u := v.pressed.user()
 	r := human.Reply{
-		Account: v.account.Account, Interaction: t.interaction, ArgumentsHash: t.hash, From: u.ID, Name: cmp.Or(u.Global, u.Username), Verified: !u.Bot,
+		Account: v.account.Account, Interaction: t.interaction, ArgumentsHash: t.hash, From: u.ID,
+		Name: cmp.Or(u.Global, u.Username), Verified: !u.Bot,
 		Dedup: "interaction:" + v.pressed.ID,
 	}
 	if v.pressed.Message.ID != "" {
@@ -210,7 +214,7 @@ type outcome struct {
 func (v *visit) answer(ctx context.Context, t touch) error {
 	key := v.account.Workspace + "/" + v.account.Credential + "/" + v.pressed.ID
 	results := v.channel.clicks.DoChan(key, func() (any, error) {
-		reaction, err := v.take(ctx, t)
+		reaction, err := v.takeAnswer(ctx, t)
 		return outcome{reaction, err}, nil
 	})
 	timer := time.NewTimer(v.channel.patience)
@@ -221,14 +225,16 @@ func (v *visit) answer(ctx context.Context, t touch) error {
 	case <-timer.C:
 	}
 	v.w.Header().Set("Connection", "close") // the next request must not wait for this one's end on the same connection
-	err := v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource, Data: &discordgo.InteractionResponseData{Flags: discordgo.MessageFlagsEphemeral}})
+	err := v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource,
+		Data: &discordgo.InteractionResponseData{Flags: discordgo.MessageFlagsEphemeral}})
 	if err != nil {
 		return err
 	}
 	r := <-results
 	said := safe(v.say(r.Val.(outcome)), contentMax)
 	err = v.session.call(ctx, "tell a person", func(api *discordgo.Session, o discordgo.RequestOption) error {
-		_, err := api.InteractionResponseEdit(&discordgo.Interaction{AppID: v.pressed.AppID, Token: v.pressed.Token}, &discordgo.WebhookEdit{Content: &said}, o)
+		_, err := api.InteractionResponseEdit(&discordgo.Interaction{AppID: v.pressed.AppID, Token: v.pressed.Token},
+			&discordgo.WebhookEdit{Content: &said}, o)
 		return err
 	})
 	if err != nil {
@@ -246,8 +252,8 @@ func (v *visit) say(o outcome) string {
 	return w.Became(o.Reaction)
 }
 
-// take reads an answer by its question, since it is made of numbers, and hands it in.
-func (v *visit) take(ctx context.Context, t touch) (human.Reaction, error) {
+// takeAnswer reads an answer by its question, since it is made of numbers, and hands it in.
+func (v *visit) takeAnswer(ctx context.Context, t touch) (human.Reaction, error) {
 	var read func(f *form.Form) (form.Values, form.Problems)
 	switch t.do {
 	case doSubmit:

@@ -230,7 +230,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		m := f.message(c.change)
 		d := &desk{question: shown(m), reaction: accepted("Thank you.")}
 		send(t, NewChannel(f.client, nil), m)
-		button := components(t, f.sent(posts)[0])[0]
+		button := components(t, f.Sent(posts)[0])[0]
 		got, err := f.post(d, press(t, 3, button.CustomID, nil))
 		if err != nil || got["type"] != 9.0 {
 			t.Fatalf("%s: %v %v", name, got, err)
@@ -366,7 +366,7 @@ func TestChannel_Receive_AnswersInTime(t *testing.T) {
 	}
 	close(finish)
 	for range 2 {
-		if told := f.wait("PATCH /webhooks/888/interaction-token/messages/@original"); told.body["content"] != "Late, but it counts." {
+		if told := f.Wait("PATCH /webhooks/888/interaction-token/messages/@original"); told.body["content"] != "Late, but it counts." {
 			t.Errorf("told %s", told.raw)
 		}
 	}
@@ -428,10 +428,10 @@ func TestChannel_Listen(t *testing.T) {
 		<-d.heard
 		<-d.heard
 		for range 2 {
-			f.wait(posts)
+			f.Wait(posts)
 		}
 		for range 3 { // looks that find nothing new
-			f.wait("GET /channels/55/messages")
+			f.Wait("GET /channels/55/messages")
 		}
 		want := []human.Reply{
 			{Account: store.Account{Workspace: "w1", Channel: "discord", Credential: "cred"}, Threads: []string{"55:1001"}, From: "42", Name: "ann", Verified: true, Text: "yes, do it", Dedup: "message:1002"},
@@ -440,7 +440,7 @@ func TestChannel_Listen(t *testing.T) {
 		if diff := cmp.Diff(want, d.got()); diff != "" {
 			t.Error(diff)
 		}
-		told := f.sent(posts)
+		told := f.Sent(posts)
 		if len(told) != 2 || told[0].body["content"] != "Thank you." || told[0].body["message_reference"].(map[string]any)["message_id"] != "1002" {
 			t.Errorf("told %v", told)
 		}
@@ -474,9 +474,9 @@ func TestChannel_Listen(t *testing.T) {
 		listen(t, f, d, receipt)
 		<-d.heard
 		for range 3 {
-			f.wait("GET /channels/55/messages")
+			f.Wait("GET /channels/55/messages")
 		}
-		if told := f.sent(posts); len(told) != 0 {
+		if told := f.Sent(posts); len(told) != 0 {
 			t.Errorf("told again %v", told)
 		}
 	})
@@ -498,20 +498,20 @@ func TestChannel_Listen(t *testing.T) {
 	t.Run("WaitsWhenAskedTo", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
-		f.then("GET /channels/55/messages", 429, `{"message":"slow","retry_after":0.05}`)
+		f.Next("GET /channels/55/messages", 429, `{"message":"slow","retry_after":0.05}`)
 		f.say("55", reply("1002", "yes", nil))
 		d := &desk{heard: make(chan human.Reply, 10)}
 		began := time.Now()
 		listen(t, f, d, receipt)
 		<-d.heard
-		if took := time.Since(began); took < 50*time.Millisecond || len(f.sent("GET /channels/55/messages")) < 2 {
+		if took := time.Since(began); took < 50*time.Millisecond || len(f.Sent("GET /channels/55/messages")) < 2 {
 			t.Errorf("it came again after %s", took)
 		}
 	})
 	t.Run("OneChannelDoesNotStopTheOthers", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
-		f.then("GET /channels/44/messages", 403, `{"code":50001,"message":"Missing Access"}`)
+		f.Next("GET /channels/44/messages", 403, `{"code":50001,"message":"Missing Access"}`)
 		f.say("55", reply("1002", "yes", nil))
 		d := &desk{heard: make(chan human.Reply, 10)}
 		ended, _ := listen(t, f, d, `{"channel":"44","message":"1"}`, receipt)
@@ -529,7 +529,7 @@ func TestChannel_Listen(t *testing.T) {
 	t.Run("StopsWithABadToken", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
-		f.then("GET /channels/55/messages", 401, `{"code":0,"message":"401: Unauthorized"}`)
+		f.Next("GET /channels/55/messages", 401, `{"code":0,"message":"401: Unauthorized"}`)
 		ended, _ := listen(t, f, &desk{}, receipt)
 		if err := <-ended; fault.CodeOf(err) != fault.CredentialInvalid {
 			t.Errorf("%v, want credential_invalid", err)

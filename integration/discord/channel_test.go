@@ -106,7 +106,7 @@ func TestChannel_Send(t *testing.T) {
 		if diff := cmp.Diff([]string{"55:1001"}, r.Threads); diff != "" {
 			t.Error(diff)
 		}
-		posted := f.sent(posts)[0]
+		posted := f.Sent(posts)[0]
 		list := components(t, posted)
 		if len(list) != 4 || list[0].Label != "Approve" || list[0].Style != 3 || list[1].Style != 4 || list[2].Label != "With a note" || list[3].URL != m.Link {
 			t.Fatalf("components %+v", list)
@@ -128,7 +128,7 @@ func TestChannel_Send(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.Request.Language = "zh" }))
-		if list := components(t, f.sent(posts)[0]); list[0].Label != "批准" || list[1].Label != "拒绝" {
+		if list := components(t, f.Sent(posts)[0]); list[0].Label != "批准" || list[1].Label != "拒绝" {
 			t.Errorf("components %+v", list)
 		}
 	})
@@ -149,7 +149,7 @@ func TestChannel_Send(t *testing.T) {
 				}
 				m.Link = "https://tandem.example.org/respond/x"
 			}))
-			if list := components(t, f.sent(posts)[0]); len(list) != want {
+			if list := components(t, f.Sent(posts)[0]); len(list) != want {
 				t.Errorf("%d options: %d components, want %d", n, len(list), want)
 			}
 		}
@@ -161,7 +161,7 @@ func TestChannel_Send(t *testing.T) {
 			m.Request.Description, m.Request.UserMention = "@everyone <@1> [click](https://evil.example) ```", "@everyone and <@2>"
 			m.Request.Content = json.RawMessage(quote("``` out of the block"))
 		}))
-		m := decode(t, f.sent(posts)[0].raw)
+		m := decode(t, f.Sent(posts)[0].raw)
 		if diff := cmp.Diff(map[string]any{"parse": []any{}, "replied_user": false}, m["allowed_mentions"]); diff != "" {
 			t.Error(diff)
 		}
@@ -198,7 +198,7 @@ func TestChannel_Send(t *testing.T) {
 		} {
 			f := newFake(t)
 			r := send(t, NewChannel(f.client, nil), f.message(c.change))
-			posted := f.sent(posts)[0]
+			posted := f.Sent(posts)[0]
 			list := components(t, posted)
 			if c.kind == 0 {
 				if len(list) != 0 || decode(t, r.Body)["live"] != nil || !strings.Contains(string(posted.raw), "inbox of Tandem") {
@@ -213,7 +213,7 @@ func TestChannel_Send(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		r := send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.To = "42" }))
-		if r.Threads[0] != "942:1001" || len(f.sent("POST /channels/942/messages")) != 1 {
+		if r.Threads[0] != "942:1001" || len(f.Sent("POST /channels/942/messages")) != 1 {
 			t.Errorf("threads %q", r.Threads)
 		}
 		for _, to := range []string{"../x", "ann"} {
@@ -236,12 +236,12 @@ func TestChannel_Send(t *testing.T) {
 		r := send(t, c, f.message(func(m *human.Message) {
 			m.ID, m.Kind, m.Lines, m.Earlier, m.Link = "d2", human.KindReminder, []string{"Still open."}, []json.RawMessage{first.Body}, "https://tandem.example.org/respond/2"
 		}))
-		posted := decode(t, f.sent(posts)[1].raw)
+		posted := decode(t, f.Sent(posts)[1].raw)
 		want := map[string]any{"message_id": "1001", "channel_id": "55", "fail_if_not_exists": false}
 		if diff := cmp.Diff(want, posted["message_reference"]); diff != "" || posted["content"] != "Still open." {
 			t.Error(diff, posted["content"])
 		}
-		if list := components(t, f.sent(posts)[1]); len(list) != 1 || list[0].URL == "" || decode(t, r.Body)["live"] != nil || r.Threads[0] != "55:1002" {
+		if list := components(t, f.Sent(posts)[1]); len(list) != 1 || list[0].URL == "" || decode(t, r.Body)["live"] != nil || r.Threads[0] != "55:1002" {
 			t.Errorf("components %+v of %s %q", list, r.Body, r.Threads)
 		}
 	})
@@ -254,8 +254,8 @@ func TestChannel_Send(t *testing.T) {
 			m.Earlier = []json.RawMessage{json.RawMessage(`{"channel":"55","message":"1","live":true}`), json.RawMessage(`{"channel":"55","message":"2"}`)}
 		})
 		r := send(t, c, end)
-		edits := f.sent("PATCH /channels/55/messages/1")
-		if len(edits) != 1 || len(f.sent(posts)) != 0 || len(f.sent("PATCH /channels/55/messages/2")) != 0 {
+		edits := f.Sent("PATCH /channels/55/messages/1")
+		if len(edits) != 1 || len(f.Sent(posts)) != 0 || len(f.Sent("PATCH /channels/55/messages/2")) != 0 {
 			t.Fatalf("edits %v", edits)
 		}
 		edit := decode(t, edits[0].raw)
@@ -265,12 +265,12 @@ func TestChannel_Send(t *testing.T) {
 		if diff := cmp.Diff(map[string]any{"channel": "55", "message": "1"}, decode(t, r.Body)); diff != "" {
 			t.Error(diff)
 		}
-		f.then("PATCH /channels/55/messages/1", 404, `{"code":10008,"message":"Unknown Message"}`)
+		f.Next("PATCH /channels/55/messages/1", 404, `{"code":10008,"message":"Unknown Message"}`)
 		send(t, c, end)
-		if posted := f.sent(posts); len(posted) != 1 || len(components(t, posted[0])) != 0 {
+		if posted := f.Sent(posts); len(posted) != 1 || len(components(t, posted[0])) != 0 {
 			t.Errorf("posted %v", posted)
 		}
-		f.then("PATCH /channels/55/messages/1", 503, ``)
+		f.Next("PATCH /channels/55/messages/1", 503, ``)
 		if _, err := c.Send(t.Context(), end); !fault.From(err).Retryable {
 			t.Errorf("%v is worth another try", err)
 		}
@@ -294,7 +294,7 @@ func TestChannel_Send(t *testing.T) {
 			"Body":    {400, `{"code":50035,"message":"Invalid Form Body"}`, fault.RemoteRejected, false},
 		} {
 			f := newFake(t)
-			f.then(posts, p.status, p.body)
+			f.Next(posts, p.status, p.body)
 			_, err := NewChannel(f.client, nil).Send(t.Context(), f.message(nil))
 			e := fault.From(err)
 			if e.Code != p.code || e.Retryable != p.retryable {
@@ -306,7 +306,7 @@ func TestChannel_Send(t *testing.T) {
 			if raw, _ := json.Marshal(e); strings.Contains(string(raw), "canary") {
 				t.Errorf("%s tells the token: %s", name, raw)
 			}
-			if n := len(f.sent(posts)); n != 1 {
+			if n := len(f.Sent(posts)); n != 1 {
 				t.Errorf("%s: %d calls", name, n)
 			}
 		}
@@ -314,8 +314,8 @@ func TestChannel_Send(t *testing.T) {
 	t.Run("Unreachable", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
-		m := f.message(nil)
 		f.url = "http://127.0.0.1:1"
+		m := f.message(nil)
 		if _, err := NewChannel(f.client, nil).Send(t.Context(), m); !fault.From(err).Retryable || fault.CodeOf(err) != fault.NetworkError {
 			t.Errorf("%v, want a network_error", err)
 		}
@@ -337,5 +337,5 @@ func TestReadable(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.Request.Content, m.Request.Arguments = formtest.Value(), formtest.Value() }))
-	formtest.Readable(t, string(f.sent(posts)[0].raw))
+	formtest.Readable(t, string(f.Sent(posts)[0].raw))
 }

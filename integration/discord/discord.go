@@ -1,9 +1,10 @@
-// Package discord is everything of Discord: questions to people in its channels and messages, the trigger that messages and commands start, and the kind that
-// acts there.
+// Package discord is everything of Discord: questions to people in its channels and messages, the trigger that messages and commands start,
+// and the kind that acts there.
 //
 // The channel speaks the REST interface through the library that most bots use, over the guarded client and without the library's own
-// retries and waits. The kind calls it directly: a node hands on the whole answer, and has to know of a failure whether Discord has taken the call. There is no gateway connection: clicks, forms and commands are posted to an address of ours, and messages are
-// looked for. The program that puts channels together imports it; nothing else does.
+// retries and waits. The kind calls it directly: a node hands on the whole answer, and has to know of a failure whether Discord has taken
+// the call. There is no gateway connection: clicks, forms and commands are posted to an address of ours, and messages are looked for. The
+// program that puts channels together imports it; nothing else does.
 package discord
 
 import (
@@ -34,16 +35,7 @@ type session struct {
 
 // open opens a credential. The caller ends its use.
 func open(ctx context.Context, client *http.Client, open credential.Opener, id string) (*session, func(), error) {
-	c, err := open(ctx, id, credentialType)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := read(client, c)
-	if err != nil {
-		c.Release()
-		return nil, nil, err
-	}
-	return s, c.Release, nil
+	return credential.OpenAs(ctx, open, id, credentialType, func(c credential.Opened) (*session, error) { return read(client, c) })
 }
 
 // read reads an opened credential.
@@ -114,7 +106,7 @@ func (s *session) call(ctx context.Context, what string, do func(*discordgo.Sess
 	return problem(what, do(api, discordgo.WithContext(ctx)))
 }
 
-// problem says what an error of the library means. The addresses that it may hold are left out: those of answers let in whoever
+// problem says what an error of the library means. The addresses that it may hold are left out: those of answers let in anyone who
 // knows them.
 func problem(what string, err error) error {
 	if err == nil {

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
@@ -17,11 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"tandem/credential"
-	"tandem/fault"
 	"tandem/human"
-	"tandem/outbound"
-	"tandem/store"
+	"tandem/human/channeltest"
 	"tandem/text"
 )
 
@@ -35,15 +31,14 @@ type fake struct {
 	public  ed25519.PublicKey
 	private ed25519.PrivateKey
 
-	mu    sync.Mutex
-	calls []call
-	// answers take the place of the usual answer of a call, once each.
-	answers map[string][]func(http.ResponseWriter)
-	nonces  map[string]string
+	// Calls are what came, by method and path.
+	*channeltest.Calls[call]
+
+	mu     sync.Mutex
+	nonces map[string]string
 	// messages are what is in channels besides what the bot posted.
 	messages map[string][]map[string]any
 	next     int
-	heard    chan call
 }
 
 type call struct {
@@ -58,16 +53,11 @@ func newFake(t *testing.T) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{t: t, public: public, private: private, answers: map[string][]func(http.ResponseWriter){}, nonces: map[string]string{}, messages: map[string][]map[string]any{}, heard: make(chan call, 1000)}
+	f := &fake{t: t, public: public, private: private, Calls: channeltest.New[call](t), nonces: map[string]string{},
+		messages: map[string][]map[string]any{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	allow, err := outbound.ParseAllow("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	guarded := outbound.New(outbound.Options{Allow: allow})
-	t.Cleanup(guarded.Close)
-	f.url, f.client = server.URL, guarded.HTTPClient()
+	f.url, f.client = server.URL, channeltest.Client(t).HTTPClient()
 	return f
 }
 
@@ -83,14 +73,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	f.mu.Lock()
-	f.calls = append(f.calls, c)
-	var answer func(http.ResponseWriter)
-	if list := f.answers[c.name]; len(list) > 0 {
-		answer, f.answers[c.name] = list[0], list[1:]
-	}
-	f.mu.Unlock()
-	defer func() { f.heard <- c }()
+	answer, answered := f.Take(c.name, c)
+	defer answered()
 	switch {
 	case answer != nil:
 		answer(w)
@@ -167,41 +151,6 @@ func (f *fake) answer(c call, r *http.Request) (any, int) {
 	return wrong(404, 0)
 }
 
-// then makes a call be answered otherwise the next time.
-func (f *fake) then(name string, status int, body string, header ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers[name] = append(f.answers[name], func(w http.ResponseWriter) {
-		for n := 0; n+1 < len(header); n += 2 {
-			w.Header().Set(header[n], header[n+1])
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, body)
-	})
-}
-
-func (f *fake) sent(name string) []call {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(f.calls), func(c call) bool { return c.name != name })
-}
-
-// wait waits for a call.
-func (f *fake) wait(name string) call {
-	f.t.Helper()
-	timeout := time.After(10 * time.Second)
-	for {
-		select {
-		case c := <-f.heard:
-			if c.name == name {
-				return c
-			}
-		case <-timeout:
-			f.t.Fatalf("nobody called %q", name)
-		}
-	}
-}
-
 // say puts a message into a channel.
 func (f *fake) say(channel string, m map[string]any) {
 	f.mu.Lock()
@@ -210,32 +159,13 @@ func (f *fake) say(channel string, m map[string]any) {
 }
 
 func (f *fake) account() human.Account {
-	a := human.Account{Account: store.Account{Workspace: "w1", Channel: Name, Credential: "cred"}}
-	a.Open = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
-		if id != "cred" || !slices.Contains(types, "discord_bot") {
-			return credential.Opened{}, fault.Newf(fault.NotFound, "there is no credential %q", id)
-		}
-		data, err := json.Marshal(map[string]string{"token": testToken, "public_key": hex.EncodeToString(f.public), "base_url": f.url + "/api/v9/"})
-		return credential.Opened{Type: "discord_bot", Data: data}, err
-	}
-	return a
+	return channeltest.Account(Name, "discord_bot",
+		map[string]string{"token": testToken, "public_key": hex.EncodeToString(f.public), "base_url": f.url + "/api/v9/"})
 }
 
 // message is a question to channel 55.
 func (f *fake) message(change func(*human.Message)) human.Message {
-	m := human.Message{
-		ID: "d1", Kind: human.KindRequest,
-		Interaction: store.Interaction{Workspace: "w1", ID: "6f2c8f0e-1111-8222-8333-444455556666", Purpose: human.PurposeNode, Status: store.InteractionPending, WorkflowName: "Refunds", ArgumentsHash: strings.Repeat("ab", 32)},
-		Request: human.Request{
-			Type: human.Approval, Channel: Name, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
-			Settings: json.RawMessage(`{"server_id":"1","channel_id":"55"}`), Options: []human.Option{{Value: "approve"}, {Value: "reject"}},
-		},
-	}
-	if change != nil {
-		change(&m)
-	}
-	m.Account = f.account()
-	return m
+	return channeltest.Question(f.account(), `{"server_id":"1","channel_id":"55"}`, change)
 }
 
 // request signs a body as Discord does.

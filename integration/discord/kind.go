@@ -11,7 +11,7 @@ type askConfig struct {
 	ChannelID node.Template `json:"channel_id" required:"true" doc:"The channel." zh:"频道编号。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *askConfig) Defaults() { c.Config.Defaults() }
 
 // interaction asks in Discord.

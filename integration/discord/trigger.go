@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/tidwall/gjson"
@@ -39,7 +40,7 @@ type triggerConfig struct {
 	FilterBots bool          `json:"filter_bot_messages" fixed:"true" doc:"Whether messages of other bots and webhooks are left out. Those of the app itself always are." zh:"忽略机器人：是否忽略其他机器人和 Webhook 的消息；应用自身的消息总被忽略。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *triggerConfig) Defaults() { c.Events, c.FilterBots = []string{eventMessage}, true }
 
 // triggerDiscord is where an execution begins that a message or command in Discord has started.
@@ -55,7 +56,8 @@ func triggerDiscord() node.Kind {
 				node.Meaning("channel_id", "The channel.", "频道编号。"), node.Meaning("channel_name", "The name of the channel; empty if Discord did not tell it.", "频道名称；Discord 未告知则为空。"),
 				node.Meaning("user_id", "Who wrote or used the command.", "发送者或使用者编号。"), node.Meaning("user_name", "Their name.", "其名称。"),
 				node.Meaning("message_id", "The message; empty for a command.", "消息编号；命令则为空。"), node.Meaning("message_text", "The text of the message, or of the option text of the command.", "消息文本，或命令 text 选项的内容。"),
-				node.Meaning("command", "The name of the command; empty for a message.", "命令名称；消息则为空。"), node.Meaning("options", "The options of the command by name.", "命令的各选项。"),
+				node.Meaning("command", "The name of the command; empty for a message.", "命令名称；消息则为空。"),
+				node.Meaning("options", "The options of the command by name.", "命令的各选项。"),
 				node.Meaning("reply_to_message_id", "The message that it replies to; empty: none.", "所回复消息的编号，没有则为空。"), node.Meaning("discord_payload", "Everything that Discord has sent, without secrets.", "Discord 发送的完整内容（不含密钥）。"),
 			}, start.Meanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The message or command; when somebody starts it by hand, what it is started with.", "消息或命令；手动启动时为启动输入。")},
@@ -82,8 +84,8 @@ func triggerDiscord() node.Kind {
 	return k
 }
 
-// commandName is what Discord takes for the name of a slash command.
-var commandName = regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{1,32}$`) // read-only
+// commandName is what Discord takes for the name of a slash command. It is read-only.
+var commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{1,32}$`) }) // it takes a while to make, and few want it
 
 func planTrigger(p *node.Planning, cfg *triggerConfig) {
 	if p.Has("events") && len(cfg.Events) == 0 {
@@ -98,7 +100,7 @@ func planTrigger(p *node.Planning, cfg *triggerConfig) {
 		}
 	}
 	for _, name := range cfg.Commands {
-		if !commandName.MatchString(plainCommand(name)) {
+		if !commandName().MatchString(plainCommand(name)) {
 			p.Invalid(p.At("commands"), "%q is not the name of a command; use up to 32 small letters, digits, - and _", name)
 		}
 	}
@@ -124,9 +126,9 @@ func (s source) Register(ctx context.Context, t trigger.Trigger) error {
 	if err != nil {
 		return err
 	}
-	id := gjson.GetBytes(t.Config, "credential_id").String()
-	if id == "" {
-		return fault.New(fault.CredentialMissing, "credential_id: the trigger needs a credential of the type discord_bot")
+	id, err := t.NeedCredential(credentialType)
+	if err != nil {
+		return err
 	}
 	bot, release, err := open(ctx, s.channel.client, t.Open, id)
 	if err != nil {
@@ -180,7 +182,8 @@ func (s *session) offer(ctx context.Context, commands []string) error {
 		err := s.call(ctx, "make the command "+name, func(api *discordgo.Session, o discordgo.RequestOption) error {
 			_, err := api.ApplicationCommandCreate(app.ID, "", &discordgo.ApplicationCommand{
 				Name: name, Description: "Starts a workflow", Type: discordgo.ChatApplicationCommand,
-				Options: []*discordgo.ApplicationCommandOption{{Type: discordgo.ApplicationCommandOptionString, Name: commandOption, Description: "What the workflow is to know"}},
+				Options: []*discordgo.ApplicationCommandOption{{Type: discordgo.ApplicationCommandOptionString, Name: commandOption,
+					Description: "What the workflow is to know"}},
 			}, o)
 			return err
 		})

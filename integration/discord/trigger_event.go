@@ -139,7 +139,7 @@ func (l *listening) reach(ctx context.Context, channel string) error {
 	return nil
 }
 
-// relay hands a message to the triggers. Notes of Discord itself, such as that somebody has joined, are none.
+// relay hands a message to the triggers. Notes of Discord itself, such as that somebody has joined, are not messages.
 func (l *listening) relay(ctx context.Context, s *session, channel string, m *written, answers bool) error {
 	if m.Author == nil || m.Type != discordgo.MessageTypeDefault && m.Type != discordgo.MessageTypeReply {
 		return nil
@@ -147,29 +147,31 @@ func (l *listening) relay(ctx context.Context, s *session, channel string, m *wr
 	if len(l.watched) > 0 && !m.Author.Bot && m.WebhookID == "" {
 		l.noticeBlindness(&m.Message)
 	}
-	_, err := l.channel.relay.Deliver(ctx, l.account.Account, func(ctx context.Context, t trigger.Trigger) (out trigger.Event, fits bool, err error) {
-		cfg, err := node.Configuration[triggerConfig](t.Config)
-		if err != nil || !slices.Contains(cfg.Events, eventMessage) || !cfg.in(channel) || !trigger.Mentions(m.Content, cfg.Keywords) {
-			return out, false, err
-		}
-		if at, err := t.ReadUpTo(channel); err != nil || at != "" && !older(at, m.ID) {
-			return out, false, err // the trigger has come past it
-		}
-		if m.Author.Bot || m.WebhookID != "" {
-			if own, err := l.own(ctx, s, m); cfg.FilterBots || own || err != nil {
+	_, err := l.channel.relay.Deliver(ctx, l.account.Account,
+		func(ctx context.Context, t trigger.Trigger) (out trigger.Event, fits bool, err error) {
+			cfg, err := node.Configuration[triggerConfig](t.Config)
+			if err != nil || !slices.Contains(cfg.Events, eventMessage) || !cfg.in(channel) || !trigger.Mentions(m.Content, cfg.Keywords) {
 				return out, false, err
 			}
-		}
-		where := l.place(ctx, s, channel)
-		told := told{
-			Event: eventMessage, Server: cmp.Or(m.GuildID, where.server), Channel: channel, ChannelName: where.name, User: m.Author.ID, UserName: cmp.Or(m.Author.GlobalName, m.Author.Username),
-			Message: m.ID, Text: m.Content, Options: map[string]any{}, Whole: m.raw,
-		}
-		if m.MessageReference != nil {
-			told.ReplyTo = m.MessageReference.MessageID
-		}
-		return told.event("message:"+m.ID, m.ID, answers)
-	})
+			if at, err := t.ReadUpTo(channel); err != nil || at != "" && !older(at, m.ID) {
+				return out, false, err // the trigger has come past it
+			}
+			if m.Author.Bot || m.WebhookID != "" {
+				if own, err := l.own(ctx, s, m); cfg.FilterBots || own || err != nil {
+					return out, false, err
+				}
+			}
+			where := l.place(ctx, s, channel)
+			told := told{
+				Event: eventMessage, Server: cmp.Or(m.GuildID, where.server), Channel: channel, ChannelName: where.name, User: m.Author.ID,
+				UserName: cmp.Or(m.Author.GlobalName, m.Author.Username),
+				Message:  m.ID, Text: m.Content, Options: map[string]any{}, Whole: m.raw,
+			}
+			if m.MessageReference != nil {
+				told.ReplyTo = m.MessageReference.MessageID
+			}
+			return told.event("message:"+m.ID, m.ID, answers)
+		})
 	return err
 }
 
@@ -196,7 +198,8 @@ func (l *listening) place(ctx context.Context, s *session, channel string) place
 	if !known {
 		var err error
 		if p, err = s.place(ctx, channel); err != nil {
-			l.channel.log.Warn("the name of a channel in Discord is not known", "workspace", l.account.Workspace, "credential", l.account.Credential, "channel", channel, "error", err)
+			l.channel.log.Warn("the name of a channel in Discord is not known", "workspace", l.account.Workspace, "credential",
+				l.account.Credential, "channel", channel, "error", err)
 		}
 		l.places[channel] = p
 	}
@@ -223,7 +226,7 @@ type told struct {
 	Whole       json.RawMessage `json:"discord_payload"`
 }
 
-// event makes an event of what is told. Its time is that of an id.
+// event makes an event of what Discord sends. Its time is that of an id.
 func (t told) event(key, id string, answers bool) (out trigger.Event, fits bool, err error) {
 	out = trigger.Event{Key: key, Time: timeOf(id)}
 	if answers {
@@ -263,14 +266,15 @@ func (v *visit) command(ctx context.Context, body []byte) error {
 	if err := json.Unmarshal(body, &whole); err != nil {
 		return fault.New(fault.Invalid, "the command cannot be read").WithCause(err)
 	}
-	delete(whole, "token") // whoever has it can answer in the name of the app
+	delete(whole, "token") // anyone who has it can answer in the name of the app
 	raw, err := json.Marshal(whole)
 	if err != nil {
 		return fault.New(fault.Internal, "the command cannot be kept").WithCause(err)
 	}
 	user := v.pressed.user()
 	told := told{
-		Event: eventCommand, Server: c.GuildID, Channel: c.ChannelID, ChannelName: c.Channel.Name, User: user.ID, UserName: cmp.Or(user.Global, user.Username), Command: c.Data.Name,
+		Event: eventCommand, Server: c.GuildID, Channel: c.ChannelID, ChannelName: c.Channel.Name, User: user.ID,
+		UserName: cmp.Or(user.Global, user.Username), Command: c.Data.Name,
 		Options: map[string]any{}, Whole: raw,
 	}
 	for _, o := range c.Data.Options {
@@ -279,14 +283,16 @@ func (v *visit) command(ctx context.Context, body []byte) error {
 	told.Text, _ = told.Options[commandOption].(string)
 	quick, cancel := context.WithTimeout(ctx, v.channel.patience)
 	defer cancel()
-	started, err := v.channel.relay.Deliver(quick, v.account.Account, func(_ context.Context, t trigger.Trigger) (out trigger.Event, fits bool, err error) {
-		cfg, err := node.Configuration[triggerConfig](t.Config)
-		named := func(name string) bool { return plainCommand(name) == c.Data.Name }
-		if err != nil || !slices.Contains(cfg.Events, eventCommand) || !cfg.in(c.ChannelID) || len(cfg.Commands) > 0 && !slices.ContainsFunc(cfg.Commands, named) {
-			return out, false, err
-		}
-		return told.event("interaction:"+c.ID, c.ID, false)
-	})
+	started, err := v.channel.relay.Deliver(quick, v.account.Account,
+		func(_ context.Context, t trigger.Trigger) (out trigger.Event, fits bool, err error) {
+			cfg, err := node.Configuration[triggerConfig](t.Config)
+			named := func(name string) bool { return plainCommand(name) == c.Data.Name }
+			if err != nil || !slices.Contains(cfg.Events, eventCommand) || !cfg.in(c.ChannelID) || len(cfg.Commands) > 0 &&
+				!slices.ContainsFunc(cfg.Commands, named) {
+				return out, false, err
+			}
+			return told.event("interaction:"+c.ID, c.ID, false)
+		})
 	language, _, _ := strings.Cut(c.Locale, "-")
 	switch {
 	case err != nil:

@@ -84,7 +84,7 @@ func (s *station) listen(t *testing.T, channels ...string) {
 	go func() { ended <- s.channel.Listen(ctx, a, s.desk.handle) }()
 	for range 3 { // looks: the third begins when all of the first is done with
 		for _, channel := range channels {
-			s.wait("GET /channels/" + channel + "/messages")
+			s.Wait("GET /channels/" + channel + "/messages")
 		}
 	}
 	stop()
@@ -137,8 +137,8 @@ func TestTrigger_Messages(t *testing.T) {
 	}
 }
 
-// Messages of the channels that triggers are for start each workflow once, whatever is restarted, beginning with the deployment. A reply to a question
-// answers it and starts nothing.
+// Messages of the channels that triggers are for start each workflow once, whatever is restarted, beginning with the deployment. A reply to
+// a question answers it and starts nothing.
 func TestTrigger_Once(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, map[string]string{"one": `{"credential_id":"cred","channels":["55",66]}`, "two": `{"credential_id":"cred","channels":["55"]}`})
@@ -239,7 +239,7 @@ func TestTrigger_Commands(t *testing.T) {
 		"elsewhere": `{"credential_id":"cred","events":["command"],"channels":["66"]}`, "messages": `{"credential_id":"cred","channels":["55"]}`,
 	}).deploy(t)
 	// What the app has is left alone, what it lacks is made.
-	if made := s.sent("POST /applications/888/commands"); len(made) != 1 || made[0].body["name"] != "deploy" {
+	if made := s.Sent("POST /applications/888/commands"); len(made) != 1 || made[0].body["name"] != "deploy" {
 		t.Errorf("made %v", made)
 	}
 	id := at(0, 1)

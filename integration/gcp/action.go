@@ -38,7 +38,7 @@ type actionConfig struct {
 // defaultMaxBytes is how large an object may be unless a node says so.
 const defaultMaxBytes = 100 << 20
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.Limit, c.MaxBytes, c.MaxRows, c.Method = action.DefaultLimit, defaultMaxBytes, 1000, "POST"
 }
@@ -101,7 +101,9 @@ func act(objects *storage, store *files.Store) node.Kind {
 			Do: steps.Does(func(a *acting) (actionResult, error) { return a.putObject(store) }),
 		},
 		{Name: "pubsub_publish", Effect: workflow.Once, Needs: []string{"topic", "messages"}, Do: steps.Does((*acting).publish)},
-		{Name: "cloud_run_invoke", Effect: workflow.Once, Needs: []string{"url"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.invoke(false) })},
-		{Name: "function_invoke", Effect: workflow.Once, Needs: []string{"url"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.invoke(true) })},
+		{Name: "cloud_run_invoke", Effect: workflow.Once, Needs: []string{"url"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.invoke(false) })},
+		{Name: "function_invoke", Effect: workflow.Once, Needs: []string{"url"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.invoke(true) })},
 	})
 }

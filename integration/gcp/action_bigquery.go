@@ -55,12 +55,14 @@ func (a *acting) query() (out actionResult, err error) {
 		return out, err
 	}
 	body := rest.Fields{
-		"requestId": action.Marker(a.call, "bigquery"), "timeoutMs": firstWait.Milliseconds(), "maxResults": min(a.cfg.MaxRows, pageRows), "formatOptions": map[string]bool{"useInt64Timestamp": true},
+		"requestId": action.Marker(a.call, "bigquery"), "timeoutMs": firstWait.Milliseconds(), "maxResults": min(a.cfg.MaxRows, pageRows),
+		"formatOptions": map[string]bool{"useInt64Timestamp": true},
 	}.Text("location", a.cfg.Location)
 	for name, value := range statement { // order does not matter: they are named
 		body[name] = value
 	}
-	answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: rest.Path("bigquery", "v2", "projects", project, "queries"), Body: body, Repeatable: true, Fields: []string{"jobComplete"}})
+	answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: rest.Path("bigquery", "v2", "projects", project, "queries"),
+		Body: body, Repeatable: true, Fields: []string{"jobComplete"}})
 	if err != nil {
 		return out, err
 	}
@@ -74,7 +76,8 @@ func (a *acting) reads(api *rest.API, project string, statement rest.Fields) err
 	if a.cfg.Location != "" {
 		body["jobReference"] = map[string]string{"projectId": project, "location": a.cfg.Location}
 	}
-	answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: rest.Path("bigquery", "v2", "projects", project, "jobs"), Body: body, Repeatable: true, Fields: []string{"statistics"}})
+	answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: rest.Path("bigquery", "v2", "projects", project, "jobs"),
+		Body: body, Repeatable: true, Fields: []string{"statistics"}})
 	if err != nil {
 		return err
 	}
@@ -193,7 +196,8 @@ func (a *acting) results(api *rest.API, j job, first rest.Answer) (out actionRes
 					query.Set(name, text)
 				}
 			}
-			answer, err = api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("bigquery", "v2", "projects", j.Project, "queries", j.ID), Query: query, Fields: []string{"jobComplete"}})
+			answer, err = api.Do(a.ctx, rest.Call{Method: http.MethodGet,
+				Path: rest.Path("bigquery", "v2", "projects", j.Project, "queries", j.ID), Query: query, Fields: []string{"jobComplete"}})
 			if err != nil {
 				return out, err
 			}

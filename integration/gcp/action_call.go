@@ -42,10 +42,7 @@ type acting struct {
 }
 
 func begin(ctx context.Context, objects *storage, call *node.Call, cfg actionConfig) (*acting, error) {
-	if call.Credential == nil {
-		return nil, fault.New(fault.CredentialMissing, "Google Cloud needs a credential, and there are none here")
-	}
-	opened, err := call.Credential(ctx, gjson.GetBytes(call.Config, "credential_id").Str, credentialType)
+	opened, err := rest.Credential(ctx, call, "Google Cloud", credentialType)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +51,9 @@ func begin(ctx context.Context, objects *storage, call *node.Call, cfg actionCon
 }
 
 // clock tells the time that the account signs with, which Google judges by its own.
-func (a *acting) clock() time.Time {
-	if a.call.Clock != nil {
-		return a.call.Clock()
-	}
-	return time.Now()
-}
+func (a *acting) clock() time.Time { return rest.Clock(a.call) }
 
-func (a *acting) patience() time.Duration { return time.Duration(a.call.TimeoutMS) * time.Millisecond }
+func (a *acting) patience() time.Duration { return rest.Patience(a.call) }
 
 // api is a service at its own address, or at that of the credential, with tokens of a claim.
 func (a *acting) api(base *url.URL, claim, of string) *rest.API {
@@ -122,7 +114,7 @@ func (a *acting) object() (string, error) {
 
 func (a *acting) checkBucket() error {
 	if !bucketName.MatchString(a.cfg.Bucket) {
-		return fault.Newf(fault.InvalidInput, "%q is no name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", a.cfg.Bucket).With("path", "bucket")
+		return fault.Newf(fault.InvalidInput, "%q is not the name of a bucket; it has lower-case letters, digits, dots, dashes and underscores", a.cfg.Bucket).With("path", "bucket")
 	}
 	return nil
 }
@@ -133,7 +125,8 @@ func (a *acting) getObject() (out actionResult, err error) {
 		return out, err
 	}
 	response, err := a.service("storage").Send(a.ctx, rest.Call{
-		Method: http.MethodGet, Path: where, Query: url.Values{"alt": {"media"}}, Header: http.Header{"Accept": {"*/*"}}, Patience: a.patience(), MostBytes: a.cfg.MaxBytes,
+		Method: http.MethodGet, Path: where, Query: url.Values{"alt": {"media"}}, Header: http.Header{"Accept": {"*/*"}},
+		Patience: a.patience(), MostBytes: a.cfg.MaxBytes,
 	})
 	if err != nil {
 		return out, err
@@ -152,7 +145,8 @@ func (a *acting) getObject() (out actionResult, err error) {
 		return out, err
 	}
 	out.ResourceID = a.cfg.Object
-	out.Response, err = payload.Encode(rest.Fields{"bucket": a.cfg.Bucket, "name": a.cfg.Object, "generation": generation}.Text("contentType", kind).Text("etag", response.Header.Get("ETag")))
+	out.Response, err = payload.Encode(rest.Fields{"bucket": a.cfg.Bucket, "name": a.cfg.Object,
+		"generation": generation}.Text("contentType", kind).Text("etag", response.Header.Get("ETag")))
 	return out, err
 }
 
@@ -166,7 +160,8 @@ func (a *acting) listObjects() (out actionResult, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: rest.Path("storage", "v1", "b", a.cfg.Bucket, "o"), Query: query})
+		answer, err := api.Do(a.ctx, rest.Call{Method: http.MethodGet,
+			Path: rest.Path("storage", "v1", "b", a.cfg.Bucket, "o"), Query: query})
 		if err != nil {
 			return nil, "", err
 		}
@@ -184,8 +179,8 @@ func following(query url.Values, token string) string {
 	return query.Encode()
 }
 
-// putObject stores an object. When it is tried again, the object may be of another generation because the attempt before has put it: one with
-// the same content is a success.
+// putObject stores an object. When it is tried again, the object may be of another generation because the attempt before has put it: one
+// with the same content is a success.
 func (a *acting) putObject(store *files.Store) (out actionResult, err error) {
 	where, err := a.object()
 	if err != nil {
@@ -196,7 +191,8 @@ func (a *acting) putObject(store *files.Store) (out actionResult, err error) {
 		return out, err
 	}
 	object := objectstore.Object{
-		Bucket: a.cfg.Bucket, Key: a.cfg.Object, ContentType: cmp.Or(a.cfg.ContentType, source.ContentType), Timeout: cmp.Or(a.patience(), outbound.DefaultTotal),
+		Bucket: a.cfg.Bucket, Key: a.cfg.Object, ContentType: cmp.Or(a.cfg.ContentType, source.ContentType),
+		Timeout: cmp.Or(a.patience(), outbound.DefaultTotal),
 		Content: objectstore.Content{Size: source.Size, Open: func() (io.ReadCloser, error) { return source.Open() }}, Clock: a.clock,
 	}
 	receipt, err := a.objects.put(a.ctx, a.account.credential, object, string(a.cfg.Generation))
@@ -212,7 +208,7 @@ func (a *acting) putObject(store *files.Store) (out actionResult, err error) {
 	return out, nil
 }
 
-// isThere says that the object has the content that was to be put. Whoever cannot tell leaves it a conflict.
+// isThere says that the object has the content that was to be put. If that cannot be told, it stays a conflict.
 func (a *acting) isThere(where string, o objectstore.Object) (r objectstore.Receipt, same bool) {
 	p := &storagePut{object: o}
 	if p.measure(a.ctx) != nil {
@@ -244,7 +240,8 @@ func (a *acting) publish() (out actionResult, err error) {
 	if err != nil {
 		return out, err
 	}
-	answer, err := a.service("pubsub").Do(a.ctx, rest.Call{Method: http.MethodPost, Path: "/v1/" + topic + ":publish", Body: map[string]any{"messages": messages}, Fields: []string{"messageIds"}})
+	answer, err := a.service("pubsub").Do(a.ctx, rest.Call{Method: http.MethodPost, Path: "/v1/" + topic + ":publish",
+		Body: map[string]any{"messages": messages}, Fields: []string{"messageIds"}})
 	if err != nil {
 		return out, err
 	}

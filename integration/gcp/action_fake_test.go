@@ -168,7 +168,7 @@ func (f *fakeCloud) get(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("alt") == "media":
 		w.Header().Set("Content-Type", o.kind)
 		w.Header().Set("X-Goog-Generation", fmt.Sprint(o.generation))
-		_, _ = w.Write(o.data) // whoever has asked may have left
+		_, _ = w.Write(o.data) // the client may have left
 	default:
 		actiontest.Write(f.t, w, 200, f.resource(name, o))
 	}

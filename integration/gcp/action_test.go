@@ -184,7 +184,8 @@ func TestAction_PutAgain(t *testing.T) {
 	}
 }
 
-// TestAction_Tokens: a token is fetched once, one that is refused is renewed once, and a message that was refused with it is sent once more.
+// TestAction_Tokens: a token is fetched once, one that is refused is renewed once, and a message that was refused with it is sent once
+// more.
 func TestAction_Tokens(t *testing.T) {
 	t.Parallel()
 	v, tokens := vendor(t)

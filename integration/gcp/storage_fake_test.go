@@ -65,7 +65,7 @@ func (f *fakeStorage) refuse(w http.ResponseWriter, status int, reason, message 
 
 func (f *fakeStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("upload_id")
-	if id == "" { // a session lets in whoever knows it
+	if id == "" { // a session lets everybody in who knows it
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		f.mu.Lock()
 		revoked := f.revoked[token]

@@ -55,7 +55,8 @@ func (s *storage) Put(ctx context.Context, c credential.Opened, o objectstore.Ob
 }
 
 // put is Put for an object that is of a generation, empty: of any.
-func (s *storage) put(ctx context.Context, c credential.Opened, o objectstore.Object, generation string) (r objectstore.Receipt, err error) {
+func (s *storage) put(ctx context.Context, c credential.Opened, o objectstore.Object,
+	generation string) (r objectstore.Receipt, err error) {
 	a, err := openAccount(c)
 	if err != nil {
 		return r, err
@@ -125,7 +126,8 @@ func (p *storagePut) measure(ctx context.Context) error {
 		return err
 	}
 	castagnoli := func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
-	if p.measured, err = p.object.Content.Measure(ctx, max(p.object.Content.Size, 1), castagnoli, func() hash.Hash { return md5.New() }); err != nil {
+	if p.measured, err = p.object.Content.Measure(ctx, max(p.object.Content.Size, 1), castagnoli,
+		func() hash.Hash { return md5.New() }); err != nil {
 		return err
 	}
 	resource := map[string]any{
@@ -134,7 +136,8 @@ func (p *storagePut) measure(ctx context.Context) error {
 	}
 	for name, value := range map[string]string{
 		"contentType": attributes.ContentType, "cacheControl": attributes.CacheControl, "contentDisposition": attributes.ContentDisposition,
-		"contentEncoding": attributes.ContentEncoding, "contentLanguage": attributes.ContentLanguage, "storageClass": attributes.Service.Get("X-Goog-Storage-Class"),
+		"contentEncoding": attributes.ContentEncoding, "contentLanguage": attributes.ContentLanguage,
+		"storageClass": attributes.Service.Get("X-Goog-Storage-Class"),
 	} {
 		if value != "" {
 			resource[name] = value
@@ -215,7 +218,7 @@ func (p *storagePut) together(ctx context.Context) (objectstore.Receipt, error) 
 	return p.finish(response, data)
 }
 
-// begin opens a session. Its address lets in whoever knows it, so it is a secret.
+// begin opens a session. Its address lets in anyone who knows it, so it is a secret.
 func (p *storagePut) begin(ctx context.Context) (*url.URL, error) {
 	q := p.request(http.MethodPost, p.uploads("resumable"), http.Header{
 		"Content-Type":            {"application/json; charset=utf-8"},
@@ -311,7 +314,8 @@ func (p *storagePut) finish(r *outbound.Response, data []byte) (objectstore.Rece
 		object.ETag = r.Header.Get("ETag")
 	}
 	return objectstore.Receipt{
-		URL: u.String(), Status: r.Status, SHA256: p.measured.Hex(), ETag: strings.ToValidUTF8(object.ETag, ""), Response: p.redact.JSON(bytes.TrimSpace(data)),
+		URL: u.String(), Status: r.Status, SHA256: p.measured.Hex(), ETag: strings.ToValidUTF8(object.ETag, ""),
+		Response: p.redact.JSON(bytes.TrimSpace(data)),
 	}, nil
 }
 
@@ -342,7 +346,8 @@ func (p *storagePut) refused(r *outbound.Response, data []byte) error {
 		}
 	case r.Status == http.StatusRequestTimeout:
 		s.As = fault.RemoteError
-	case r.Status == http.StatusBadRequest && (strings.Contains(e.Error.Message, "hash") || strings.Contains(e.Error.Message, "CRC32C") || strings.Contains(e.Error.Message, "MD5")):
+	case r.Status == http.StatusBadRequest && (strings.Contains(e.Error.Message, "hash") || strings.Contains(e.Error.Message, "CRC32C") ||
+		strings.Contains(e.Error.Message, "MD5")):
 		damaged := objectstore.Damaged()
 		s.As, s.Remedy = damaged.As, damaged.Remedy
 	}

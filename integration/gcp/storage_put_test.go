@@ -129,7 +129,7 @@ func TestStorage_Continues(t *testing.T) {
 	}
 }
 
-// TestStorage_Stuck: a session that keeps nothing, or says nonsense, is no endless loop.
+// TestStorage_Stuck: a session that keeps nothing, or says nonsense, does not become an endless loop.
 func TestStorage_Stuck(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -152,7 +152,7 @@ func TestStorage_Stuck(t *testing.T) {
 	}
 }
 
-// TestStorage_SessionLost: a session that the service forgot is no missing bucket.
+// TestStorage_SessionLost: a session that the service forgot is not taken for a missing bucket.
 func TestStorage_SessionLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

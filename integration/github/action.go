@@ -55,7 +55,7 @@ type actionConfig struct {
 	Query         node.Object     `json:"query" with:"action_type=request" doc:"The parameters of the call." zh:"查询参数：请求的参数。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.Branch, c.Limit = "create_issue", "main", action.DefaultLimit
 }
@@ -125,18 +125,27 @@ func act(client *outbound.Client) node.Kind {
 			Output:  `{"result": {"success": true, "action": "create_issue", "resource_id": "12", "resource_url": "https://github.com/acme/shop/issues/12", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "content": "", "file": null, "github_response": {"number": 12, "html_url": "https://github.com/acme/shop/issues/12"}}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"title"}, Do: steps.Does((*acting).createIssue), Inquire: steps.Asks((*acting).findIssue)},
-		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"issue_number", "comment"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
-		{Name: "create_pull_request", Effect: workflow.Once, Needs: []string{"title", "head", "base"}, Do: steps.Does((*acting).createPullRequest), Inquire: steps.Asks((*acting).findPullRequest)},
-		{Name: "add_pr_comment", Effect: workflow.Once, Needs: []string{"pr_number", "comment"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
-		{Name: "create_release", Effect: workflow.Once, Needs: []string{"tag_name"}, Do: steps.Does((*acting).createRelease), Inquire: steps.Asks((*acting).findRelease)},
+		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"title"}, Do: steps.Does((*acting).createIssue),
+			Inquire: steps.Asks((*acting).findIssue)},
+		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"issue_number", "comment"}, Do: steps.Does((*acting).comment),
+			Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_pull_request", Effect: workflow.Once, Needs: []string{"title", "head", "base"},
+			Do: steps.Does((*acting).createPullRequest), Inquire: steps.Asks((*acting).findPullRequest)},
+		{Name: "add_pr_comment", Effect: workflow.Once, Needs: []string{"pr_number", "comment"}, Do: steps.Does((*acting).comment),
+			Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_release", Effect: workflow.Once, Needs: []string{"tag_name"}, Do: steps.Does((*acting).createRelease),
+			Inquire: steps.Asks((*acting).findRelease)},
 		{Name: "trigger_workflow", Effect: workflow.Once, Needs: []string{"workflow_file"}, Do: steps.Does((*acting).triggerWorkflow)},
-		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number", "title|body|labels|assignees|state"}, Do: steps.Does((*acting).updateIssue)},
+		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number", "title|body|labels|assignees|state"},
+			Do: steps.Does((*acting).updateIssue)},
 		{Name: "close_issue", Effect: workflow.Idempotent, Needs: []string{"issue_number"}, Do: steps.Does((*acting).closeIssue)},
-		{Name: "add_issue_labels", Effect: workflow.Idempotent, Needs: []string{"issue_number", "labels"}, Do: steps.Does((*acting).addLabels)},
+		{Name: "add_issue_labels", Effect: workflow.Idempotent, Needs: []string{"issue_number", "labels"},
+			Do: steps.Does((*acting).addLabels)},
 		{Name: "merge_pull_request", Effect: workflow.Idempotent, Needs: []string{"pr_number"}, Do: steps.Does((*acting).merge)},
-		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: steps.Does((*acting).createFile)},
-		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"}, Do: steps.Does((*acting).updateFile)},
+		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"},
+			Do: steps.Does((*acting).createFile)},
+		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"path", "content", "commit_message"},
+			Do: steps.Does((*acting).updateFile)},
 		{Name: "list_issues", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*acting).listIssues)},
 		{Name: "list_pull_requests", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*acting).listPullRequests)},
 		{Name: "get_file_content", Effect: workflow.Idempotent, Needs: []string{"path"}, Do: steps.Does((*acting).readFile)},
@@ -181,15 +190,10 @@ func begin(ctx context.Context, client *outbound.Client, call *node.Call, cfg ac
 func (a *acting) text() (string, error) { return rest.Text("body", a.cfg.Body) }
 
 // marker stands in a text where people do not see it.
-func (a *acting) marker() string { return "<!-- tandem " + action.Marker(a.call, "github") + " -->" }
+func (a *acting) marker() string { return action.Hidden(a.call, "github") }
 
 // marked is a text with the marker.
-func (a *acting) marked(text string) string {
-	if text == "" {
-		return a.marker()
-	}
-	return text + "\n\n" + a.marker()
-}
+func (a *acting) marked(text string) string { return action.Marked(text, a.marker()) }
 
 // made is the result of an answer that is one resource.
 func made(answer rest.Answer, id string) actionResult {

@@ -29,7 +29,8 @@ func (a *acting) comments() string {
 }
 
 func (a *acting) comment() (actionResult, error) {
-	return a.do("id", rest.Call{Method: "POST", Path: a.comments(), Body: rest.Fields{"body": a.marked(a.cfg.Comment)}, Fields: []string{"id"}})
+	return a.do("id", rest.Call{Method: "POST", Path: a.comments(),
+		Body: rest.Fields{"body": a.marked(a.cfg.Comment)}, Fields: []string{"id"}})
 }
 
 func (a *acting) createPullRequest() (actionResult, error) {
@@ -61,7 +62,8 @@ func (a *acting) triggerWorkflow() (actionResult, error) {
 		body["inputs"] = a.cfg.Inputs
 	}
 	file := path.Base(a.cfg.WorkflowFile)
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: "POST", Path: a.repo + rest.Path("actions", "workflows", file, "dispatches"), Body: body, Wants: rest.Value})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: "POST", Path: a.repo + rest.Path("actions", "workflows", file, "dispatches"),
+		Body: body, Wants: rest.Value})
 	out := made(answer, "id")
 	out.ResourceID = file
 	return out, err
@@ -77,12 +79,14 @@ func (a *acting) updateIssue() (actionResult, error) {
 	if a.cfg.State == "all" {
 		return actionResult{}, fault.New(fault.InvalidInput, "state of an issue is open or closed").With("path", "state")
 	}
-	body := rest.Fields{}.Text("title", a.cfg.Title).Text("body", text).Text("state", a.cfg.State).Texts("labels", a.cfg.Labels).Texts("assignees", a.cfg.Assignees)
+	body := rest.Fields{}.Text("title", a.cfg.Title).Text("body", text).Text("state", a.cfg.State).Texts("labels",
+		a.cfg.Labels).Texts("assignees", a.cfg.Assignees)
 	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: body, Repeatable: true, Fields: []string{"number"}})
 }
 
 func (a *acting) closeIssue() (actionResult, error) {
-	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: rest.Fields{"state": "closed"}, Repeatable: true, Fields: []string{"number"}})
+	return a.do("number", rest.Call{Method: "PATCH", Path: a.issue(), Body: rest.Fields{"state": "closed"},
+		Repeatable: true, Fields: []string{"number"}})
 }
 
 func (a *acting) addLabels() (actionResult, error) {
@@ -126,9 +130,9 @@ func (a *acting) list(where string, query url.Values, wanted func(item gjson.Res
 		}
 	}
 	query.Set("per_page", strconv.Itoa(min(a.cfg.Limit, pageSize)))
-	next := func(_ url.Values, answer rest.Answer) string { return rest.NextQuery(answer.Header) }
 	var last rest.Answer
-	out.Items, out.NextCursor, last, err = a.api.Listed(a.ctx, rest.Call{Method: "GET", Path: where, Query: query}, a.cfg.Limit, a.cfg.Cursor, next, wanted)
+	out.Items, out.NextCursor, last, err = a.api.Listed(a.ctx, rest.Call{Method: "GET", Path: where, Query: query},
+		a.cfg.Limit, a.cfg.Cursor, nextPage, wanted)
 	out.RateLimit, out.Response = last.Limits(), json.RawMessage("null")
 	return out, err
 }
@@ -145,33 +149,24 @@ func (a *acting) request() (actionResult, error) {
 // seek looks for the newest resource that has the marker of the node in its body. Lists are of what has changed since the node began, or
 // are in the order of their making, the newest first.
 func (a *acting) seek(where string, query url.Values, id string) (actionResult, bool, error) {
-	began := a.call.Now.Add(-clockSkew)
 	query.Set("per_page", strconv.Itoa(pageSize))
-	for {
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: where, Query: query, Wants: rest.List})
-		if err != nil {
-			return actionResult{}, false, err
-		}
-		over := false
-		for _, item := range gjson.ParseBytes(answer.Body).Array() {
-			if strings.Contains(item.Get("body").Str, a.marker()) {
-				return made(rest.Answer{Header: answer.Header, Body: json.RawMessage(item.Raw)}, id), true, nil
-			}
-			made, err := time.Parse(time.RFC3339, item.Get("created_at").Str)
-			over = over || query.Get("direction") == "desc" && err == nil && made.Before(began)
-		}
-		next := rest.NextQuery(answer.Header)
-		if next == "" || over {
-			return actionResult{}, false, nil
-		}
-		if query, err = rest.CursorQuery(next, nil); err != nil {
-			return actionResult{}, false, err
-		}
+	var since time.Time
+	if query.Get("direction") == "desc" {
+		since = a.began()
 	}
+	answer, found, err := a.api.Seek(a.ctx, rest.Call{Method: "GET", Path: where, Query: query}, since, nextPage,
+		func(item gjson.Result) bool { return strings.Contains(item.Get("body").Str, a.marker()) })
+	if err != nil || !found {
+		return actionResult{}, false, err
+	}
+	return made(answer, id), true, nil
 }
 
-// clockSkew is how far the clock of GitHub may be behind that of this machine.
-const clockSkew = 5 * time.Minute
+// began is when the node began, by a clock that may be behind.
+func (a *acting) began() time.Time { return a.call.Now.Add(-rest.ClockSkew) }
+
+// nextPage is the query of the page that follows, which GitHub names in a header.
+func nextPage(_ url.Values, answer rest.Answer) string { return rest.NextQuery(answer.Header) }
 
 func (a *acting) findIssue() (actionResult, bool, error) {
 	return a.seek(a.repo+"/issues", url.Values{"state": {"all"}, "sort": {"created"}, "direction": {"desc"}}, "number")
@@ -182,7 +177,7 @@ func (a *acting) findPullRequest() (actionResult, bool, error) {
 }
 
 func (a *acting) findComment() (actionResult, bool, error) {
-	return a.seek(a.comments(), url.Values{"since": {a.call.Now.Add(-clockSkew).UTC().Format(time.RFC3339)}}, "id")
+	return a.seek(a.comments(), url.Values{"since": {a.began().UTC().Format(time.RFC3339)}}, "id")
 }
 
 func (a *acting) findRelease() (actionResult, bool, error) {

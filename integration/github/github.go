@@ -1,13 +1,14 @@
-// Package github is what Tandem knows of GitHub: its credential, the trigger that the events of a repository start workflows by, and the kind that works on one.
+// Package github is what Tandem knows of GitHub: its credential, the trigger that the events of a repository start workflows by, and the
+// kind that works on one.
 //
-// GitHub calls the address of the trigger and signs each call with the webhook_secret of the credential. The kind calls the REST API through package
-// rest and not through a library: it needs a dozen calls, hands on the answers as they come, and must know of each call whether GitHub can have taken it, which a library
-// with retries and types of its own hides. The program that puts extensions together imports the package; nothing else does.
+// GitHub calls the address of the trigger and signs each call with the webhook_secret of the credential. The kind calls the REST API
+// through package rest and not through a library: it needs a dozen calls, hands on the answers as they come, and must know of each call
+// whether GitHub can have taken it, which a library with retries and types of its own hides. The program that puts extensions together
+// imports the package; nothing else does.
 package github
 
 import (
 	"context"
-	"encoding/json"
 
 	"tandem/credential"
 	"tandem/fault"
@@ -42,8 +43,8 @@ func checkCredential(ctx context.Context, c credential.Opened, out credential.Ou
 		Token   string `json:"token"`
 		BaseURL string `json:"base_url"`
 	}
-	if json.Unmarshal(c.Data, &f) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	if err := c.Read(&f); err != nil {
+		return "", err
 	}
 	if f.Token == "" {
 		return "", fault.New(fault.Unsupported, "the credential has no token to try; its webhook_secret is tried when GitHub calls")

@@ -45,9 +45,11 @@ func triggerGitHub() node.Kind {
 			Needs:       node.Needs{Credential: []string{credentialType}},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The event, with trigger_time, execution_id and trigger_message.", "事件内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("event_type", "The event, such as push.", "事件类型，例如 push。"), node.Meaning("action", "What has happened to it, such as opened; empty for a push.", "具体动作，例如 opened；推送时为空。"),
-				node.Meaning("repository", "The repository, as owner/name.", "仓库（owner/name）。"), node.Meaning("sender", "Who did it.", "操作者。"),
+				node.Meaning("repository", "The repository, as owner/name.", "仓库（owner/name）。"),
+				node.Meaning("sender", "Who did it.", "操作者。"),
 				node.Meaning("branch", "The branch that was pushed to, the head of the pull request, or the target of the release; else empty.", "被推送的分支、拉取请求的源分支或发布的目标；否则为空。"),
-				node.Meaning("commit_sha", "The commit that it is about; else empty.", "相关提交；否则为空。"), node.Meaning("delivery_id", "GitHub's id of the delivery.", "GitHub 的投递编号。"),
+				node.Meaning("commit_sha", "The commit that it is about; else empty.", "相关提交；否则为空。"),
+				node.Meaning("delivery_id", "GitHub's id of the delivery.", "GitHub 的投递编号。"),
 				node.Meaning("github_payload", "All that GitHub has sent; null without include_payload.", "GitHub 发送的完整内容；未启用 include_payload 时为 null。"),
 			}, start.Meanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The event; when somebody starts it by hand, what it is started with.", "事件内容；手动启动时为启动输入。")},
@@ -63,7 +65,8 @@ func triggerGitHub() node.Kind {
 		func(_ context.Context, call *node.Call, _ config, in json.RawMessage) (json.RawMessage, error) {
 			message := "started by hand"
 			if event := gjson.GetBytes(in, "event_type").String(); event != "" {
-				words := []string{event, gjson.GetBytes(in, "action").String(), "in", gjson.GetBytes(in, "repository").String(), "by", gjson.GetBytes(in, "sender").String()}
+				words := []string{event, gjson.GetBytes(in, "action").String(), "in", gjson.GetBytes(in, "repository").String(), "by",
+					gjson.GetBytes(in, "sender").String()}
 				message = strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 			}
 			return values.HandOn(in, start.Fields(call, message)...), nil

@@ -68,8 +68,8 @@ func openAccount(ctx context.Context, t trigger.Trigger) (a account, release fun
 // Kind implements [trigger.Source].
 func (*source) Kind() string { return kind }
 
-// Register implements [trigger.Source]. With a token it looks whether the repository is there. GitHub that cannot be reached does not keep a trigger from
-// being deployed, which GitHub calls and not the other way round.
+// Register implements [trigger.Source]. With a token it looks whether the repository is there. GitHub that cannot be reached does not keep
+// a trigger from being deployed, which GitHub calls and not the other way round.
 func (s *source) Register(ctx context.Context, t trigger.Trigger) error {
 	cfg, err := node.Configuration[config](t.Config)
 	if err != nil {
@@ -151,7 +151,8 @@ func (s *source) Receive(ctx context.Context, t trigger.Trigger, r *trigger.Requ
 	return verdict, nil
 }
 
-// notGenuine is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What may pass is told.
+// notGenuine is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What may
+// pass is returned.
 func notGenuine(cause error) error {
 	if cause != nil && fault.From(cause).Retryable {
 		return cause
@@ -195,7 +196,8 @@ func readEvent(r *trigger.Request) (*event, error) {
 		e.delivery = "sha256:" + hex.EncodeToString(sum[:])
 	}
 	body := r.Body
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && mediaType == "application/x-www-form-urlencoded" {
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil &&
+		mediaType == "application/x-www-form-urlencoded" {
 		form, err := url.ParseQuery(string(r.Body))
 		if err != nil || !form.Has("payload") {
 			return nil, fault.New(fault.InvalidInput, "body: it is a form without a field payload; set the content type of the webhook to application/json")
@@ -246,8 +248,10 @@ func (e *event) payload(whole bool) json.RawMessage {
 		body = e.body
 	}
 	return values.Object([]values.Member{
-		values.Field("event_type", e.name), values.Field("action", e.text("action")), values.Field("repository", e.text("repository.full_name")), values.Field("sender", e.text("sender.login")),
-		values.Field("branch", branch), values.Field("commit_sha", commit), values.Field("delivery_id", e.delivery), {Key: "github_payload", Value: body},
+		values.Field("event_type", e.name), values.Field("action", e.text("action")),
+		values.Field("repository", e.text("repository.full_name")), values.Field("sender", e.text("sender.login")),
+		values.Field("branch", branch), values.Field("commit_sha", commit), values.Field("delivery_id", e.delivery),
+		{Key: "github_payload", Value: body},
 	})
 }
 
@@ -293,10 +297,14 @@ func (e *event) fits(path string, wanted json.RawMessage) bool {
 	if values.IsList(wanted) {
 		options = values.Elements(wanted)
 	}
-	return slices.ContainsFunc(options, func(option json.RawMessage) bool { return values.Equal(values.Decode(found), values.Decode(option)) })
+	return slices.ContainsFunc(options, func(option json.RawMessage) bool {
+		return values.Equal(values.Decode(found),
+			values.Decode(option))
+	})
 }
 
-// says says whether a comment or a review has one of the texts, in any letter case. Other events have no comment, and are not narrowed by it.
+// says says whether a comment or a review has one of the texts, in any letter case. Other events have no comment, and are not narrowed by
+// it.
 func (e *event) says(wanted json.RawMessage) bool {
 	var said string
 	switch e.name {

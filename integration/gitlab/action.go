@@ -36,7 +36,7 @@ type actionConfig struct {
 	Query         node.Object     `json:"query" with:"action_type=request" doc:"The parameters of the call." zh:"查询参数：请求的参数。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() { c.ActionType, c.Limit = "create_issue", action.DefaultLimit }
 
 type actionResult struct {
@@ -69,21 +69,29 @@ func act(client *outbound.Client) node.Kind {
 			Output:  `{"result": {"success": true, "action": "create_issue", "resource_id": "12", "resource_url": "https://gitlab.com/acme/shop/-/issues/12", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "content": "", "file": null, "gitlab_response": {"iid": 12, "web_url": "https://gitlab.com/acme/shop/-/issues/12"}}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"project", "title"}, Do: steps.Does((*acting).createIssue), Inquire: steps.Asks((*acting).findIssue)},
-		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"project", "issue_iid", "body"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"project", "title"}, Do: steps.Does((*acting).createIssue),
+			Inquire: steps.Asks((*acting).findIssue)},
+		{Name: "add_issue_comment", Effect: workflow.Once, Needs: []string{"project", "issue_iid", "body"},
+			Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
 		{
 			Name: "create_merge_request", Effect: workflow.Once, Needs: []string{"project", "source_branch", "target_branch", "title"},
 			Do: steps.Does((*acting).createMergeRequest), Inquire: steps.Asks((*acting).findMergeRequest),
 		},
-		{Name: "add_merge_request_comment", Effect: workflow.Once, Needs: []string{"project", "mr_iid", "body"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
+		{Name: "add_merge_request_comment", Effect: workflow.Once, Needs: []string{"project", "mr_iid", "body"},
+			Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
 		{Name: "trigger_pipeline", Effect: workflow.Once, Needs: []string{"project", "ref"}, Do: steps.Does((*acting).triggerPipeline)},
-		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"project", "issue_iid", "title|description|labels|state"}, Do: steps.Does((*acting).updateIssue)},
+		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"project", "issue_iid", "title|description|labels|state"},
+			Do: steps.Does((*acting).updateIssue)},
 		{Name: "close_issue", Effect: workflow.Idempotent, Needs: []string{"project", "issue_iid"}, Do: steps.Does((*acting).closeIssue)},
 		{Name: "merge_merge_request", Effect: workflow.Idempotent, Needs: []string{"project", "mr_iid"}, Do: steps.Does((*acting).merge)},
-		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"project", "path", "content", "branch", "commit_message"}, Do: steps.Does((*acting).createFile)},
-		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"project", "path", "content", "branch", "commit_message"}, Do: steps.Does((*acting).updateFile)},
-		{Name: "list_issues", Effect: workflow.Idempotent, Lists: true, Needs: []string{"project"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.list("issues") })},
-		{Name: "list_merge_requests", Effect: workflow.Idempotent, Lists: true, Needs: []string{"project"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.list("merge_requests") })},
+		{Name: "create_file", Effect: workflow.Idempotent, Needs: []string{"project", "path", "content", "branch", "commit_message"},
+			Do: steps.Does((*acting).createFile)},
+		{Name: "update_file", Effect: workflow.Idempotent, Needs: []string{"project", "path", "content", "branch", "commit_message"},
+			Do: steps.Does((*acting).updateFile)},
+		{Name: "list_issues", Effect: workflow.Idempotent, Lists: true, Needs: []string{"project"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.list("issues") })},
+		{Name: "list_merge_requests", Effect: workflow.Idempotent, Lists: true, Needs: []string{"project"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.list("merge_requests") })},
 		{Name: "get_file", Effect: workflow.Idempotent, Needs: []string{"project", "path"}, Do: steps.Does((*acting).readFile)},
 		{
 			Name: "request", EffectOf: func(c actionConfig) workflow.Effect { return httpcall.EffectOf(c.Method) }, Needs: []string{"method", "path"},

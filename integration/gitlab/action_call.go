@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -32,10 +31,10 @@ type acting struct {
 }
 
 // marker stands in a text where people do not see it.
-func (a *acting) marker() string { return "<!-- tandem " + action.Marker(a.call, "gitlab") + " -->" }
+func (a *acting) marker() string { return action.Hidden(a.call, "gitlab") }
 
 // marked is a text with the marker.
-func (a *acting) marked(text string) string { return strings.TrimLeft(text+"\n\n"+a.marker(), "\n") }
+func (a *acting) marked(text string) string { return action.Marked(text, a.marker()) }
 
 // made is the result of an answer that is one resource.
 func made(answer rest.Answer, id string) actionResult {
@@ -61,7 +60,8 @@ func (a *acting) createIssue() (actionResult, error) {
 
 func (a *acting) createMergeRequest() (actionResult, error) {
 	body := rest.Fields{
-		"source_branch": a.cfg.SourceBranch, "target_branch": a.cfg.TargetBranch, "title": a.cfg.Title, "description": a.marked(a.cfg.Description),
+		"source_branch": a.cfg.SourceBranch, "target_branch": a.cfg.TargetBranch, "title": a.cfg.Title,
+		"description": a.marked(a.cfg.Description),
 	}
 	return a.do("iid", rest.Call{Method: "POST", Path: a.project + "/merge_requests", Body: body})
 }
@@ -112,7 +112,8 @@ func (a *acting) updateIssue() (actionResult, error) {
 	if !ok {
 		return actionResult{}, fault.New(fault.InvalidInput, "state of an issue is opened or closed").With("path", "state")
 	}
-	body := rest.Fields{}.Text("title", a.cfg.Title).Text("description", a.cfg.Description).Text("labels", strings.Join(a.cfg.Labels, ",")).Text("state_event", event)
+	body := rest.Fields{}.Text("title", a.cfg.Title).Text("description", a.cfg.Description).Text("labels",
+		strings.Join(a.cfg.Labels, ",")).Text("state_event", event)
 	return a.do("iid", rest.Call{Method: "PUT", Path: a.issue(), Body: body})
 }
 
@@ -156,7 +157,8 @@ func (a *acting) list(what string) (out actionResult, err error) {
 		query.Set("state", a.cfg.State)
 	}
 	var last rest.Answer
-	out.Items, out.NextCursor, last, err = a.api.Listed(a.ctx, rest.Call{Method: "GET", Path: a.project + "/" + what, Query: query}, a.cfg.Limit, a.cfg.Cursor, nextPage, nil)
+	out.Items, out.NextCursor, last, err = a.api.Listed(a.ctx, rest.Call{Method: "GET", Path: a.project + "/" + what, Query: query},
+		a.cfg.Limit, a.cfg.Cursor, nextPage, nil)
 	out.RateLimit, out.Response = last.Limits(), json.RawMessage("null")
 	return out, err
 }
@@ -166,36 +168,17 @@ func (a *acting) request() (actionResult, error) {
 	return made(answer, "id"), err
 }
 
-// clockSkew is how far the clock of GitLab may be behind that of this machine.
-const clockSkew = 5 * time.Minute
-
 // seek looks for a resource that has the marker of the node in a field, among those that were made since the node began.
 func (a *acting) seek(where string, query url.Values, field, id string) (actionResult, bool, error) {
-	began := a.call.Now.Add(-clockSkew).UTC()
 	query.Set("per_page", strconv.Itoa(pageSize))
 	query.Set("order_by", "created_at")
 	query.Set("sort", "desc")
-	for {
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: where, Query: query, Wants: rest.List})
-		if err != nil {
-			return actionResult{}, false, err
-		}
-		over := false
-		for _, item := range gjson.ParseBytes(answer.Body).Array() {
-			if strings.Contains(item.Get(field).Str, a.marker()) {
-				return made(rest.Answer{Header: answer.Header, Body: json.RawMessage(item.Raw)}, id), true, nil
-			}
-			at, err := time.Parse(time.RFC3339, item.Get("created_at").Str)
-			over = over || err == nil && at.Before(began)
-		}
-		next := nextPage(query, answer)
-		if next == "" || over {
-			return actionResult{}, false, nil
-		}
-		if query, err = rest.CursorQuery(next, nil); err != nil {
-			return actionResult{}, false, err
-		}
+	answer, found, err := a.api.Seek(a.ctx, rest.Call{Method: "GET", Path: where, Query: query}, a.call.Now.Add(-rest.ClockSkew), nextPage,
+		func(item gjson.Result) bool { return strings.Contains(item.Get(field).Str, a.marker()) })
+	if err != nil || !found {
+		return actionResult{}, false, err
 	}
+	return made(answer, id), true, nil
 }
 
 func (a *acting) findIssue() (actionResult, bool, error) {
@@ -217,7 +200,8 @@ func (a *acting) file() string {
 }
 
 func (a *acting) present() (rest.Answer, error) {
-	return a.api.Do(a.ctx, rest.Call{Method: "GET", Path: a.file(), Query: url.Values{"ref": {a.cfg.Branch}}, Fields: []string{"content_sha256"}})
+	return a.api.Do(a.ctx, rest.Call{Method: "GET", Path: a.file(), Query: url.Values{"ref": {a.cfg.Branch}},
+		Fields: []string{"content_sha256"}})
 }
 
 // same says that the file has the content already.

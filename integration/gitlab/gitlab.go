@@ -7,7 +7,6 @@ package gitlab
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -35,7 +34,8 @@ func Extension(d plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name: "gitlab",
 		Credentials: []credential.Type{{
-			Name: credentialType, Label: text.Beside("GitLab token", "GitLab 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}, Check: checkCredential,
+			Name: credentialType, Label: text.Beside("GitLab token", "GitLab 令牌"),
+			Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}, Check: checkCredential,
 		}},
 		Kinds: []node.Kind{act(d.HTTP)},
 	}
@@ -47,8 +47,8 @@ func checkCredential(ctx context.Context, c credential.Opened, out credential.Ou
 		Token   string `json:"token"`
 		BaseURL string `json:"base_url"`
 	}
-	if json.Unmarshal(c.Data, &f) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	if err := c.Read(&f); err != nil {
+		return "", err
 	}
 	var who struct {
 		Username string `json:"username"`

@@ -27,8 +27,9 @@ const (
 // service is a service of Google that answers in JSON. The base_url of an account may be that of its mail server.
 func service(name, base, below string) *rest.Service {
 	return &rest.Service{
-		Name: name, Base: base, Below: below, Credentials: []string{credentialType}, Secret: rest.Bearer, Elsewhere: []string{"imap", "imaps", "smtp", "smtps"},
-		Said: func(body gjson.Result) string { return body.Get("error.message").Str },
+		Name: name, Base: base, Below: below, Credentials: []string{credentialType}, Secret: rest.Bearer,
+		Elsewhere: []string{"imap", "imaps", "smtp", "smtps"},
+		Said:      func(body gjson.Result) string { return body.Get("error.message").Str },
 		Refine: func(r *rest.Refusal) {
 			if r.Status == http.StatusForbidden && limited(r.Body) { // who asks too often is refused like who may not
 				r.Limit(name, outbound.RetryAfter(r.Header, time.Now()))
@@ -37,7 +38,7 @@ func service(name, base, below string) *rest.Service {
 	}
 }
 
-// limited says whether a refusal is one of who asks too often.
+// limited says whether a refusal is one of a client that asks too often.
 func limited(body gjson.Result) bool {
 	return slices.ContainsFunc(body.Get("error.errors.#.reason").Array(), func(reason gjson.Result) bool {
 		return strings.HasSuffix(reason.Str, "LimitExceeded") || reason.Str == "quotaExceeded"
@@ -63,7 +64,8 @@ func (c *calendarAPI) event(id string) string { return rest.Path("calendars", c.
 
 // insert puts an event with an id of our own into the calendar. One that is there already is the one that an earlier attempt has put there.
 func (c *calendarAPI) insert(event rest.Fields, notify string) (rest.Answer, error) {
-	answer, err := c.api.Do(c.ctx, rest.Call{Method: "POST", Path: c.events(), Query: told(notify), Body: event, Repeatable: true, Fields: []string{"id"}})
+	answer, err := c.api.Do(c.ctx, rest.Call{Method: "POST", Path: c.events(), Query: told(notify), Body: event, Repeatable: true,
+		Fields: []string{"id"}})
 	if rest.Status(err) == http.StatusConflict {
 		return c.get(event["id"].(string))
 	}
@@ -101,11 +103,13 @@ func (c *calendarAPI) remove(id, notify string, attempt uint32) (rest.Answer, er
 }
 
 func (c *calendarAPI) quickAdd(text string) (rest.Answer, error) {
-	return c.api.Do(c.ctx, rest.Call{Method: "POST", Path: c.events() + "/quickAdd", Query: url.Values{"text": {text}}, Fields: []string{"id"}})
+	return c.api.Do(c.ctx, rest.Call{Method: "POST", Path: c.events() + "/quickAdd",
+		Query: url.Values{"text": {text}}, Fields: []string{"id"}})
 }
 
 // page reads one page of a list, and finds the token of the next one.
-func (c *calendarAPI) page(where string, query url.Values, token string) (items []json.RawMessage, next string, answer rest.Answer, err error) {
+func (c *calendarAPI) page(where string, query url.Values, token string) (items []json.RawMessage, next string,
+	answer rest.Answer, err error) {
 	if token != "" {
 		query.Set("pageToken", token)
 	}

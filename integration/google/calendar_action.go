@@ -50,9 +50,10 @@ type calendarConfig struct {
 	Body          json.RawMessage `json:"body" with:"action_type=request" doc:"What is sent, as JSON." zh:"正文：发送的 JSON。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *calendarConfig) Defaults() {
-	c.ActionType, c.Limit, c.CalendarID, c.MaxResults, c.SingleEvents, c.OrderBy, c.SendUpdates = "create_event", action.DefaultLimit, "primary", 250, true, "startTime", "none"
+	c.ActionType, c.Limit, c.CalendarID, c.MaxResults, c.SingleEvents, c.OrderBy, c.SendUpdates = "create_event", action.DefaultLimit,
+		"primary", 250, true, "startTime", "none"
 }
 
 type calendarResult struct {
@@ -81,14 +82,19 @@ func calendarAction(client *outbound.Client) node.Kind {
 		End: func(out *calendarResult, cfg calendarConfig) { out.done(cfg.ActionType) },
 	}
 	operations := []action.Operation[calendarConfig, calendarResult]{
-		{Name: "create_event", Effect: workflow.Idempotent, Needs: []string{"summary", "start|start_datetime|date"}, Do: steps.Does((*scheduling).create)},
+		{Name: "create_event", Effect: workflow.Idempotent, Needs: []string{"summary", "start|start_datetime|date"},
+			Do: steps.Does((*scheduling).create)},
 		{Name: "update_event", Effect: workflow.Idempotent, Needs: []string{"event_id"}, Do: steps.Does((*scheduling).update)},
 		{Name: "delete_event", Effect: workflow.Idempotent, Needs: []string{"event_id"}, Do: steps.Does((*scheduling).delete)},
-		{Name: "add_attendees", Effect: workflow.Idempotent, Needs: []string{"event_id", "attendees"}, Do: steps.Does((*scheduling).addAttendees)},
-		{Name: "quick_add", Effect: workflow.Once, Needs: []string{"text"}, Do: steps.Does(func(a *scheduling) (calendarResult, error) { return single(a.quickAdd(a.cfg.Text)) })},
-		{Name: "list_events", Also: []string{"google_calendar_events"}, Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*scheduling).list)},
+		{Name: "add_attendees", Effect: workflow.Idempotent, Needs: []string{"event_id", "attendees"},
+			Do: steps.Does((*scheduling).addAttendees)},
+		{Name: "quick_add", Effect: workflow.Once, Needs: []string{"text"},
+			Do: steps.Does(func(a *scheduling) (calendarResult, error) { return single(a.quickAdd(a.cfg.Text)) })},
+		{Name: "list_events", Also: []string{"google_calendar_events"}, Effect: workflow.Idempotent, Lists: true,
+			Do: steps.Does((*scheduling).list)},
 		{Name: "search_events", Also: []string{"google_calendar_search"}, Effect: workflow.Idempotent, Lists: true, Needs: []string{"query"}, Do: steps.Does((*scheduling).search)},
-		{Name: "get_event", Effect: workflow.Idempotent, Needs: []string{"event_id"}, Do: steps.Does(func(a *scheduling) (calendarResult, error) { return single(a.get(a.cfg.EventID)) })},
+		{Name: "get_event", Effect: workflow.Idempotent, Needs: []string{"event_id"},
+			Do: steps.Does(func(a *scheduling) (calendarResult, error) { return single(a.get(a.cfg.EventID)) })},
 		{Name: "list_calendars", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*scheduling).calendars)},
 		{
 			Name: "request", EffectOf: func(c calendarConfig) workflow.Effect { return httpcall.EffectOf(c.Method) }, Needs: []string{"method", "path"},
@@ -142,7 +148,8 @@ func single(answer rest.Answer, err error) (calendarResult, error) {
 	if err != nil {
 		return calendarResult{}, err
 	}
-	out := calendarResult{Event: answer.Raw(), Response: answer.Raw(), EventID: answer.Get("id").Str, EventURL: answer.Get("htmlLink").Str, MeetingLink: meetingLink(answer.Get("@this"))}
+	out := calendarResult{Event: answer.Raw(), Response: answer.Raw(), EventID: answer.Get("id").Str, EventURL: answer.Get("htmlLink").Str,
+		MeetingLink: meetingLink(answer.Get("@this"))}
 	out.ResourceID, out.ResourceURL, out.RateLimit = out.EventID, out.EventURL, answer.Limits()
 	return out, nil
 }
@@ -198,7 +205,8 @@ func (a *scheduling) fields() (rest.Fields, []string, error) {
 		return nil, nil, err
 	}
 	recurrence, err := texts("recurrence", a.cfg.Recurrence, "\n")
-	f := rest.Fields{}.Text("summary", a.cfg.Summary).Text("description", a.cfg.Description).Text("location", a.cfg.Location).Texts("recurrence", recurrence)
+	f := rest.Fields{}.Text("summary", a.cfg.Summary).Text("description", a.cfg.Description).Text("location",
+		a.cfg.Location).Texts("recurrence", recurrence)
 	if len(attendees) > 0 {
 		f["attendees"] = people(attendees)
 	}

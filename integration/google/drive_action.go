@@ -34,7 +34,7 @@ type driveConfig struct {
 	Body        json.RawMessage `json:"body" with:"action_type=request" doc:"What is sent, as JSON." zh:"正文：发送的 JSON。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *driveConfig) Defaults() {
 	c.ActionType, c.Limit, c.MaxBytes, c.Role = "upload_file", action.DefaultLimit, 100<<20, "reader"
 }

@@ -125,12 +125,12 @@ func (f *fakeDrive) get(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(kind, "application/vnd.google-apps."):
 		f.refuse(w, 403, "Only files with binary content can be downloaded. Use Export with Docs Editors files.")
 	default:
-		_, _ = io.WriteString(w, f.content[file["id"].(string)]) // whoever has asked may have left
+		_, _ = io.WriteString(w, f.content[file["id"].(string)]) // the client may have left
 	}
 }
 
 func (f *fakeDrive) export(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.WriteString(w, "as "+r.URL.Query().Get("mimeType")) // whoever has asked may have left
+	_, _ = io.WriteString(w, "as "+r.URL.Query().Get("mimeType")) // the client may have left
 }
 
 func (f *fakeDrive) change(w http.ResponseWriter, r *http.Request) {

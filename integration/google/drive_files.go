@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tandem/builtin/action"
 	"tandem/builtin/fileref"
@@ -57,7 +56,8 @@ func (a *driveActing) path(more ...any) string {
 
 // described is the result of an answer that is a file.
 func described(answer rest.Answer) (out driveResult) {
-	out.ResourceID, out.ResourceURL, out.Response, out.RateLimit = answer.Get("id").Str, answer.Get("webViewLink").Str, answer.Raw(), answer.Limits()
+	out.ResourceID, out.ResourceURL, out.Response, out.RateLimit = answer.Get("id").Str, answer.Get("webViewLink").Str,
+		answer.Raw(), answer.Limits()
 	return out
 }
 
@@ -129,7 +129,7 @@ func (a *driveActing) send(method, where string, about rest.Fields, source *file
 	}
 	return a.do(rest.Call{
 		Method: http.MethodPut, Path: where, Query: query("uploadType", "resumable", "upload_id", session.Query().Get("upload_id")),
-		Open: source.Open, Size: source.Size, ContentType: kind, Patience: time.Duration(a.call.TimeoutMS) * time.Millisecond,
+		Open: source.Open, Size: source.Size, ContentType: kind, Patience: rest.Patience(a.call),
 	})
 }
 
@@ -148,15 +148,18 @@ func (a *driveActing) move() (out driveResult, err error) {
 		return described(answer), nil
 	}
 	from = slices.DeleteFunc(from, func(id string) bool { return id == to })
-	return a.do(rest.Call{Method: http.MethodPatch, Path: a.path(), Query: query("addParents", to, "removeParents", strings.Join(from, ",")), Body: map[string]any{}, Repeatable: true})
+	return a.do(rest.Call{Method: http.MethodPatch, Path: a.path(),
+		Query: query("addParents", to, "removeParents", strings.Join(from, ",")), Body: map[string]any{}, Repeatable: true})
 }
 
 // delete puts a file into the trash, or removes it. One that is gone when it is tried again was removed before.
 func (a *driveActing) delete() (out driveResult, err error) {
 	if !a.cfg.Permanent {
-		return a.do(rest.Call{Method: http.MethodPatch, Path: a.path(), Query: query(), Body: map[string]bool{"trashed": true}, Repeatable: true})
+		return a.do(rest.Call{Method: http.MethodPatch, Path: a.path(), Query: query(),
+			Body: map[string]bool{"trashed": true}, Repeatable: true})
 	}
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodDelete, Path: a.path(), Query: url.Values{"supportsAllDrives": {"true"}}, Wants: rest.Value})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodDelete, Path: a.path(),
+		Query: url.Values{"supportsAllDrives": {"true"}}, Wants: rest.Value})
 	if a.call.Attempt > 1 && rest.Status(err) == http.StatusNotFound {
 		err = nil
 	}
@@ -164,10 +167,11 @@ func (a *driveActing) delete() (out driveResult, err error) {
 	return out, err
 }
 
-// share lets somebody in; nobody is told by mail. Who is let in twice is let in once.
+// share lets somebody in, without a mail to them. Letting the same person in twice does nothing more.
 func (a *driveActing) share() (out driveResult, err error) {
 	answer, err := a.api.Do(a.ctx, rest.Call{
-		Method: http.MethodPost, Path: a.path("permissions"), Query: url.Values{"supportsAllDrives": {"true"}, "sendNotificationEmail": {"false"}}, Repeatable: true, Fields: []string{"id"},
+		Method: http.MethodPost, Path: a.path("permissions"),
+		Query: url.Values{"supportsAllDrives": {"true"}, "sendNotificationEmail": {"false"}}, Repeatable: true, Fields: []string{"id"},
 		Body: map[string]string{"type": "user", "role": a.cfg.Role, "emailAddress": a.cfg.Email},
 	})
 	if err != nil {
@@ -185,7 +189,8 @@ func quoted(text string) string {
 // search reads one page of the files that a query finds.
 func (a *driveActing) search(q, token string, size int) (rest.Answer, error) {
 	values := url.Values{
-		"q": {q}, "pageSize": {strconv.Itoa(size)}, "fields": {"nextPageToken,files(" + aboutFile + ")"}, "supportsAllDrives": {"true"}, "includeItemsFromAllDrives": {"true"},
+		"q": {q}, "pageSize": {strconv.Itoa(size)}, "fields": {"nextPageToken,files(" + aboutFile + ")"}, "supportsAllDrives": {"true"},
+		"includeItemsFromAllDrives": {"true"},
 	}
 	if token != "" {
 		values.Set("pageToken", token)
@@ -216,7 +221,7 @@ func (a *driveActing) list() (out driveResult, err error) {
 	return out, err
 }
 
-// find looks for a file with the marker. Drive may not show at once what was made just now, so that none is no answer.
+// find looks for a file with the marker. Drive may not show at once what was made just now, so that finding none says nothing.
 func (a *driveActing) find() (out driveResult, found bool, err error) {
 	answer, err := a.search("appProperties has { key="+quoted(markKey)+" and value="+quoted(action.Marker(a.call, "drive"))+" }", "", 10)
 	if err != nil {
@@ -246,8 +251,9 @@ func (a *driveActing) download() (out driveResult, err error) {
 	}
 	name, kind := about.Get("name").Str, about.Get("mimeType").Str
 	c := rest.Call{
-		Method: http.MethodGet, Path: a.path(), Query: url.Values{"alt": {"media"}, "supportsAllDrives": {"true"}}, Header: http.Header{"Accept": {"*/*"}},
-		MostBytes: a.cfg.MaxBytes, Patience: time.Duration(a.call.TimeoutMS) * time.Millisecond,
+		Method: http.MethodGet, Path: a.path(), Query: url.Values{"alt": {"media"}, "supportsAllDrives": {"true"}},
+		Header:    http.Header{"Accept": {"*/*"}},
+		MostBytes: a.cfg.MaxBytes, Patience: rest.Patience(a.call),
 	}
 	if strings.HasPrefix(kind, "application/vnd.google-apps.") {
 		as, ending := exports(kind, a.cfg.ExportType)

@@ -37,8 +37,8 @@ func gmail(client *outbound.Client) mailbox.Service {
 	}}
 }
 
-// gmailBox is a mailbox of Gmail. A folder is a label of it; the id of one is the address of the account and the id of the label. A position is a number of the
-// history, in which all changes of the mailbox stand.
+// gmailBox is a mailbox of Gmail. A folder is a label of it; the id of one is the address of the account and the id of the label. A
+// position is a number of the history, in which all changes of the mailbox stand.
 type gmailBox struct{ account *mailbox.Account }
 
 func (b *gmailBox) get(ctx context.Context, path string, query url.Values, into any) error {
@@ -82,7 +82,7 @@ func labelOf(folder string) string {
 	return label
 }
 
-// Since implements [mailbox.Box]. The position is taken first: what comes meanwhile is told twice, and not never.
+// Since implements [mailbox.Box]. The position is taken first: what comes meanwhile is found twice instead of never.
 func (b *gmailBox) Since(ctx context.Context, folder string, from time.Time) (news mailbox.News, err error) {
 	var profile gmailProfile
 	if err := b.get(ctx, "/profile", nil, &profile); err != nil {
@@ -129,7 +129,8 @@ func (b *gmailBox) News(ctx context.Context, folder, position string) (news mail
 		Current string `json:"historyId"`
 	}
 	label := labelOf(folder)
-	err = b.get(ctx, "/history", url.Values{"startHistoryId": {position}, "labelId": {label}, "historyTypes": {"messageAdded", "labelAdded"}, "maxResults": {pageSize}}, &page)
+	err = b.get(ctx, "/history", url.Values{"startHistoryId": {position}, "labelId": {label},
+		"historyTypes": {"messageAdded", "labelAdded"}, "maxResults": {pageSize}}, &page)
 	if mailbox.Answered(err, http.StatusNotFound) {
 		return news, mailbox.ErrLost // Gmail keeps the history for a week or so
 	}
@@ -139,7 +140,8 @@ func (b *gmailBox) News(ctx context.Context, folder, position string) (news mail
 	news.Position = page.Current
 	for _, record := range page.History {
 		for _, c := range record.Added {
-			if len(c.Message.Labels) == 0 || slices.Contains(c.Message.Labels, label) { // the labels need not be told: it was asked for this one
+			// The labels need not be there: it was asked for this one.
+			if len(c.Message.Labels) == 0 || slices.Contains(c.Message.Labels, label) {
 				news.Messages = append(news.Messages, c.Message.ID)
 			}
 		}
@@ -178,6 +180,7 @@ func (b *gmailBox) Message(ctx context.Context, id string, most int64) (mailbox.
 
 // MarkSeen implements [mailbox.Box].
 func (b *gmailBox) MarkSeen(ctx context.Context, id string) error {
-	_, err := b.account.Do(ctx, mailbox.Call{Method: http.MethodPost, Path: ofUser + "/messages/" + url.PathEscape(id) + "/modify", Body: map[string]any{"removeLabelIds": []string{"UNREAD"}}})
+	_, err := b.account.Do(ctx, mailbox.Call{Method: http.MethodPost, Path: ofUser + "/messages/" + url.PathEscape(id) + "/modify",
+		Body: map[string]any{"removeLabelIds": []string{"UNREAD"}}})
 	return err
 }

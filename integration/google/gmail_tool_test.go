@@ -243,7 +243,7 @@ func TestGmailTool_Failures(t *testing.T) {
 		{Name: "NobodyAllowed", Tool: "gmail_send", Args: `{"to":["ann@example.org"],"subject":"a","body":"b"}`, Code: fault.ToolError, Part: "gmail_reply"},
 		{Name: "OtherRecipient", Config: `{"allowed_recipients":["example.org"]}`, Tool: "gmail_send", Args: `{"to":["ann@example.org","eve@evil.example"],"subject":"a","body":"b"}`, Code: fault.ToolError, Part: "eve@evil.example may not"},
 		{Name: "OtherReply", Config: `{"allowed_recipients":["example.net"]}`, Tool: "gmail_reply", Args: `{"message_id":"m1","body":"b"}`, Code: fault.ToolError, Part: "may not be written to"},
-		{Name: "NoAddress", Config: `{"allowed_recipients":["example.org"]}`, Tool: "gmail_send", Args: `{"to":["nobody"],"subject":"a","body":"b"}`, Code: fault.ToolError, Part: "no list of mail addresses"},
+		{Name: "NoAddress", Config: `{"allowed_recipients":["example.org"]}`, Tool: "gmail_send", Args: `{"to":["nobody"],"subject":"a","body":"b"}`, Code: fault.ToolError, Part: "not a list of mail addresses"},
 		{Name: "LineBreak", Config: `{"allowed_recipients":["example.org"]}`, Tool: "gmail_send", Args: `{"to":["ann@example.org"],"subject":"a\r\nBcc: eve@evil.example","body":"b"}`, Code: fault.ToolError, Part: "line break"},
 		{Name: "NoLabel", Tool: "gmail_label", Args: `{"message_id":"m1","add":["none"]}`, Code: fault.ToolError, Part: "INBOX, Invoices, UNREAD"},
 		{Name: "NoLabels", Tool: "gmail_label", Args: `{"message_id":"m1"}`, Code: fault.ToolError, Part: "no label is named"},

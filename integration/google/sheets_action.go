@@ -31,9 +31,10 @@ type sheetsConfig struct {
 	Body          json.RawMessage `json:"body" with:"action_type=request" doc:"What is sent, as JSON." zh:"正文：发送的 JSON。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *sheetsConfig) Defaults() {
-	c.ActionType, c.Limit, c.HeaderRow, c.ValueInput, c.ValueRender = "read_rows", action.DefaultLimit, 1, "USER_ENTERED", "UNFORMATTED_VALUE"
+	c.ActionType, c.Limit, c.HeaderRow, c.ValueInput, c.ValueRender = "read_rows", action.DefaultLimit, 1,
+		"USER_ENTERED", "UNFORMATTED_VALUE"
 }
 
 type sheetsResult struct {
@@ -81,8 +82,10 @@ func sheetsAction(client *outbound.Client) node.Kind {
 	}, []action.Operation[sheetsConfig, sheetsResult]{
 		{Name: "append_rows", Effect: once, Needs: []string{"spreadsheet_id", "rows|values"}, Do: steps.Does((*sheetsActing).appendRows)},
 		{Name: "create_spreadsheet", Effect: once, Needs: []string{"title"}, Do: steps.Does((*sheetsActing).create)},
-		{Name: "upsert_rows", Effect: idempotent, Needs: []string{"spreadsheet_id", "rows", "key_column"}, Do: steps.Does((*sheetsActing).upsertRows)},
-		{Name: "update_values", Effect: idempotent, Needs: []string{"spreadsheet_id", "range", "values"}, Do: steps.Does((*sheetsActing).update)},
+		{Name: "upsert_rows", Effect: idempotent, Needs: []string{"spreadsheet_id", "rows", "key_column"},
+			Do: steps.Does((*sheetsActing).upsertRows)},
+		{Name: "update_values", Effect: idempotent, Needs: []string{"spreadsheet_id", "range", "values"},
+			Do: steps.Does((*sheetsActing).update)},
 		{Name: "clear_values", Effect: idempotent, Needs: []string{"spreadsheet_id", "range"}, Do: steps.Does((*sheetsActing).clear)},
 		{Name: "add_sheet", Effect: idempotent, Needs: []string{"spreadsheet_id", "title"}, Do: steps.Does((*sheetsActing).addSheet)},
 		{Name: "read_rows", Effect: idempotent, Lists: true, Needs: []string{"spreadsheet_id"}, Do: steps.Does((*sheetsActing).readRows)},

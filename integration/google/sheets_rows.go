@@ -58,7 +58,7 @@ func (a *sheetsActing) made(answer rest.Answer) (out sheetsResult) {
 }
 
 func (a *sheetsActing) get() (out sheetsResult, err error) {
-	answer, err := a.read(a.cfg.Range)
+	answer, err := a.readRange(a.cfg.Range)
 	if err != nil {
 		return out, err
 	}
@@ -69,15 +69,17 @@ func (a *sheetsActing) get() (out sheetsResult, err error) {
 	return out, nil
 }
 
-// read reads the values of a range.
-func (a *sheetsActing) read(within string) (rest.Answer, error) {
+// readRange reads the values of a range.
+func (a *sheetsActing) readRange(within string) (rest.Answer, error) {
 	return a.api.Do(a.ctx, rest.Call{
-		Method: http.MethodGet, Path: a.cells(within), Query: url.Values{"valueRenderOption": {a.cfg.ValueRender}, "majorDimension": {"ROWS"}}, Fields: []string{"range"},
+		Method: http.MethodGet, Path: a.cells(within), Query: url.Values{"valueRenderOption": {a.cfg.ValueRender},
+			"majorDimension": {"ROWS"}}, Fields: []string{"range"},
 	})
 }
 
 func (a *sheetsActing) about() (out sheetsResult, err error) {
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: a.document(), Query: url.Values{"fields": {"spreadsheetId,properties,sheets.properties"}}, Fields: []string{"spreadsheetId"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: a.document(),
+		Query: url.Values{"fields": {"spreadsheetId,properties,sheets.properties"}}, Fields: []string{"spreadsheetId"}})
 	if err != nil {
 		return out, err
 	}
@@ -85,7 +87,8 @@ func (a *sheetsActing) about() (out sheetsResult, err error) {
 }
 
 func (a *sheetsActing) create() (out sheetsResult, err error) {
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: "/spreadsheets", Body: map[string]any{"properties": map[string]string{"title": a.cfg.Title}}, Fields: []string{"spreadsheetId"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: "/spreadsheets",
+		Body: map[string]any{"properties": map[string]string{"title": a.cfg.Title}}, Fields: []string{"spreadsheetId"}})
 	if err != nil {
 		return out, err
 	}
@@ -95,7 +98,8 @@ func (a *sheetsActing) create() (out sheetsResult, err error) {
 // addSheet adds a sheet. One that is there when it is tried again was added before.
 func (a *sheetsActing) addSheet() (out sheetsResult, err error) {
 	body := map[string]any{"requests": []any{map[string]any{"addSheet": map[string]any{"properties": map[string]string{"title": a.cfg.Title}}}}}
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: a.document() + ":batchUpdate", Body: body, Repeatable: true, Fields: []string{"spreadsheetId"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: a.document() + ":batchUpdate", Body: body, Repeatable: true,
+		Fields: []string{"spreadsheetId"}})
 	if a.call.Attempt > 1 && rest.Status(err) == http.StatusBadRequest && strings.Contains(err.Error(), "already exists") {
 		err = nil
 	}
@@ -119,7 +123,8 @@ func (a *sheetsActing) update() (out sheetsResult, err error) {
 }
 
 func (a *sheetsActing) clear() (out sheetsResult, err error) {
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: a.cells(a.cfg.Range) + ":clear", Body: map[string]any{}, Repeatable: true, Fields: []string{"spreadsheetId"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodPost, Path: a.cells(a.cfg.Range) + ":clear", Body: map[string]any{},
+		Repeatable: true, Fields: []string{"spreadsheetId"}})
 	if err != nil {
 		return out, err
 	}
@@ -147,7 +152,7 @@ func (a *sheetsActing) within(cells string) string {
 // headings are those of the columns.
 func (a *sheetsActing) headings() (list []string, err error) {
 	row := strconv.Itoa(a.cfg.HeaderRow)
-	answer, err := a.read(a.within(row + ":" + row))
+	answer, err := a.readRange(a.within(row + ":" + row))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +167,8 @@ const blockRows = 1000
 
 // length is how many rows the sheet has.
 func (a *sheetsActing) length() (int, error) {
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: a.document(), Query: url.Values{"fields": {"sheets.properties(title,gridProperties.rowCount)"}}, Fields: []string{"sheets"}})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: http.MethodGet, Path: a.document(),
+		Query: url.Values{"fields": {"sheets.properties(title,gridProperties.rowCount)"}}, Fields: []string{"sheets"}})
 	if err != nil {
 		return 0, err
 	}
@@ -176,7 +182,7 @@ func (a *sheetsActing) length() (int, error) {
 
 // block reads some rows, as lists of cells; empty ones at the end are left out by Google.
 func (a *sheetsActing) block(from, length int) ([]gjson.Result, error) {
-	answer, err := a.read(a.within(strconv.Itoa(from) + ":" + strconv.Itoa(min(from+blockRows-1, length))))
+	answer, err := a.readRange(a.within(strconv.Itoa(from) + ":" + strconv.Itoa(min(from+blockRows-1, length))))
 	return answer.Get("values").Array(), err
 }
 
@@ -194,37 +200,38 @@ func (a *sheetsActing) readRows() (out sheetsResult, err error) {
 		return out, err
 	}
 	wanted := gjson.ParseBytes(a.cfg.Where).Map()
-	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) (items []json.RawMessage, next string, err error) {
-		from := a.cfg.HeaderRow + 1
-		if cursor != "" {
-			if from, err = strconv.Atoi(cursor); err != nil || from < 1 {
-				return nil, "", fault.Newf(fault.InvalidInput, "%q is not a cursor; give next_cursor of an earlier run", cursor).With("path", "cursor")
+	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor,
+		func(cursor string) (items []json.RawMessage, next string, err error) {
+			from := a.cfg.HeaderRow + 1
+			if cursor != "" {
+				if from, err = strconv.Atoi(cursor); err != nil || from < 1 {
+					return nil, "", fault.Newf(fault.InvalidInput, "%q is not a cursor; give next_cursor of an earlier run", cursor).With("path", "cursor")
+				}
 			}
-		}
-		if from > length {
-			return nil, "", nil
-		}
-		rows, err := a.block(from, length)
-		if err != nil {
-			return nil, "", err
-		}
-		for i, row := range rows {
-			object, fits := rowObject(headings, row, wanted)
-			if !fits {
-				continue
+			if from > length {
+				return nil, "", nil
 			}
-			object["row_number"] = from + i
-			item, err := payload.Encode(object)
+			rows, err := a.block(from, length)
 			if err != nil {
 				return nil, "", err
 			}
-			items = append(items, item)
-		}
-		if from+blockRows <= length {
-			next = strconv.Itoa(from + blockRows)
-		}
-		return items, next, nil
-	})
+			for i, row := range rows {
+				object, fits := rowObject(headings, row, wanted)
+				if !fits {
+					continue
+				}
+				object["row_number"] = from + i
+				item, err := payload.Encode(object)
+				if err != nil {
+					return nil, "", err
+				}
+				items = append(items, item)
+			}
+			if from+blockRows <= length {
+				next = strconv.Itoa(from + blockRows)
+			}
+			return items, next, nil
+		})
 	out.ResourceID = a.id()
 	return out, err
 }
@@ -316,7 +323,7 @@ func (a *sheetsActing) first() (headings []string) {
 
 func (a *sheetsActing) appendRows() (out sheetsResult, err error) {
 	if payload.IsNull(a.cfg.Rows) {
-		return a.add(a.cfg.Values, false)
+		return a.addLines(a.cfg.Values, false)
 	}
 	headings, err := a.headings()
 	if err != nil {
@@ -335,15 +342,16 @@ func (a *sheetsActing) appendRows() (out sheetsResult, err error) {
 	if err != nil {
 		return out, err
 	}
-	return a.add(append(written, lines...), false)
+	return a.addLines(append(written, lines...), false)
 }
 
-// add puts lines below those that are there.
-func (a *sheetsActing) add(lines any, repeatable bool) (out sheetsResult, err error) {
+// addLines puts lines below those that are there.
+func (a *sheetsActing) addLines(lines any, repeatable bool) (out sheetsResult, err error) {
 	row := strconv.Itoa(a.cfg.HeaderRow)
 	answer, err := a.api.Do(a.ctx, rest.Call{
-		Method: http.MethodPost, Path: a.cells(a.within("A"+row)) + ":append", Query: url.Values{"valueInputOption": {a.cfg.ValueInput}, "insertDataOption": {"INSERT_ROWS"}},
-		Body: map[string]any{"majorDimension": "ROWS", "values": lines}, Repeatable: repeatable, Fields: []string{"updates"},
+		Method: http.MethodPost, Path: a.cells(a.within("A"+row)) + ":append",
+		Query: url.Values{"valueInputOption": {a.cfg.ValueInput}, "insertDataOption": {"INSERT_ROWS"}},
+		Body:  map[string]any{"majorDimension": "ROWS", "values": lines}, Repeatable: repeatable, Fields: []string{"updates"},
 	})
 	if err != nil {
 		return out, err
@@ -365,7 +373,8 @@ func (a *sheetsActing) upsertRows() (out sheetsResult, err error) {
 	}
 	key := slices.Index(headings, a.cfg.KeyColumn)
 	if key < 0 {
-		return out, fault.Newf(fault.InvalidInput, "the sheet has no column %q; it has %s", a.cfg.KeyColumn, strings.Join(headings, ", ")).With("path", "key_column")
+		return out, fault.Newf(fault.InvalidInput, "the sheet has no column %q; it has %s", a.cfg.KeyColumn,
+			strings.Join(headings, ", ")).With("path", "key_column")
 	}
 	lines, err := a.lines(headings)
 	if err != nil {
@@ -397,7 +406,9 @@ func (a *sheetsActing) upsertRows() (out sheetsResult, err error) {
 	}
 	if len(data) > 0 {
 		answer, err := a.api.Do(a.ctx, rest.Call{
-			Method: http.MethodPost, Path: a.document() + "/values:batchUpdate", Body: map[string]any{"valueInputOption": a.cfg.ValueInput, "data": data}, Repeatable: true, Fields: []string{"spreadsheetId"},
+			Method: http.MethodPost, Path: a.document() + "/values:batchUpdate",
+			Body: map[string]any{"valueInputOption": a.cfg.ValueInput, "data": data}, Repeatable: true,
+			Fields: []string{"spreadsheetId"},
 		})
 		if err != nil {
 			return out, err
@@ -405,7 +416,7 @@ func (a *sheetsActing) upsertRows() (out sheetsResult, err error) {
 		out = a.made(answer)
 	}
 	if len(added) > 0 {
-		if out, err = a.add(added, true); err != nil {
+		if out, err = a.addLines(added, true); err != nil {
 			return out, err
 		}
 	}

@@ -34,7 +34,7 @@ type actionConfig struct {
 	Query       node.Object     `json:"query" with:"action_type=request" doc:"The parameters of the call." zh:"查询参数：请求的参数。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.APIVersion, c.IssueType, c.Limit = "create_issue", 3, "Task", action.DefaultLimit
 }
@@ -49,7 +49,8 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 	steps := action.Steps[actionConfig, *acting, actionResult]{
 		Begin: func(ctx context.Context, call *node.Call, cfg actionConfig) (*acting, error) {
 			api, err := jira().Open(ctx, client, call)
-			return &acting{ctx: ctx, call: call, cfg: cfg, api: api, version: cfg.APIVersion, rest: rest.Path("rest", "api", cfg.APIVersion)}, err
+			return &acting{ctx: ctx, call: call, cfg: cfg, api: api, version: cfg.APIVersion,
+				rest: rest.Path("rest", "api", cfg.APIVersion)}, err
 		},
 		End: func(out *actionResult, cfg actionConfig) { out.Done(cfg.ActionType) },
 	}
@@ -67,10 +68,13 @@ func act(client *outbound.Client, store *files.Store) node.Kind {
 			Output:  `{"result": {"success": true, "action": "create_issue", "resource_id": "SHOP-12", "resource_url": "https://api.example.com/browse/SHOP-12", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "jira_response": {"id": "10012", "key": "SHOP-12"}}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"summary"}, Do: steps.Does((*acting).createIssue), Inquire: steps.Asks((*acting).findIssue)},
-		{Name: "add_comment", Effect: workflow.Once, Needs: []string{"issue_key", "body"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
+		{Name: "create_issue", Effect: workflow.Once, Needs: []string{"summary"}, Do: steps.Does((*acting).createIssue),
+			Inquire: steps.Asks((*acting).findIssue)},
+		{Name: "add_comment", Effect: workflow.Once, Needs: []string{"issue_key", "body"}, Do: steps.Does((*acting).comment),
+			Inquire: steps.Asks((*acting).findComment)},
 		{Name: "transition_issue", Effect: workflow.Once, Needs: []string{"issue_key", "transition"}, Do: steps.Does((*acting).move)},
-		{Name: "add_attachment", Effect: workflow.Once, Needs: []string{"issue_key", "file"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.attach(store) })},
+		{Name: "add_attachment", Effect: workflow.Once, Needs: []string{"issue_key", "file"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.attach(store) })},
 		{Name: "update_issue", Effect: workflow.Idempotent, Needs: []string{"issue_key", "fields"}, Do: steps.Does((*acting).update)},
 		{Name: "assign_issue", Effect: workflow.Idempotent, Needs: []string{"issue_key", "account_id"}, Do: steps.Does((*acting).assign)},
 		{Name: "get_issue", Effect: workflow.Idempotent, Needs: []string{"issue_key"}, Do: steps.Does((*acting).get)},

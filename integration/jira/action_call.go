@@ -126,7 +126,8 @@ func (a *acting) move() (actionResult, error) {
 		for _, t := range list {
 			open = append(open, t.Get("name").Str)
 		}
-		return actionResult{}, fault.Newf(fault.InvalidInput, "%s has no transition %q now; open are: %s", a.cfg.IssueKey, wish, strings.Join(open, ", ")).
+		return actionResult{}, fault.Newf(fault.InvalidInput, "%s has no transition %q now; open are: %s", a.cfg.IssueKey,
+			wish, strings.Join(open, ", ")).
 			With("path", "transition").With("transitions", open)
 	}
 	body := rest.Fields{"transition": map[string]string{"id": list[i].Get("id").String()}}
@@ -170,7 +171,8 @@ func (a *acting) assign() (actionResult, error) {
 	if a.version == 3 || a.api.Fields.Get("email").Str != "" {
 		who = "accountId"
 	}
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: a.issue() + "/assignee", Body: rest.Fields{who: a.cfg.AccountID}, Wants: rest.Value})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: "PUT", Path: a.issue() + "/assignee",
+		Body: rest.Fields{who: a.cfg.AccountID}, Wants: rest.Value})
 	return a.about(answer, a.cfg.IssueKey), err
 }
 
@@ -212,7 +214,8 @@ func (a *acting) found(body rest.Fields, cursor string) (answer rest.Answer, nex
 	c := rest.Call{Method: "POST", Path: a.rest + "/search/jql", Body: body, Repeatable: true, Fields: []string{"issues"}}
 	if a.version == 3 {
 		delete(body, "nextPageToken")
-		answer, err = a.api.Do(a.ctx, rest.Call{Method: c.Method, Path: c.Path, Body: body.Text("nextPageToken", cursor), Repeatable: true, Fields: c.Fields})
+		answer, err = a.api.Do(a.ctx, rest.Call{Method: c.Method, Path: c.Path, Body: body.Text("nextPageToken", cursor),
+			Repeatable: true, Fields: c.Fields})
 		return answer, answer.Get("nextPageToken").Str, err
 	}
 	start := 0
@@ -239,14 +242,12 @@ func (a *acting) request() (actionResult, error) {
 	return out, err
 }
 
-// clockSkew is how far the clock of Jira may be from that of this machine.
-const clockSkew = 5 * time.Minute
-
 // findIssue looks for the issue that has the marker. Jira finds new issues by an index that may be behind, so what it does not find may be
 // there all the same: it cannot say that there is none.
 func (a *acting) findIssue() (actionResult, bool, error) {
-	minutes := int(max(a.call.Time().Sub(a.call.Now), 0)+clockSkew) / int(time.Minute)
-	body := rest.Fields{"jql": fmt.Sprintf("created >= -%dm ORDER BY created DESC", minutes+1), "fields": []string{"summary"}, "maxResults": pageSize}
+	minutes := int(max(a.call.Time().Sub(a.call.Now), 0)+rest.ClockSkew) / int(time.Minute)
+	body := rest.Fields{"jql": fmt.Sprintf("created >= -%dm ORDER BY created DESC", minutes+1),
+		"fields": []string{"summary"}, "maxResults": pageSize}
 	for cursor := ""; ; {
 		answer, next, err := a.found(body, cursor)
 		if err != nil {
@@ -275,8 +276,10 @@ func (a *acting) findIssue() (actionResult, bool, error) {
 // findComment looks for the comment that has the marker.
 func (a *acting) findComment() (actionResult, bool, error) {
 	for start := 0; ; {
-		query := url.Values{"expand": {"properties"}, "orderBy": {"-created"}, "startAt": {strconv.Itoa(start)}, "maxResults": {strconv.Itoa(pageSize)}}
-		answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: a.issue() + "/comment", Query: query, Fields: []string{"comments", "total"}})
+		query := url.Values{"expand": {"properties"}, "orderBy": {"-created"}, "startAt": {strconv.Itoa(start)},
+			"maxResults": {strconv.Itoa(pageSize)}}
+		answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: a.issue() + "/comment", Query: query,
+			Fields: []string{"comments", "total"}})
 		if err != nil {
 			return actionResult{}, false, err
 		}

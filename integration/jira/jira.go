@@ -9,7 +9,6 @@ package jira
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 
 	"tandem/builtin/rest"
 	"tandem/credential"
-	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
@@ -33,7 +31,8 @@ func Extension(d plug.Deps) plug.Extension {
 		Name: "jira",
 		// With an e-mail address the token is that of a cloud account, without one that of an own server.
 		Credentials: []credential.Type{{Name: credentialType, Label: text.Beside("Jira", "Jira"), Fields: []credential.Field{
-			credential.Token(), credential.Text("email", "E-mail address", "邮箱"), credential.Address("base_url", "Site URL", "站点地址").Needed(),
+			credential.Token(), credential.Text("email", "E-mail address", "邮箱"),
+			credential.Address("base_url", "Site URL", "站点地址").Needed(),
 		}, Check: checkCredential}},
 		Kinds: []node.Kind{act(d.HTTP, d.Files)},
 	}
@@ -41,14 +40,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // checkCredential asks whose token it is.
 func checkCredential(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	if !json.Valid(c.Data) {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	fields, err := c.Fields()
+	if err != nil {
+		return "", err
 	}
-	fields := gjson.ParseBytes(c.Data)
 	var who struct {
 		Name string `json:"displayName"`
 	}
-	err := credential.AskGet(ctx, out.HTTP, "Jira", "token", fields.Get("base_url").Str, "", "/rest/api/2/myself", &who, "Authorization", login(fields))
+	err = credential.AskGet(ctx, out.HTTP, "Jira", "token", fields.Get("base_url").Str, "", "/rest/api/2/myself", &who,
+		"Authorization", login(fields))
 	return "Jira knows the token as " + who.Name, err
 }
 

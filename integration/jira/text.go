@@ -37,7 +37,7 @@ func document(text string) map[string]any {
 			if len(content) > 0 {
 				content = append(content, map[string]any{"type": "hardBreak"})
 			}
-			if line != "" { // the format knows no empty text
+			if line != "" { // the format has no empty text
 				content = append(content, map[string]any{"type": "text", "text": line})
 			}
 		}
@@ -67,7 +67,8 @@ func bound(jql string, params node.Object) (string, error) {
 			quote = c
 		case quote == 0 && c == ':':
 			end := i + 1
-			for end < len(jql) && (jql[end] == '_' || jql[end] >= '0' && jql[end] <= '9' || jql[end] >= 'a' && jql[end] <= 'z' || jql[end] >= 'A' && jql[end] <= 'Z') {
+			for end < len(jql) && (jql[end] == '_' || jql[end] >= '0' && jql[end] <= '9' || jql[end] >= 'a' && jql[end] <= 'z' ||
+				jql[end] >= 'A' && jql[end] <= 'Z') {
 				end++
 			}
 			name := jql[i+1 : end]

@@ -40,7 +40,7 @@ type actionConfig struct {
 	Cursor      string            `json:"cursor" with:"action_type=search" doc:"Where to go on: next_cursor of an earlier run." zh:"从何处继续：此前运行的 next_cursor。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.Source, c.Limit = "send", "INBOX", 100
 }
@@ -110,7 +110,8 @@ func act(network Network, store *files.Store) node.Kind {
 			},
 		},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "send", Effect: workflow.Once, Needs: []string{"to", "subject", "body_text|body_html"}, Do: does((*acting).send), Inquire: inquire},
+		{Name: "send", Effect: workflow.Once, Needs: []string{"to", "subject", "body_text|body_html"},
+			Do: does((*acting).send), Inquire: inquire},
 		{Name: "reply", Effect: workflow.Once, Needs: []string{"email_id", "body"}, Do: does((*acting).reply), Inquire: inquire},
 		{Name: "mark", Effect: workflow.Idempotent, Needs: []string{"email_id", "seen|flagged"}, Do: does((*acting).mark)},
 		{Name: "move", Effect: workflow.Idempotent, Needs: []string{"email_id", "mailbox"}, Do: does((*acting).move)},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
+	"tandem/builtin/action"
 	"tandem/fault"
 	"tandem/store"
 	"tandem/text"
@@ -56,11 +57,13 @@ func (m *Mailbox) find(id string, trust Trust, limit int64) (*incoming, Found, e
 	return nil, Found{}, nil
 }
 
-// named are the numbers that a mail may have. One that is marked as deleted is not there any more, although older servers keep it for a while.
+// named are the numbers that a mail may have. One that is marked as deleted is not there any more, although older servers keep it
+// for a while.
 func (m *Mailbox) named(id string) ([]imap.UID, error) {
 	number, ok := strings.CutPrefix(id, "uid:")
 	if !ok {
-		return m.Search(&imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: "Message-Id", Value: id}}, NotFlag: []imap.Flag{imap.FlagDeleted}})
+		return m.Search(&imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: "Message-Id", Value: id}},
+			NotFlag: []imap.Flag{imap.FlagDeleted}})
 	}
 	validity, uid, err := numbers(number)
 	if err != nil || validity != m.Validity {
@@ -112,7 +115,7 @@ func (a *acting) noMail() error {
 func (a *acting) original() (*incoming, *mailAccount, error) {
 	box, account, l, _, err := a.locate(look)
 	if err != nil {
-		return nil, nil, notSent(err)
+		return nil, nil, action.NotTaken(err)
 	}
 	box.Close()
 	if l == nil {

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// nodePrefix begins the Message-IDs of mail that nodes send. It is another one than that of questions: who answers such a mail answers no question.
+	// nodePrefix begins the Message-IDs of mail that nodes send. It is another one than that of questions: an answer to such a
+	// mail answers no question.
 	nodePrefix = "tandem-node."
 	// maxAttachments is how many bytes the files of a mail may have together, which is what large providers take.
 	maxAttachments = 25 << 20
@@ -141,8 +142,8 @@ func (a *acting) written() (o outgoing, err error) {
 	return o, nil
 }
 
-// body is the text and the HTML of a mail. An author who has written one of them has written the mail: the other one is not taken from the input, which may be
-// another mail.
+// body is the text and the HTML of a mail. An author who has written one of them has written the mail: the other one is not taken
+// from the input, which may be another mail.
 func (a *acting) body() (text, html string) {
 	text, html = a.cfg.BodyText, a.cfg.BodyHTML
 	set := func(field string) bool {
@@ -181,7 +182,7 @@ func (a *acting) submit(o outgoing) (actionResult, error) {
 		return err
 	})
 	if err != nil {
-		return actionResult{}, notSent(account.hide(err))
+		return actionResult{}, notSent(account.hide(err), id)
 	}
 	out := actionResult{MessageID: id}
 	for _, r := range refused {
@@ -196,9 +197,20 @@ func (a *acting) submit(o outgoing) (actionResult, error) {
 }
 
 // notSent tells the runtime what a failure means: a mail that the server did not say it took may have gone out, and any other has not.
-func notSent(err error) error {
+func notSent(err error, id string) error {
 	f := fault.From(err)
-	return &node.Failure{Err: f, Unknown: f.Code == fault.OutcomeUnknown}
+	unknown := f.Code == fault.OutcomeUnknown
+	if unknown {
+		f = naming(f, id)
+	}
+	return &node.Failure{Err: f, Unknown: unknown}
+}
+
+// naming is an error about a mail of which nobody knows whether it went out, with its Message-ID: a person looks for the mail by it.
+func naming(err error, id string) *fault.Error {
+	f := fault.From(err).With("message_id", id)
+	f.Message += "; the Message-ID of the mail is " + id
+	return f
 }
 
 // signed says who a mail is from, and what its Message-ID is: the same in every attempt.
@@ -335,20 +347,27 @@ func (a *acting) listed(l *incoming, field string) (list []*mail.Address) {
 	return a.distinct(list)
 }
 
-// inquire looks for a mail whose outcome is not known where the server keeps what it has sent. That it is there says that it went out. That it is not there
-// says the opposite only of a server that is known to keep all that it sends.
+// inquire looks for a mail whose outcome is not known where the server keeps what it has sent. That it is there says that it went
+// out. That it is not there says the opposite only of a server that is known to keep all that it sends.
 func (a *acting) inquire() (out actionResult, found bool, err error) {
 	account, err := a.opened()
 	if err != nil {
 		return out, false, err
 	}
-	if a.cfg.IMAP == "" && account.opened.Type == typeSMTP {
-		return out, false, fault.New(fault.Unsupported, "without imap_credential_id nobody can look whether the mail went out")
-	}
-	o := outgoing{}
-	id, err := a.signed(&o, account)
+	id, err := a.signed(&outgoing{}, account)
 	if err != nil {
 		return out, false, err
+	}
+	if out, found, err = a.lookFor(id, account); err != nil {
+		return out, false, naming(err, id)
+	}
+	return out, found, nil
+}
+
+// lookFor looks for a mail among what was sent.
+func (a *acting) lookFor(id string, account *mailAccount) (out actionResult, found bool, err error) {
+	if a.cfg.IMAP == "" && account.opened.Type == typeSMTP {
+		return out, false, fault.New(fault.Unsupported, "without imap_credential_id nobody can look whether the mail went out")
 	}
 	box, reader, err := a.open("INBOX")
 	if err != nil {

@@ -397,7 +397,7 @@ func TestAction_Inquire(t *testing.T) {
 	}
 	blind := nodetest.NewCall(t, `{"credential_id":"out",`+config+`}`, ``)
 	blind.Credential = d.safe.open
-	if _, err := d.kind.Inquire(t.Context(), blind); fault.CodeOf(err) != fault.Unsupported {
+	if _, err := d.kind.Inquire(t.Context(), blind); fault.CodeOf(err) != fault.Unsupported || !strings.Contains(err.Error(), result.Get("message_id").Str) {
 		t.Errorf("nobody can look: %v", err)
 	}
 	if _, err := d.kind.Inquire(t.Context(), d.call(`"action_type":"delete","email_id":"x"`, ``)); fault.CodeOf(err) != fault.Unsupported {

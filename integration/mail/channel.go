@@ -1,12 +1,14 @@
-// Package mail is the channel by which questions go to people as mails and come back as replies, the trigger that mail starts workflows by, and the kinds that
-// send and handle mail: SMTP out, IMAP in. Gmail and Outlook are reached by the same protocols, with an app password or with the access token of an account.
+// Package mail is the channel by which questions go to people as mails and come back as replies, the trigger that mail starts workflows by,
+// and the kinds that send and handle mail: SMTP out, IMAP in. Gmail and Outlook are reached by the same protocols, with an app password or
+// with the access token of an account.
 //
-// [Channel] makes the channel. [Network.Submit] and [Network.OpenMailbox] are mail without questions, and [ParseMail] reads one. What a reply
-// means is not decided here: package human does that. The program that puts channels and kinds together imports the package; nothing else does.
+// [Channel] makes the channel. [Network.Submit] and [Network.OpenMailbox] are mail without questions, and [ParseMail] reads one. What a
+// reply means is not decided here: package human does that. The program that puts channels and kinds together imports the package; nothing
+// else does.
 //
-// A reply counts as verified when the receiving server says in its topmost Authentication-Results that DKIM or SPF passed for the
-// domain in From, and not that DMARC failed. The server is the one whose name belongs to the same organisation as the host of the IMAP credential, or the
-// authserv_id of that credential. Without such a word a sender is not believed, unless the credential says trust_sender.
+// A reply counts as verified when the receiving server says in its topmost Authentication-Results that DKIM or SPF passed for the domain in
+// From, and not that DMARC failed. The server is the one whose name belongs to the same organisation as the host of the IMAP credential, or
+// the authserv_id of that credential. Without such a word a sender is not believed, unless the credential says trust_sender.
 package mail
 
 import (
@@ -156,7 +158,8 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		refused, err := c.network.Submit(ctx, server, envelope, raw)
 		for _, r := range refused {
 			if err == nil {
-				c.log.Warn("a recipient of a mail was refused", "workspace", m.Workspace, "interaction", m.Interaction.ID, "recipient", r.Address, "error", r.Err)
+				c.log.Warn("a recipient of a mail was refused", "workspace", m.Workspace, "interaction", m.Interaction.ID,
+					"recipient", r.Address, "error", r.Err)
 			}
 		}
 		return err
@@ -341,7 +344,7 @@ func (r *round) look(ctx context.Context) error {
 			return err
 		}
 		for _, f := range found {
-			err := r.take(ctx, f)
+			err := r.takeReply(ctx, f)
 			if err != nil && ctx.Err() != nil {
 				return err
 			}
@@ -364,8 +367,8 @@ func (r *round) look(ctx context.Context) error {
 	return errors.Join(errors.Join(failed...), r.flag())
 }
 
-// criteria find what may be a reply. In a mailbox that was not read before that is what nobody has seen, and what refers to a message of ours
-// and was not taken; afterwards all that is new.
+// criteria find what may be a reply. In a mailbox that was not read before that is what nobody has seen, and what refers to a message of
+// ours and was not taken; afterwards all that is new.
 func (r *round) criteria() *imap.SearchCriteria {
 	criteria := &imap.SearchCriteria{Since: time.Now().Add(-longest)}
 	if r.box.Keywords {
@@ -386,8 +389,8 @@ func (r *round) criteria() *imap.SearchCriteria {
 	return criteria
 }
 
-// take looks at a message, and hands it on if it is a reply to one of ours.
-func (r *round) take(ctx context.Context, f Found) error {
+// takeReply looks at a message, and hands it on if it is a reply to one of ours.
+func (r *round) takeReply(ctx context.Context, f Found) error {
 	m, err := ParseMail(f.Raw, r.trust)
 	if err == nil && !m.Own && f.Size > int64(len(f.Raw)) && (m.Concerns() || m.Answers) {
 		var whole []Found
@@ -400,7 +403,8 @@ func (r *round) take(ctx context.Context, f Found) error {
 		m, err = ParseMail(whole[0].Raw, r.trust)
 	}
 	if err != nil {
-		r.channel.log.Warn("a message could not be read and is passed over", "workspace", r.account.Workspace, "credential", r.account.Credential, "uid", f.UID, "error", err)
+		r.channel.log.Warn("a message could not be read and is passed over", "workspace", r.account.Workspace, "credential",
+			r.account.Credential, "uid", f.UID, "error", err)
 		return nil
 	}
 	if !m.Concerns() {

@@ -25,8 +25,8 @@ func (n Network) checkSMTP(ctx context.Context, c credential.Opened, _ credentia
 	return fmt.Sprintf("logged in to the mail server %s as %s", server.Host, server.Username), nil
 }
 
-// checkIMAP logs in to the server that mail is read from and opens the mailbox; nothing in it is marked. An account that a person has authorized is
-// tried the same way, once more with a new token if the one that it has is refused.
+// checkIMAP logs in to the server that mail is read from and opens the mailbox; nothing in it is marked. An account that a person has
+// authorized is tried the same way, once more with a new token if the one that it has is refused.
 func (n Network) checkIMAP(ctx context.Context, c credential.Opened, _ credential.Outside) (string, error) {
 	server, _, err := imapProtocol().server(c.ID, c)
 	if err != nil {

@@ -33,5 +33,6 @@ func Extension(d plug.Deps) plug.Extension {
 
 // Traits implements [human.Particular].
 func (c *channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{typeSMTP, typeGoogle, typeMicrosoft}, ReadsWith: []string{typeIMAP, typeGoogle, typeMicrosoft}}
+	return human.Traits{Credentials: []string{typeSMTP, typeGoogle, typeMicrosoft},
+		ReadsWith: []string{typeIMAP, typeGoogle, typeMicrosoft}}
 }

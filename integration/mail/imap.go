@@ -196,8 +196,8 @@ func (m *Mailbox) Search(criteria *imap.SearchCriteria) ([]imap.UID, error) {
 	return expand(set), err
 }
 
-// SearchFrom lists messages from a number on in the order they came, the oldest if there are too many. Since, unless it is zero, leaves out those that
-// were received before that day.
+// SearchFrom lists messages from a number on in the order they came, the oldest if there are too many. Since, unless it is zero, leaves out
+// those that were received before that day.
 func (m *Mailbox) SearchFrom(first imap.UID, since time.Time) ([]imap.UID, error) {
 	set, err := m.search(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: first, Stop: 0}}}, Since: since})
 	return expandFrom(set, first), err
@@ -215,8 +215,8 @@ func (m *Mailbox) search(criteria *imap.SearchCriteria) (set imap.UIDSet, err er
 	return set, err
 }
 
-// expandFrom lists the numbers of a set from one on, the lowest if there are too many. A server answers a range that ends in * with its last message even
-// if that is before the beginning.
+// expandFrom lists the numbers of a set from one on, the lowest if there are too many. A server answers a range that ends in * with its
+// last message even if that is before the beginning.
 func expandFrom(set imap.UIDSet, first imap.UID) []imap.UID {
 	var uids []imap.UID
 	set = slices.Clone(set)
@@ -246,7 +246,8 @@ func expand(set imap.UIDSet) []imap.UID {
 // Fetch reads messages, each as far as limit says, without marking them. Those that are gone are left out.
 func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error) {
 	section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Offset: 0, Size: limit}}
-	options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, Flags: true, BodySection: []*imap.FetchItemBodySection{section}}
+	options := &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, Flags: true,
+		BodySection: []*imap.FetchItemBodySection{section}}
 	err = m.within(5*commandTime, func() error {
 		command := m.client.Fetch(imap.UIDSetNum(uids...), options)
 		for message := command.Next(); message != nil; message = command.Next() {
@@ -267,7 +268,8 @@ func (m *Mailbox) Fetch(uids []imap.UID, limit int64) (found []Found, err error)
 					}
 					raw, err := io.ReadAll(io.LimitReader(item.Literal, limit))
 					if err != nil {
-						// The client goes on reading by itself after this, so that what is left of the answer must not be read here as well.
+						// The client goes on reading by itself after this, so that what is left of the answer must not be read here as
+						// well.
 						return errors.Join(err, m.client.Close())
 					}
 					f.Raw = raw
@@ -350,7 +352,8 @@ func (m *Mailbox) Sent() (name string, err error) {
 			if one.Delim != 0 {
 				last = last[strings.LastIndexByte(last, byte(one.Delim))+1:]
 			}
-			usual := slices.ContainsFunc([]string{"Sent", "Sent Mail", "Sent Items", "Sent Messages"}, func(usual string) bool { return strings.EqualFold(usual, last) })
+			usual := slices.ContainsFunc([]string{"Sent", "Sent Mail", "Sent Items", "Sent Messages"},
+				func(usual string) bool { return strings.EqualFold(usual, last) })
 			if slices.Contains(one.Attrs, imap.MailboxAttrSent) {
 				name = one.Mailbox
 				break

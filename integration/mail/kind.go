@@ -17,7 +17,7 @@ type askConfig struct {
 	IMAP string `json:"imap_credential_id" doc:"The name or the id of the credential that replies are read with, if credential_id only sends." zh:"读取回复所用凭据的名称或编号（credential_id 仅能发送时）。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *askConfig) Defaults() {
 	c.Config.Defaults()
 	c.TimeoutSeconds = 86400
@@ -25,7 +25,8 @@ func (c *askConfig) Defaults() {
 
 func (c *askConfig) asking(more map[string]any) (ask.Asking, error) {
 	if len(c.Recipients) == 0 {
-		return ask.Asking{}, fault.New(fault.InvalidConfig, "recipient_emails: there is nobody to write to").With("path", "configurations.recipient_emails")
+		return ask.Asking{}, fault.New(fault.InvalidConfig, "recipient_emails: there is nobody to write to").With("path",
+			"configurations.recipient_emails")
 	}
 	settings := map[string]any{"recipient_emails": c.Recipients}
 	if c.Sender != "" {
@@ -61,7 +62,7 @@ type outlookConfig struct {
 	PriorityLevel string `json:"priority_level" enum:"low|normal|high" doc:"The priority of the mail." zh:"邮件优先级。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *outlookConfig) Defaults() {
 	c.askConfig.Defaults()
 	c.PriorityLevel = "normal"

@@ -25,8 +25,8 @@ import (
 const (
 	// interactionHeader names the question that a message is about.
 	interactionHeader = "X-Tandem-Interaction"
-	// idPrefix begins the Message-IDs of this package: tandem.MESSAGE@domain. With a token, tandem.MESSAGE.TOKEN@domain, one stands only among
-	// the references of a message, and comes back among those of a reply.
+	// idPrefix begins the Message-IDs of this package: tandem.MESSAGE@domain. With a token, tandem.MESSAGE.TOKEN@domain, one stands only
+	// among the references of a message, and comes back among those of a reply.
 	idPrefix = "tandem."
 	// maxShown is how much of what a question is about is put into a mail.
 	maxShown = 16 << 10
@@ -53,8 +53,8 @@ type letter struct {
 	now  time.Time
 }
 
-// messageID makes the id of a message. It is the same whenever the message is sent, so that servers and people see one mail. Its token may be
-// another each time, so the id of the mail itself is made without it.
+// messageID makes the id of a message. It is the same whenever the message is sent, so that servers and people see one mail. Its token may
+// be another each time, so the id of the mail itself is made without it.
 func messageID(workspace, id, token, domain string) string {
 	sum := sha256.Sum256([]byte(workspace + "\x00" + id))
 	local := idPrefix + hex.EncodeToString(sum[:12])
@@ -118,7 +118,8 @@ func (l letter) compose() (raw []byte, n note, err error) {
 	var earlier []string
 	for _, body := range m.Earlier {
 		var e note
-		if json.Unmarshal(body, &e) != nil || !isOurs(e.ID) || strings.ContainsFunc(e.ID, func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }) || e.ID == n.ID {
+		if json.Unmarshal(body, &e) != nil || !isOurs(e.ID) ||
+			strings.ContainsFunc(e.ID, func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }) || e.ID == n.ID {
 			continue
 		}
 		if len(earlier) == 0 && e.Subject != "" {
@@ -201,7 +202,8 @@ func (l letter) subject() string {
 
 // words are the fixed texts of a language.
 type words struct {
-	Lang, Question, Content, Arguments, Options, Fields, Until, Open, Choose, Reply, ReplyHint, LinkHint, NoReply, OnlyPage, From, Cut string
+	Lang, Question, Content, Arguments, Options, Fields, Until, Open, Choose, Reply, ReplyHint, LinkHint,
+	NoReply, OnlyPage, From, Cut string
 }
 
 func (l letter) words() words {
@@ -377,8 +379,8 @@ func (p page) writeText(out *bytes.Buffer) {
 	paragraph(p.Marker)
 }
 
-// pageTemplate is the rich form. Styles are inline, since many programs drop all others; colours of text and ground are left to the reader's
-// program, so that a dark one stays dark.
+// pageTemplate is the rich form. Styles are inline, since many programs drop all others; colours of text and ground are left to the
+// reader's program, so that a dark one stays dark.
 func pageTemplate() *template.Template {
 	return template.Must(template.New("mail").Parse(`<!DOCTYPE html>
 <html lang="{{.W.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark"><title>{{.Title}}</title></head>

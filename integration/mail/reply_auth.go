@@ -46,8 +46,8 @@ func (t Trust) vouches(name string) bool {
 // genuine says whether the receiving server found that a mail comes from the domain in its From. Only the topmost word counts: servers
 // put theirs on top, and everything below may have come with the mail.
 //
-// A server that neither writes Authentication-Results nor takes away those that come in lets a sender write them. Such a server needs an authserv_id in
-// the credential that nobody uses.
+// A server that neither writes Authentication-Results nor takes away those that come in lets a sender write them. Such a server needs an
+// authserv_id in the credential that nobody uses.
 func (t Trust) genuine(h header, from string) bool {
 	if from == "" || len(h.all("From")) != 1 {
 		return false
@@ -104,8 +104,8 @@ type result struct {
 	facts         map[string]string
 }
 
-// parseResults reads an Authentication-Results field. One whose comments or quotes do not end is not understood: what the sender chose could have
-// broken out of them.
+// parseResults reads an Authentication-Results field. One whose comments or quotes do not end is not understood: what the sender chose
+// could have broken out of them.
 func parseResults(text string) (server string, results []result, ok bool) {
 	words, ok := resultWords(text)
 	if !ok {
@@ -224,13 +224,15 @@ func automatic(h header, from, subject string, report bool) bool {
 	return automaticSubject(subject)
 }
 
-// automaticSubject says whether a subject begins as those of automatic replies and of reports do. Only what machines write in front counts; a reply to a
-// question about such things begins with "Re:".
+// automaticSubject says whether a subject begins as those of automatic replies and of reports do. Only what machines write in front counts;
+// a reply to a question about such things begins with "Re:".
 func automaticSubject(subject string) bool {
 	subject = strings.ToLower(strings.TrimSpace(subject))
 	for _, beginning := range []string{
-		"automatic reply", "auto reply:", "auto-reply:", "autoreply:", "autosvar:", "out of office", "out of the office", "undeliverable:", "undelivered mail",
-		"delivery status notification", "mail delivery failed", "mail delivery subsystem", "delivery failure", "failure notice", "returned mail:", "read:", "not read:", "automatische antwort", "réponse automatique", "respuesta automática",
+		"automatic reply", "auto reply:", "auto-reply:", "autoreply:", "autosvar:", "out of office", "out of the office",
+		"undeliverable:", "undelivered mail",
+		"delivery status notification", "mail delivery failed", "mail delivery subsystem", "delivery failure", "failure notice",
+		"returned mail:", "read:", "not read:", "automatische antwort", "réponse automatique", "respuesta automática",
 		"自动回复", "自動回覆", "自动答复", "自動回復", "休假自动", "外出自动", "退信", "系统退信", "已读:", "已读：", "未读:", "未读：", "自動応答", "不在通知",
 	} {
 		if strings.HasPrefix(subject, beginning) {

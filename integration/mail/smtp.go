@@ -37,14 +37,15 @@ type Refusal struct {
 	Err     *fault.Error
 }
 
-// Submit hands a mail to a server. It is an error if no recipient is taken; those that were refused beside others are told.
+// Submit hands a mail to a server. It is an error if no recipient is taken; those that were refused beside others are returned.
 // A connection that is lost after the whole mail was written is [fault.OutcomeUnknown].
 func (n Network) Submit(ctx context.Context, s Server, e Envelope, message []byte) (refused []Refusal, err error) {
 	if ctx.Err() != nil {
 		return nil, networkFault(ctx, s.Host, ctx.Err())
 	}
 	for _, address := range append([]string{e.From}, e.To...) {
-		if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' }) || !strings.Contains(address, "@") {
+		if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' }) ||
+			!strings.Contains(address, "@") {
 			return nil, fault.Newf(fault.InvalidInput, "%q is not a mail address", address)
 		}
 	}

@@ -180,8 +180,8 @@ func TestEmailTool_Alone(t *testing.T) {
 	}
 }
 
-// TestEmailTool_Inquire: a mail that a model has sent and whose answer was lost is found by its Message-ID among what was sent; that it is not there proves nothing, and a mail
-// with other words is another one.
+// TestEmailTool_Inquire: a mail that a model has sent and whose answer was lost is found by its Message-ID among what was sent; that it is
+// not there proves nothing, and a mail with other words is another one.
 func TestEmailTool_Inquire(t *testing.T) {
 	t.Parallel()
 	var d *desk

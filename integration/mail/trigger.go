@@ -53,9 +53,11 @@ func triggerEmail() node.Kind {
 			Needs:       node.Needs{Credential: []string{typeIMAP, typeGoogle, typeMicrosoft, typeSecret}},
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The mail, with trigger_time, execution_id and trigger_message.", "邮件内容，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("email_id", "The Message-ID of the mail, without brackets; that of the mailbox for a mail without one.", "邮件的 Message-ID（不含尖括号）；没有时为邮箱中的编号。"),
-				node.Meaning("sender", "The address of the sender.", "发件人地址。"), node.Meaning("sender_name", "What the sender calls themselves.", "发件人名称。"),
+				node.Meaning("sender", "The address of the sender.", "发件人地址。"),
+				node.Meaning("sender_name", "What the sender calls themselves.", "发件人名称。"),
 				node.Meaning("sender_verified", "Whether the receiving server has found that the sender is genuine.", "收信服务器是否已验证发件人。"),
-				node.Meaning("recipient", "The addresses in To, with commas.", "收件人地址（逗号分隔）。"), node.Meaning("cc", "The addresses in Cc, with commas.", "抄送地址（逗号分隔）。"),
+				node.Meaning("recipient", "The addresses in To, with commas.", "收件人地址（逗号分隔）。"),
+				node.Meaning("cc", "The addresses in Cc, with commas.", "抄送地址（逗号分隔）。"),
 				node.Meaning("subject", "The subject.", "主题。"), node.Meaning("body_text", "What it says, quotations included, up to 256 KiB; of a mail that is only HTML, its text.", "正文文本（含引文，最多 256 KiB）；仅有 HTML 时为其文本。"),
 				node.Meaning("body_html", "The HTML, as it was sent, up to 1 MiB.", "原始 HTML（最多 1 MiB）。"),
 				node.Meaning("attachments", "The attachments: stored files, and those that were not stored with the reason in skipped.", "附件：已存储的文件；未存储者附原因 skipped。"),

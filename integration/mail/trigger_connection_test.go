@@ -59,7 +59,8 @@ func TestEmail_Intervals(t *testing.T) {
 	}
 }
 
-// deafConn is a connection to a server that knows no IDLE: the word does not reach it, and reaches us only where the server claims to know it.
+// deafConn is a connection to a server that knows no IDLE: the word does not reach it, and reaches us only where the server claims to know
+// it.
 type deafConn struct {
 	net.Conn
 	claims bool
@@ -86,7 +87,8 @@ func (c *deafConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(bytes.ReplaceAll(p, []byte(" IDLE\r\n"), []byte(" XNEW\r\n")))
 }
 
-// TestEmail_Dropped loses the connection after ever more bytes, wherever that is, and cannot store every seventh message at once: each is delivered once.
+// TestEmail_Dropped loses the connection after ever more bytes, wherever that is, and cannot store every seventh message at once: each is
+// delivered once.
 func TestEmail_Dropped(t *testing.T) {
 	t.Parallel()
 	w := watch(t, `{"credential_id":"in"}`)

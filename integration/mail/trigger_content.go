@@ -79,7 +79,7 @@ func readIncoming(raw []byte, size int64, whole bool, trust Trust) (*incoming, b
 type partWalk struct {
 	into  *incoming
 	parts int
-	// last is the attachment that is the last part so far; below zero: that is none.
+	// last is the attachment that is the last part so far; below zero: the last part is not an attachment.
 	last int
 }
 
@@ -112,7 +112,8 @@ func (w *partWalk) walk(h header, body []byte, within string, depth int) {
 			name = "message.eml"
 		}
 		w.last = len(w.into.files)
-		w.into.files = append(w.into.files, attachment{name: cmp.Or(fileref.CleanName(name), "file"+extensionOf(kind)), contentType: kind, content: func() []byte { return decodeBody(h, body) }})
+		w.into.files = append(w.into.files, attachment{name: cmp.Or(fileref.CleanName(name), "file"+extensionOf(kind)), contentType: kind,
+			content: func() []byte { return decodeBody(h, body) }})
 	}
 }
 
@@ -136,7 +137,8 @@ func fileName(h header) string {
 	return ""
 }
 
-// extendedParameter reads a parameter that is written with its character set, in one piece or several (RFC 2231). The package mime reads UTF-8 only.
+// extendedParameter reads a parameter that is written with its character set, in one piece or several (RFC 2231). The package mime reads
+// UTF-8 only.
 func extendedParameter(value, parameter string) string {
 	pieces := map[int]string{}
 	encoded := map[int]bool{}
@@ -168,21 +170,23 @@ func extendedParameter(value, parameter string) string {
 // extensionOf is the end of the name of a file that has none, by its type.
 func extensionOf(contentType string) string {
 	known := map[string]string{
-		"application/pdf": ".pdf", "application/zip": ".zip", "application/json": ".json", "application/xml": ".xml", "application/msword": ".doc",
+		"application/pdf": ".pdf", "application/zip": ".zip", "application/json": ".json", "application/xml": ".xml",
+		"application/msword": ".doc",
 		"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-		"text/plain": ".txt", "text/csv": ".csv", "text/html": ".html", "text/calendar": ".ics", "text/xml": ".xml", "message/rfc822": ".eml",
+		"text/plain": ".txt", "text/csv": ".csv", "text/html": ".html", "text/calendar": ".ics",
+		"text/xml": ".xml", "message/rfc822": ".eml",
 		"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
 	}
 	return known[contentType]
 }
 
-// answersQuestion says whether a mail is a reply to a question that Tandem has asked by mail. What others call [ref:…] is none.
+// answersQuestion says whether a mail is a reply to a question that Tandem has asked by mail. What others call [ref:…] is not one.
 func (l *incoming) answersQuestion() bool {
 	return slices.ContainsFunc(l.mail.Threads, isOurs) || regexp.MustCompile(`^[A-Za-z2-7]{26}$`).MatchString(l.mail.Token)
 }
 
-// automaticReply says whether a program has answered a mail for a person, or a server reports about one. Mail that programs write by themselves, such as
-// invoices and alerts, is none.
+// automaticReply says whether a program has answered a mail for a person, or a server reports about one. Mail that programs write by
+// themselves, such as invoices and alerts, is none.
 func (l *incoming) automaticReply() bool {
 	word := func(name string) string {
 		value, _, _ := strings.Cut(l.header.get(name), ";")
@@ -191,7 +195,8 @@ func (l *incoming) automaticReply() bool {
 	submitted := word("Auto-Submitted")
 	local, _, _ := strings.Cut(l.mail.From, "@")
 	switch {
-	case l.mail.Report, submitted == "auto-replied", submitted == "auto-notified", word("Return-Path") == "<>", len(l.header.all("X-Failed-Recipients")) > 0,
+	case l.mail.Report, submitted == "auto-replied", submitted == "auto-notified", word("Return-Path") == "<>",
+		len(l.header.all("X-Failed-Recipients")) > 0,
 		local == "mailer-daemon", local == "postmaster":
 		return true
 	}
@@ -266,7 +271,8 @@ func (l *incoming) headers() map[string]any {
 }
 
 // payload is what the mail brings. Attachments are stored by keep.
-func (l *incoming) payload(ctx context.Context, cfg *emailConfig, id string, received time.Time, keep func(context.Context, io.Reader) (store.Blob, error)) (json.RawMessage, error) {
+func (l *incoming) payload(ctx context.Context, cfg *emailConfig, id string, received time.Time,
+	keep func(context.Context, io.Reader) (store.Blob, error)) (json.RawMessage, error) {
 	files := []json.RawMessage{}
 	for _, a := range l.files {
 		if !cfg.Attachments {
@@ -287,15 +293,18 @@ func (l *incoming) payload(ctx context.Context, cfg *emailConfig, id string, rec
 		}
 	}
 	return values.Object([]values.Member{
-		values.Field("email_id", id), values.Field("sender", l.mail.From), values.Field("sender_name", l.mail.Name), values.Field("sender_verified", l.mail.Verified),
+		values.Field("email_id", id), values.Field("sender", l.mail.From), values.Field("sender_name", l.mail.Name),
+		values.Field("sender_verified", l.mail.Verified),
 		values.Field("recipient", strings.Join(l.addresses("To"), ", ")), values.Field("cc", strings.Join(l.addresses("Cc"), ", ")),
-		values.Field("subject", l.mail.Subject), values.Field("body_text", l.mail.Text), values.Field("body_html", l.html), {Key: "attachments", Value: values.Array(files)},
+		values.Field("subject", l.mail.Subject), values.Field("body_text", l.mail.Text), values.Field("body_html", l.html),
+		{Key: "attachments", Value: values.Array(files)},
 		values.Field("received_date", received.UTC().Format(time.RFC3339)), values.Field("email_headers", headers), values.Field("thread_id", thread), values.Field("truncated", l.cut),
 	}), nil
 }
 
 // keep stores an attachment, or says why not.
-func (a attachment) keep(ctx context.Context, cfg *emailConfig, keep func(context.Context, io.Reader) (store.Blob, error)) (json.RawMessage, error) {
+func (a attachment) keep(ctx context.Context, cfg *emailConfig,
+	keep func(context.Context, io.Reader) (store.Blob, error)) (json.RawMessage, error) {
 	content := a.content()
 	file, skipped := fileref.Value{Name: a.name, ContentType: a.contentType, Size: int64(len(content))}, ""
 	switch {
@@ -307,7 +316,8 @@ func (a attachment) keep(ctx context.Context, cfg *emailConfig, keep func(contex
 		skipped = fmt.Sprintf("it has %d bytes, more than the %d of max_attachment_size", file.Size, cfg.MaxSize)
 	}
 	if skipped != "" {
-		return values.Object([]values.Member{values.Field("name", file.Name), values.Field("content_type", file.ContentType), values.Field("size", file.Size), values.Field("skipped", skipped)}), nil
+		return values.Object([]values.Member{values.Field("name", file.Name), values.Field("content_type", file.ContentType),
+			values.Field("size", file.Size), values.Field("skipped", skipped)}), nil
 	}
 	blob, err := keep(ctx, bytes.NewReader(content))
 	if err != nil {

@@ -79,8 +79,8 @@ func hasOne(texts []string, places ...string) bool {
 	return false
 }
 
-// unwanted says why a mail starts nothing; empty: it does. What it says names no content of the mail: who reads the history may not be meant to read the
-// mailbox.
+// unwanted says why a mail starts nothing; empty: it does. What it says names no content of the mail: who reads the history may not be
+// meant to read the mailbox.
 func (c *emailConfig) unwanted(l *incoming) string {
 	switch {
 	case l.mail.Own:

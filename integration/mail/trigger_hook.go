@@ -72,8 +72,8 @@ func openHookSecret(ctx context.Context, t trigger.Trigger) (hookSecret, error) 
 	return s, nil
 }
 
-// shown says whether a request shows the secret: as the password of HTTP, in the header or in the parameter that the credential names. It takes the same time
-// whatever is shown.
+// shown says whether a request shows the secret: as the password of HTTP, in the header or in the parameter that the credential names. It
+// takes the same time whatever is shown.
 func (s hookSecret) shown(r *trigger.Request) bool {
 	header := r.Header.Get(s.Header)
 	if strings.EqualFold(s.Header, "Authorization") {
@@ -88,7 +88,8 @@ func (s hookSecret) shown(r *trigger.Request) bool {
 	return right == 1
 }
 
-// refusedHook is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What may pass is told.
+// refusedHook is the one refusal of everything that is wrong with the proof of a caller: an outsider learns nothing of the trigger. What
+// may pass is returned.
 func refusedHook(cause error) error {
 	if cause != nil && fault.From(cause).Retryable {
 		return cause
@@ -132,14 +133,15 @@ func (s *emailSource) Receive(ctx context.Context, t trigger.Trigger, r *trigger
 	}
 	raw := handed.raw
 	sum := sha256.Sum256(raw)
-	if !shown && !s.proofs.take(t.Workspace+"/"+t.WorkflowID+"/"+t.Node, handed.proof, sum, r.Received) {
+	if !shown && !s.proofs.useProof(t.Workspace+"/"+t.WorkflowID+"/"+t.Node, handed.proof, sum, r.Received) {
 		return verdict, refusedHook(nil)
 	}
 	name := "hook:" + hex.EncodeToString(sum[:])
 	verdict.Reply = trigger.ReplyAtOnce
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a mail could not be read", "workspace", t.Workspace, "workflow", t.WorkflowID, "node", t.Node, "panic", fmt.Sprint(p))
+			s.log.Error("a mail could not be read", "workspace", t.Workspace, "workflow", t.WorkflowID, "node",
+				t.Node, "panic", fmt.Sprint(p))
 			verdict, err = trigger.Verdict{Reply: trigger.ReplyAtOnce, Event: trigger.Event{Key: name, Ignored: "it cannot be read"}}, nil
 		}
 	}()
@@ -161,7 +163,7 @@ func (s *emailSource) Receive(ctx context.Context, t trigger.Trigger, r *trigger
 	return verdict, err
 }
 
-// noMail is what a service is told that sends something else than the mail itself.
+// noMail is the answer to a service that sends something else than the mail itself.
 func noMail() error {
 	return fault.New(fault.InvalidInput, "body: it has no whole mail; let the service send the raw MIME message, as message/rfc822, as the field email (SendGrid) or body-mime (Mailgun) of a form, or as RawEmail in JSON (Postmark)")
 }

@@ -29,7 +29,8 @@ const (
 	largeMessage = 4 << 20
 	// longestIdle is how long one waits for news at most: servers end connections that are quiet for half an hour.
 	longestIdle = 20 * time.Minute
-	// dateSlack is by how much the date of a mail may be before the deployment, when messages were numbered anew and dates have to tell what is new.
+	// dateSlack is by how much the date of a mail may be before the deployment, when messages were numbered anew and dates have to tell
+	// what is new.
 	dateSlack = time.Hour
 )
 
@@ -117,7 +118,7 @@ type mailAccount struct {
 	server Server
 }
 
-// open opens a mailbox of the account. What a server says in an error is told without secrets: it may repeat what it was sent.
+// open opens a mailbox of the account. What a server says in an error is repeated without secrets: it may repeat what it was sent.
 func (a *mailAccount) open(ctx context.Context, n Network, name string) (box *Mailbox, err error) {
 	err = loggedIn(ctx, a.id, a.opened, &a.server, func() (err error) {
 		box, err = n.OpenMailbox(ctx, a.server, name)
@@ -202,7 +203,8 @@ func behindAll(box *Mailbox) (imap.UID, error) {
 	return slices.Max(uids) + 1, nil
 }
 
-// Position implements [trigger.Positioner]: a trigger begins with the mail that arrives after this moment, unless the one before it reads the same mailbox.
+// Position implements [trigger.Positioner]: a trigger begins with the mail that arrives after this moment, unless the one before it reads
+// the same mailbox.
 func (s *emailSource) Position(ctx context.Context, t trigger.Trigger) ([]byte, error) {
 	cfg, err := node.Configuration[emailConfig](t.Config)
 	if err != nil || cfg.Provider == providerWebhook {
@@ -307,7 +309,8 @@ func (w *mailWatch) begin(ctx context.Context, name string) error {
 		}
 		w.cursor = fresh
 		return w.move(ctx)
-	case c.Validity != w.box.Validity, w.box.Next > 0 && w.box.Next < c.Next: // the latter of a server that was set back and does not say so
+	// The latter of a server that was set back and does not say so.
+	case c.Validity != w.box.Validity, w.box.Next > 0 && w.box.Next < c.Next:
 		w.source.log.Warn("the messages of a mailbox were numbered anew; what is new is told by their dates and ids", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node)
 		last := c.Last
 		if c.Sift != nil { // again, before the former numbers were gone through
@@ -349,7 +352,7 @@ func (w *mailWatch) look(ctx context.Context) error {
 			break
 		}
 		for chunk := range slices.Chunk(uids, batch) {
-			if err := w.take(ctx, chunk); err != nil {
+			if err := w.takeMessages(ctx, chunk); err != nil {
 				return err
 			}
 		}
@@ -362,8 +365,8 @@ func (w *mailWatch) look(ctx context.Context) error {
 	return w.move(ctx)
 }
 
-// take looks at some messages. Those that are gone are passed over.
-func (w *mailWatch) take(ctx context.Context, uids []imap.UID) error {
+// takeMessages handles some messages. Those that are gone are left out.
+func (w *mailWatch) takeMessages(ctx context.Context, uids []imap.UID) error {
 	found, err := w.box.Fetch(uids, look)
 	if err != nil {
 		return err
@@ -410,13 +413,14 @@ func (w *mailWatch) one(ctx context.Context, f Found) error {
 	return nil
 }
 
-// event makes an event of a message. Known says that it is not new, although it has a new number. A message that cannot be read starts nothing, and does not
-// keep those behind it from being read.
+// event makes an event of a message. Known says that it is not new, although it has a new number. A message that cannot be read starts
+// nothing, and does not keep those behind it from being read.
 func (w *mailWatch) event(ctx context.Context, f Found) (e trigger.Event, known bool, err error) {
 	name := uidName(w.box.Validity, f.UID)
 	defer func() {
 		if p := recover(); p != nil {
-			w.source.log.Error("a mail could not be read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node, "uid", f.UID, "panic", fmt.Sprint(p))
+			w.source.log.Error("a mail could not be read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node",
+				w.trigger.Node, "uid", f.UID, "panic", fmt.Sprint(p))
 			e, known, err = trigger.Event{Key: name, Ignored: "it cannot be read"}, false, nil
 		}
 	}()
@@ -472,7 +476,8 @@ func (w *mailWatch) mark(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		w.source.log.Warn("the mail server does not mark mails as read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node, "error", err)
+		w.source.log.Warn("the mail server does not mark mails as read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID,
+			"node", w.trigger.Node, "error", err)
 	}
 	w.cursor.Unmarked = nil
 	return w.move(ctx)

@@ -16,7 +16,8 @@ const (
 	maxProofs = 100_000
 )
 
-// mailgunProof is how Mailgun shows that a form is from there: a signature of the time and of a token that is good once. What else is in the form is not signed.
+// mailgunProof is how Mailgun shows that a form is from there: a signature of the time and of a token that is good once. What else is in
+// the form is not signed.
 type mailgunProof struct{ timestamp, token, signature string }
 
 // fits says whether the proof was made with a secret, lately.
@@ -31,8 +32,8 @@ func (p mailgunProof) fits(secret string, now time.Time) bool {
 	return err == nil && now.Sub(time.Unix(seconds, 0)).Abs() <= proofWindow
 }
 
-// proofs remember which proofs were used for which mail: a recorded proof cannot be used for another mail. They are kept in memory, for as long as a proof
-// is good.
+// proofs remember which proofs were used for which mail: a recorded proof cannot be used for another mail. They are kept in memory, for as
+// long as a proof is good.
 type proofs struct {
 	mu   sync.Mutex
 	used map[string]usedProof
@@ -45,8 +46,8 @@ type usedProof struct {
 	till time.Time
 }
 
-// take says whether a proof that fits may be used for a mail: for the first time, or for the same mail once more.
-func (u *proofs) take(trigger string, p mailgunProof, mail [sha256.Size]byte, now time.Time) bool {
+// useProof says whether a proof that fits may be used for a mail: for the first time, or for the same mail once more.
+func (u *proofs) useProof(trigger string, p mailgunProof, mail [sha256.Size]byte, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if now.Sub(u.swept) > proofWindow {

@@ -20,7 +20,8 @@ import (
 	"tandem/trigger"
 )
 
-// firstLook is how far back a mailbox is looked at when a trigger is deployed: what is there then starts nothing, and clocks differ by less.
+// firstLook is how far back a mailbox is looked at when a trigger is deployed: what is there then starts nothing, and clocks differ by
+// less.
 const firstLook = time.Hour
 
 // smallMessage is how much of a mail is read beside others; a larger one is read alone.
@@ -29,11 +30,13 @@ const smallMessage = largeMessage
 // mailServices are the services whose mailboxes are read by their own API, by the names that triggers have for them.
 type mailServices map[string]mailbox.Service
 
-// check is how a credential of an account is tried: by the API of a service if one of its scopes is for that, otherwise as a mail server is.
+// check is how a credential of an account is tried: by the API of a service if one of its scopes is for that, otherwise as a mail server
+// is.
 func (m mailServices) check(otherwise credential.Check) credential.Check {
 	return func(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
 		for _, service := range m {
-			if service.Credential != c.Type || !slices.ContainsFunc(scopesOf(c), func(scope string) bool { return strings.HasPrefix(scope, service.Scope) }) {
+			if service.Credential != c.Type || !slices.ContainsFunc(scopesOf(c),
+				func(scope string) bool { return strings.HasPrefix(scope, service.Scope) }) {
 				continue
 			}
 			box, err := service.Open(c)
@@ -179,7 +182,8 @@ func (w *serviceWatch) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if name := serviceBoxName(w.cfg.Provider, folder); w.cursor.Box != name { // the credential leads to another mailbox than when the trigger was deployed
+	// The credential leads to another mailbox than when the trigger was deployed.
+	if name := serviceBoxName(w.cfg.Provider, folder); w.cursor.Box != name {
 		if w.cursor, err = beginService(ctx, box, name, folder); err != nil {
 			return err
 		}
@@ -198,14 +202,14 @@ func (w *serviceWatch) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.take(ctx, box, news); err != nil || !news.More {
+		if err := w.takeNews(ctx, box, news); err != nil || !news.More {
 			return err
 		}
 	}
 }
 
-// take looks at messages, and keeps that they were looked at.
-func (w *serviceWatch) take(ctx context.Context, box mailbox.Box, news mailbox.News) error {
+// takeNews handles new messages, and records that they were handled.
+func (w *serviceWatch) takeNews(ctx context.Context, box mailbox.Box, news mailbox.News) error {
 	for _, id := range news.Messages {
 		if slices.Contains(w.cursor.Done, id) {
 			continue
@@ -230,12 +234,13 @@ func (w *serviceWatch) take(ctx context.Context, box mailbox.Box, news mailbox.N
 // one takes a message: its event is on disk together with the cursor behind it, or nothing is.
 func (w *serviceWatch) one(ctx context.Context, box mailbox.Box, id string) error {
 	name := w.cfg.Provider + ":" + id
-	m, err := w.read(ctx, box, id)
+	m, err := w.readMessage(ctx, box, id)
 	switch fault.CodeOf(err) {
 	case fault.NotFound: // it was removed in between
 		return nil
 	case fault.TooLarge:
-		return w.hand(ctx, w.behind(id, time.Time{}), trigger.Event{Key: name, Ignored: fmt.Sprintf("it has more than %d bytes", maxMessage)})
+		return w.hand(ctx, w.behind(id, time.Time{}), trigger.Event{Key: name,
+			Ignored: fmt.Sprintf("it has more than %d bytes", maxMessage)})
 	}
 	if err != nil {
 		return err
@@ -281,8 +286,8 @@ func (w *serviceWatch) hand(ctx context.Context, next serviceCursor, e trigger.E
 	return nil
 }
 
-// read reads a message, a large one while no other large one is read.
-func (w *serviceWatch) read(ctx context.Context, box mailbox.Box, id string) (mailbox.Message, error) {
+// readMessage reads a message, a large one while no other large one is read.
+func (w *serviceWatch) readMessage(ctx context.Context, box mailbox.Box, id string) (mailbox.Message, error) {
 	m, err := box.Message(ctx, id, smallMessage)
 	if fault.CodeOf(err) != fault.TooLarge {
 		return m, err
@@ -300,7 +305,8 @@ func (w *serviceWatch) read(ctx context.Context, box mailbox.Box, id string) (ma
 func (w *serviceWatch) event(ctx context.Context, name string, m mailbox.Message) (e trigger.Event, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.source.log.Error("a mail could not be read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node, "message", name, "panic", fmt.Sprint(p))
+			w.source.log.Error("a mail could not be read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node",
+				w.trigger.Node, "message", name, "panic", fmt.Sprint(p))
 			e, err = trigger.Event{Key: name, Ignored: "it cannot be read"}, nil
 		}
 	}()
@@ -337,7 +343,8 @@ func (w *serviceWatch) mark(ctx context.Context, box mailbox.Box) error {
 		if fault.From(err).Retryable {
 			return err
 		}
-		w.source.log.Warn("the service does not mark mails as read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID, "node", w.trigger.Node, "error", err)
+		w.source.log.Warn("the service does not mark mails as read", "workspace", w.trigger.Workspace, "workflow", w.trigger.WorkflowID,
+			"node", w.trigger.Node, "error", err)
 	}
 	w.cursor.Unmarked = nil
 	return w.move(ctx)

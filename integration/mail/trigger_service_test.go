@@ -89,8 +89,8 @@ func watchService(t *testing.T) (*watched, *mailboxtest.Inbox) {
 	return w, inbox
 }
 
-// TestEmailService_Starts: mail that arrives after the deployment starts an execution each and is marked as read; older mail starts nothing, and what is
-// ignored stays unread.
+// TestEmailService_Starts: mail that arrives after the deployment starts an execution each and is marked as read; older mail starts
+// nothing, and what is ignored stays unread.
 func TestEmailService_Starts(t *testing.T) {
 	t.Parallel()
 	w, inbox := watchService(t)
@@ -121,7 +121,8 @@ func TestEmailService_Starts(t *testing.T) {
 	}
 }
 
-// TestEmailService_Restarts lets mail arrive while nothing runs, while processes come and go, and while starts are refused: each starts one execution.
+// TestEmailService_Restarts lets mail arrive while nothing runs, while processes come and go, and while starts are refused: each starts one
+// execution.
 func TestEmailService_Restarts(t *testing.T) {
 	t.Parallel()
 	w, inbox := watchService(t)
@@ -169,8 +170,8 @@ func TestEmailService_Restarts(t *testing.T) {
 	}
 }
 
-// TestEmailService_Forgotten: when the service does not know any more how far the mailbox was read, what has come since is found by its time, and nothing that
-// was there before starts.
+// TestEmailService_Forgotten: when the service does not know any more how far the mailbox was read, what has come since is found by its
+// time, and nothing that was there before starts.
 func TestEmailService_Forgotten(t *testing.T) {
 	t.Parallel()
 	w, inbox := watchService(t)

@@ -453,7 +453,8 @@ func TestEmail_Deploy(t *testing.T) {
 	}
 }
 
-// TestEmail_Shared lets the trigger and the channel to people read one mailbox: a reply to a question is the channel's, everything else is the trigger's.
+// TestEmail_Shared lets the trigger and the channel to people read one mailbox: a reply to a question is the channel's, everything else is
+// the trigger's.
 func TestEmail_Shared(t *testing.T) {
 	t.Parallel()
 	w := watch(t, `{"credential_id":"in"}`)

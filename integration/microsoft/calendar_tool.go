@@ -26,20 +26,11 @@ import (
 type calendarToolConfig struct {
 	toolset.Fields
 	CalendarID string `json:"calendar_id" doc:"The id of the calendar; without it that of the account itself." zh:"日历：日历的编号；省略时为账号自己的日历。"`
-	Timezone   string `json:"timezone" doc:"The time zone of times that have no offset, and in which days begin." zh:"时区：不带时差的时间以及每天起点所在的时区。"`
-	MaxResults int    `json:"max_results" range:"1..250" doc:"How many events the model is told of at once." zh:"最大数量：一次告知模型的活动数。"`
+	calendar.Zoned
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *calendarToolConfig) Defaults() { c.Approval, c.Timezone, c.MaxResults = "inherit", "UTC", 20 }
-
-// usualRange is how far ahead events are looked for when the model does not say so: the service wants an end.
-const usualRange = 30 * 24 * time.Hour
-
-type eventsArgs struct {
-	TimeMin string `json:"time_min" doc:"The beginning of the time that is looked at, such as 2026-11-20T12:00:00+01:00 or 2026-11-20; without it now."`
-	TimeMax string `json:"time_max" doc:"The end of it; without it 30 days later."`
-}
 
 type availabilityArgs struct {
 	Attendees []string `json:"attendees" doc:"The mail addresses of the people; without them the account itself."`
@@ -48,9 +39,7 @@ type availabilityArgs struct {
 }
 
 type eventArgs struct {
-	Start       string   `json:"start" doc:"When it begins: a time such as 2026-11-20T12:00:00+01:00, or a day such as 2026-11-20 for whole days."`
-	End         string   `json:"end" doc:"When it ends; of whole days the day after the last. Without it a new event takes an hour or a day, and one that is moved stays as long as it is."`
-	Summary     string   `json:"summary" doc:"What it is called."`
+	calendar.Draft
 	Description string   `json:"description" doc:"What it is about, as plain text."`
 	Location    string   `json:"location" doc:"Where it takes place."`
 	Attendees   []string `json:"attendees" doc:"The mail addresses of the people who are invited, all of them. They get mail."`
@@ -68,13 +57,14 @@ type updateArgs struct {
 type respondArgs struct {
 	namedArgs
 	Response string `json:"response" required:"true" enum:"accept|tentative|decline" doc:"Whether the account takes part."`
-	Comment  string `json:"comment" doc:"Words to whoever has invited."`
+	Comment  string `json:"comment" doc:"Words to the person who has invited."`
 }
 
 // calendarTool gives a model a calendar of Outlook.
 func calendarTool(client *outbound.Client) node.Kind {
 	return toolset.Define(node.About{
-		Name: "TOOL.OUTLOOK_CALENDAR_TOOL", Older: []string{"TOOL.OUTLOOK_CALENDAR"}, Title: node.Says("Outlook calendar tool", "Outlook 日历工具"),
+		Name: "TOOL.OUTLOOK_CALENDAR_TOOL", Older: []string{"TOOL.OUTLOOK_CALENDAR"},
+		Title:       node.Says("Outlook calendar tool", "Outlook 日历工具"),
 		Description: node.Says("Lets a model look into an Outlook calendar, see when people are free, make, change and delete events, and answer invitations.", "让模型查看 Outlook 日历、了解他人空闲时间，创建、更改与删除活动，并回应邀请。"),
 		Needs:       node.Needs{Credential: []string{credentialType}},
 		Examples: []node.Example{{
@@ -115,17 +105,15 @@ func (t *calendarTools) tools() []toolset.Tool {
 		toolset.Acting("outlook_calendar_create_event", toolset.Repeats, "Makes an event.", action.Failed, t.create),
 		toolset.Acting("outlook_calendar_update_event", toolset.Repeats, "Changes an event; what is left out stays as it is.", action.Failed, t.update),
 		toolset.Acting("outlook_calendar_delete_event", toolset.Repeats, "Deletes an event.", action.Failed, t.delete),
-		toolset.WithFind(toolset.Acting("outlook_calendar_respond", workflow.Once, "Accepts or declines an invitation.", action.Failed, t.respond), t.responded),
+		toolset.WithFind(toolset.Acting("outlook_calendar_respond", workflow.Once, "Accepts or declines an invitation.",
+			action.Failed, t.respond), t.responded),
 	}
 }
 
 // open opens the account.
 func (t *calendarTools) open(ctx context.Context) (err error) {
-	if t.zone, err = calendar.Zone("timezone", t.cfg.Timezone); err != nil {
-		return fault.New(fault.InvalidConfig, fault.From(err).Message).With("path", "configurations.timezone")
-	}
-	if t.zone == nil {
-		t.zone = time.UTC
+	if t.zone, err = calendar.ConfiguredZone(t.cfg.Timezone); err != nil {
+		return err
 	}
 	t.api, err = graph().Open(ctx, t.client, t.call)
 	return err
@@ -141,24 +129,17 @@ func (t *calendarTools) below(name string) string {
 
 func event(id string) string { return rest.Path("me", "events", id) }
 
-func (t *calendarTools) events(ctx context.Context, args eventsArgs) (any, error) {
+func (t *calendarTools) events(ctx context.Context, args calendar.Window) (any, error) {
 	if err := t.open(ctx); err != nil {
 		return nil, err
 	}
-	from, to, err := calendar.Range(args.TimeMin, args.TimeMax, t.zone)
+	from, to, err := args.Bounds(t.call.Time(), t.zone)
 	if err != nil {
 		return nil, err
 	}
-	if from == nil {
-		now := t.call.Time()
-		from = &now
-	}
-	if to == nil {
-		end := from.Add(usualRange)
-		to = &end
-	}
 	first := url.Values{
-		"startDateTime": {from.UTC().Format(time.RFC3339)}, "endDateTime": {to.UTC().Format(time.RFC3339)}, "$orderby": {"start/dateTime"}, "$top": {strconv.Itoa(t.cfg.MaxResults)},
+		"startDateTime": {from.UTC().Format(time.RFC3339)}, "endDateTime": {to.UTC().Format(time.RFC3339)}, "$orderby": {"start/dateTime"},
+		"$top": {strconv.Itoa(t.cfg.MaxResults)},
 	}
 	items, next, err := rest.Pages(t.cfg.MaxResults, "", func(cursor string) ([]json.RawMessage, string, error) {
 		query, err := rest.CursorQuery(cursor, first)
@@ -194,8 +175,10 @@ func read(raw gjson.Result) (time.Time, bool) {
 // told is an event as a model reads it, with its times in the zone.
 func (t *calendarTools) told(e gjson.Result) calendar.Event {
 	out := calendar.Event{
-		ID: e.Get("id").Str, Summary: e.Get("subject").Str, Location: e.Get("location.displayName").Str, Description: e.Get("bodyPreview").Str, AllDay: e.Get("isAllDay").Bool(),
-		Status: e.Get("responseStatus.response").Str, URL: e.Get("webLink").Str, MeetingLink: e.Get("onlineMeeting.joinUrl").Str, Attendees: []string{},
+		ID: e.Get("id").Str, Summary: e.Get("subject").Str, Location: e.Get("location.displayName").Str,
+		Description: e.Get("bodyPreview").Str, AllDay: e.Get("isAllDay").Bool(),
+		Status: e.Get("responseStatus.response").Str, URL: e.Get("webLink").Str,
+		MeetingLink: e.Get("onlineMeeting.joinUrl").Str, Attendees: []string{},
 	}
 	if e.Get("isCancelled").Bool() {
 		out.Status = "cancelled"
@@ -224,7 +207,8 @@ func (t *calendarTools) availability(ctx context.Context, args availabilityArgs)
 		return nil, err
 	}
 	if len(args.Attendees) == 0 {
-		who, err := t.api.Do(ctx, rest.Call{Method: "GET", Path: "/me", Query: url.Values{"$select": {"mail,userPrincipalName"}}, Fields: []string{"userPrincipalName"}})
+		who, err := t.api.Do(ctx, rest.Call{Method: "GET", Path: "/me", Query: url.Values{"$select": {"mail,userPrincipalName"}},
+			Fields: []string{"userPrincipalName"}})
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +218,8 @@ func (t *calendarTools) availability(ctx context.Context, args availabilityArgs)
 		}
 	}
 	body := rest.Fields{"schedules": args.Attendees, "startTime": timed(*from), "endTime": timed(*to), "availabilityViewInterval": 30}
-	answer, err := t.api.Do(ctx, rest.Call{Method: "POST", Path: "/me/calendar/getSchedule", Body: body, Repeatable: true, Fields: []string{"value"}})
+	answer, err := t.api.Do(ctx, rest.Call{Method: "POST", Path: "/me/calendar/getSchedule", Body: body,
+		Repeatable: true, Fields: []string{"value"}})
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +235,8 @@ func (t *calendarTools) availability(ctx context.Context, args availabilityArgs)
 			begins, ok := read(item.Get("start"))
 			ends, too := read(item.Get("end"))
 			if ok && too && !slices.Contains([]string{"free", "workingElsewhere"}, item.Get("status").Str) {
-				busy[id] = append(busy[id], calendar.Busy{Start: begins.In(t.zone).Format(time.RFC3339), End: ends.In(t.zone).Format(time.RFC3339)})
+				busy[id] = append(busy[id], calendar.Busy{Start: begins.In(t.zone).Format(time.RFC3339),
+					End: ends.In(t.zone).Format(time.RFC3339)})
 			}
 		}
 	}
@@ -373,14 +359,13 @@ func (t *calendarTools) respond(ctx context.Context, args respondArgs) (any, err
 		return nil, action.NotTaken(err)
 	}
 	does, says := answers(args.Response)
-	_, err := t.api.Do(ctx, rest.Call{Method: "POST", Path: event(args.EventID) + "/" + does, Body: rest.Fields{"sendResponse": true, "comment": args.Comment}, Wants: rest.Value})
+	_, err := t.api.Do(ctx, rest.Call{Method: "POST", Path: event(args.EventID) + "/" + does,
+		Body: rest.Fields{"sendResponse": true, "comment": args.Comment}, Wants: rest.Value})
 	return map[string]any{"event_id": args.EventID, "response": says}, err
 }
 
-// clockSkew is how far the clock of the service may be behind that of this machine.
-const clockSkew = 5 * time.Minute
-
-// responded looks whether the invitation was answered so since the node began. One that was declined is out of the calendar, which does not say why.
+// responded looks whether the invitation was answered so since the node began. One that was declined is out of the calendar, which does not
+// say why.
 func (t *calendarTools) responded(ctx context.Context, args respondArgs) (any, bool, error) {
 	if err := t.open(ctx); err != nil {
 		return nil, false, err
@@ -391,7 +376,7 @@ func (t *calendarTools) responded(ctx context.Context, args respondArgs) (any, b
 		return nil, false, err
 	}
 	at, err := time.Parse(time.RFC3339, answer.Get("responseStatus.time").Str)
-	found := err == nil && !at.Before(t.call.Now.Add(-clockSkew)) && strings.EqualFold(answer.Get("responseStatus.response").Str, says)
+	found := err == nil && !at.Before(t.call.Now.Add(-rest.ClockSkew)) && strings.EqualFold(answer.Get("responseStatus.response").Str, says)
 	return map[string]any{"event_id": args.EventID, "response": says}, found, nil
 }
 

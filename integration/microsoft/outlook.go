@@ -33,7 +33,8 @@ func outlook(client *outbound.Client) mailbox.Service {
 	}}
 }
 
-// outlookBox is a mailbox of Outlook. A position is an address that Graph has named: where the next page of a round of changes is, or the next round.
+// outlookBox is a mailbox of Outlook. A position is an address that Graph has named: where the next page of a round of changes is, or the
+// next round.
 type outlookBox struct{ account *mailbox.Account }
 
 // prefer asks for ids that stay the same when a message is moved, and for pages that are not large.
@@ -76,7 +77,8 @@ func (b *outlookBox) Locate(ctx context.Context, folder string) (string, error) 
 
 // Since implements [mailbox.Box]: it goes through a first round of changes.
 func (b *outlookBox) Since(ctx context.Context, folder string, from time.Time) (mailbox.News, error) {
-	query := url.Values{"changeType": {"created"}, "$select": {"id,receivedDateTime"}, "$filter": {"receivedDateTime ge " + from.UTC().Format(time.RFC3339)}}
+	query := url.Values{"changeType": {"created"}, "$select": {"id,receivedDateTime"},
+		"$filter": {"receivedDateTime ge " + from.UTC().Format(time.RFC3339)}}
 	news := mailbox.News{Position: ofUser + "/mailFolders/" + url.PathEscape(folder) + "/messages/delta?" + query.Encode(), More: true}
 	for range maxPages {
 		page, err := b.News(ctx, folder, news.Position)
@@ -140,6 +142,7 @@ func (b *outlookBox) Message(ctx context.Context, id string, most int64) (mailbo
 
 // MarkSeen implements [mailbox.Box].
 func (b *outlookBox) MarkSeen(ctx context.Context, id string) error {
-	_, err := b.account.Do(ctx, mailbox.Call{Method: http.MethodPatch, Path: ofUser + "/messages/" + url.PathEscape(id), Header: prefer(), Body: map[string]any{"isRead": true}})
+	_, err := b.account.Do(ctx, mailbox.Call{Method: http.MethodPatch, Path: ofUser + "/messages/" + url.PathEscape(id),
+		Header: prefer(), Body: map[string]any{"isRead": true}})
 	return err
 }

@@ -44,7 +44,7 @@ type actionConfig struct {
 	Body          json.RawMessage `json:"body" with:"action_type=request" doc:"What is sent, as JSON." zh:"正文：发送的 JSON。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.Limit, c.OperationType = usualAction, action.DefaultLimit, "database"
 }
@@ -103,7 +103,8 @@ func act(client *outbound.Client, ask asker) node.Kind {
 			}
 			return plain(ctx, &inner)
 		}
-		out, err := (&planning{call: call, config: config, ask: ask, run: plain, tools: action.Offered(operations, said(), planFields()...)}).execute(ctx)
+		out, err := (&planning{call: call, config: config, ask: ask, run: plain,
+			tools: action.Offered(operations, said(), planFields()...)}).execute(ctx)
 		if err != nil {
 			return models.WaitOrFail(err)
 		}
@@ -116,12 +117,16 @@ func act(client *outbound.Client, ask asker) node.Kind {
 func operations(steps action.Steps[actionConfig, *acting, actionResult]) []action.Operation[actionConfig, actionResult] {
 	return []action.Operation[actionConfig, actionResult]{
 		{Name: "create_page", Effect: workflow.Once, Needs: []string{"parent", "properties"}, Do: steps.Does((*acting).createPage)},
-		{Name: "create_database_item", Also: []string{"create_database_entry"}, Effect: workflow.Once, Needs: []string{"database_id", "properties"}, Do: steps.Does((*acting).createItem)},
-		{Name: "append_blocks", Effect: workflow.Once, Needs: []string{"page_id", "children|markdown"}, Do: steps.Does((*acting).appendBlocks)},
+		{Name: "create_database_item", Also: []string{"create_database_entry"}, Effect: workflow.Once,
+			Needs: []string{"database_id", "properties"}, Do: steps.Does((*acting).createItem)},
+		{Name: "append_blocks", Effect: workflow.Once, Needs: []string{"page_id", "children|markdown"},
+			Do: steps.Does((*acting).appendBlocks)},
 		{Name: "add_comment", Effect: workflow.Once, Needs: []string{"page_id", "text"}, Do: steps.Does((*acting).comment)},
 		{Name: "update_page", Effect: workflow.Idempotent, Needs: []string{"page_id", "properties"}, Do: steps.Does((*acting).update)},
-		{Name: "update_database_item", Effect: workflow.Idempotent, Needs: []string{"page_id", "properties"}, Do: steps.Does((*acting).update)},
-		{Name: "archive_page", Effect: workflow.Idempotent, Needs: []string{"page_id"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"archived": true}) })},
+		{Name: "update_database_item", Effect: workflow.Idempotent, Needs: []string{"page_id", "properties"},
+			Do: steps.Does((*acting).update)},
+		{Name: "archive_page", Effect: workflow.Idempotent, Needs: []string{"page_id"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"archived": true}) })},
 		{Name: "search", Effect: workflow.Idempotent, Lists: true, Do: steps.Does((*acting).search)},
 		{Name: "get_page", Effect: workflow.Idempotent, Needs: []string{"page_id"}, Do: steps.Does(func(a *acting) (actionResult, error) {
 			return a.do(rest.Call{Method: "GET", Path: rest.Path("pages", a.cfg.PageID)})
@@ -211,7 +216,7 @@ func (a *acting) create(parent rest.Fields) (actionResult, error) {
 	if err != nil || first == len(blocks) {
 		return out, err
 	}
-	_, err = a.add(out.ResourceID, blocks[first:], "the page "+out.ResourceID+" was made, and then its content could not be written wholly")
+	_, err = a.addBlocks(out.ResourceID, blocks[first:], "the page "+out.ResourceID+" was made, and then its content could not be written wholly")
 	return out, err
 }
 
@@ -234,15 +239,16 @@ func (a *acting) written() ([]json.RawMessage, error) {
 	return append(values.Elements(a.cfg.Children), blocksOf(a.cfg.Markdown)...), nil
 }
 
-// add appends blocks, so many at a time. When some are there already, a failure says so and is final: a repeat would write them again.
-func (a *acting) add(page string, blocks []json.RawMessage, already string) (out actionResult, err error) {
+// addBlocks appends blocks, some at a time. When some have been written, a failure says so and is final: a repeat would write them again.
+func (a *acting) addBlocks(page string, blocks []json.RawMessage, already string) (out actionResult, err error) {
 	for sent := 0; sent < len(blocks); sent += maxBlocks {
 		part := blocks[sent:min(sent+maxBlocks, len(blocks))]
 		next, err := a.do(rest.Call{Method: "PATCH", Path: rest.Path("blocks", page, "children"), Body: rest.Fields{"children": part}})
 		if err != nil {
 			if call, ok := errors.AsType[*outbound.Error](err); (!ok || call.Fate != outbound.Unknown) && (sent > 0 || already != "") {
 				f := fault.From(err)
-				return out, fault.Newf(fault.RemoteError, "%s (%d of %d blocks are there): %s", orElse(already, "not all blocks could be written"), sent, len(blocks), f.Message).With("cause", string(f.Code)).Final()
+				return out, fault.Newf(fault.RemoteError, "%s (%d of %d blocks are there): %s",
+					orElse(already, "not all blocks could be written"), sent, len(blocks), f.Message).With("cause", string(f.Code)).Final()
 			}
 			return out, err
 		}
@@ -268,11 +274,12 @@ func (a *acting) appendBlocks() (actionResult, error) {
 	if len(blocks) == 0 {
 		return actionResult{}, fault.New(fault.InvalidInput, "append_blocks has nothing to write; set children or markdown").With("path", "children")
 	}
-	return a.add(a.cfg.PageID, blocks, "")
+	return a.addBlocks(a.cfg.PageID, blocks, "")
 }
 
 func (a *acting) comment() (actionResult, error) {
-	return a.do(rest.Call{Method: "POST", Path: "/comments", Body: rest.Fields{"parent": rest.Fields{"page_id": a.cfg.PageID}, "rich_text": richText(a.cfg.Text)}, Fields: []string{"id"}})
+	return a.do(rest.Call{Method: "POST", Path: "/comments",
+		Body: rest.Fields{"parent": rest.Fields{"page_id": a.cfg.PageID}, "rich_text": richText(a.cfg.Text)}, Fields: []string{"id"}})
 }
 
 func (a *acting) change(fields rest.Fields) (actionResult, error) {

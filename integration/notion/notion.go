@@ -1,8 +1,9 @@
 // Package notion is what Tandem knows of Notion: its credential, and the kind that works on pages and databases.
 //
-// The kind calls the REST API through package rest and not through a library: those for Go are not kept, and it needs a dozen calls, hands on the answers as
-// they come, and must know of each call whether Notion can have taken it. Nothing that Notion stores could carry a mark of the run without people seeing it,
-// so a page whose answer was lost is not looked for: a person is asked. The program that puts extensions together imports the package; nothing else does.
+// The kind calls the REST API through package rest and not through a library: those for Go are not kept, and it needs a dozen calls, hands
+// on the answers as they come, and must know of each call whether Notion can have taken it. Nothing that Notion stores could carry a mark
+// of the run without people seeing it, so a page whose answer was lost is not looked for: a person is asked. The program that puts
+// extensions together imports the package; nothing else does.
 package notion
 
 import (
@@ -15,7 +16,6 @@ import (
 
 	"tandem/builtin/rest"
 	"tandem/credential"
-	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
@@ -45,15 +45,15 @@ func Extension(d plug.Deps) plug.Extension {
 
 // checkCredential asks whose token it is.
 func checkCredential(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	if !gjson.ValidBytes(c.Data) {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	f, err := c.Fields()
+	if err != nil {
+		return "", err
 	}
-	f := gjson.ParseBytes(c.Data)
 	var who struct {
 		Name string `json:"name"`
 	}
 	base := strings.TrimSuffix(strings.TrimRight(f.Get("base_url").Str, "/"), apiPath)
-	err := credential.AskGet(ctx, out.HTTP, "Notion", "token", base, usualAddress, apiPath+"/users/me", &who,
+	err = credential.AskGet(ctx, out.HTTP, "Notion", "token", base, usualAddress, apiPath+"/users/me", &who,
 		"Authorization", "Bearer "+f.Get("token").Str, "Notion-Version", cmp.Or(f.Get("notion_version").Str, usualVersion))
 	return "Notion knows the token as " + who.Name, err
 }

@@ -195,6 +195,28 @@ func TestPlanned_Fixed(t *testing.T) {
 			t.Errorf("%s: %+v, %s, %v", fixed, calls, out.Raw, err)
 		}
 	}
+	// What is made stays where the author has fixed it, by whichever operation.
+	const item = `{"database_id":"other","properties":{"Name":"x"}}`
+	for _, c := range []struct{ fixed, operation, args, want string }{
+		{`"database_id":"db1"`, "create_page", `{"parent":"other","properties":{"Name":"x"}}`, `{"database_id":"db1"}`},
+		{`"database_id":"db1","page_id":"page1"`, "create_page", `{"properties":{"Name":"x"}}`, `{"database_id":"db1"}`},
+		{`"page_id":"page1"`, "create_page", `{"parent":"other","properties":{"title":"x"}}`, `{"page_id":"page1"}`},
+		{`"parent":"page1","database_id":"db1"`, "create_page", `{"parent":"other","properties":{"title":"x"}}`, `{"page_id":"page1"}`},
+		{`"parent":{"database_id":"db1"}`, "create_database_item", item, `{"database_id":"db1"}`},
+		{`"parent":"page1"`, "create_database_item", item, ``},
+		{`"page_id":"page1"`, "create_database_item", `{"database_id":"db1","properties":{"Name":"x"}}`, `{"database_id":"db1"}`},
+	} {
+		m := &model{answers: []llm.Completion{wants(c.operation, c.args), says("done")}}
+		b := m.bench(t)
+		out, err := b.Run(`{"llm_profile":"planner","instruction":"do it",`+c.fixed+`}`, `{}`)
+		made := ""
+		for _, call := range b.Calls("POST /v1/pages") {
+			made += gjson.GetBytes(call.Body, "parent").Raw
+		}
+		if err != nil || made != c.want || (made == "") == out.Get("ai_execution.steps.0.success").Bool() {
+			t.Errorf("%s, %s: made in %s, %s, %v", c.fixed, c.operation, made, out.Raw, err)
+		}
+	}
 	for _, empty := range []string{`"database_id":""`, `"database_id":null`, `"data":{"database_id":""}`} {
 		m := &model{answers: []llm.Completion{says("done")}}
 		_, err := m.bench(t).Run(`{"llm_profile":"planner","instruction":"do it",`+empty+`}`, `{}`)

@@ -52,7 +52,8 @@ func shaped(given node.Object, known map[string]string) (map[string]json.RawMess
 			if near := fault.Nearest(name, sortedNames(known)); near != "" {
 				hint = "; did you mean \"" + near + "\"?"
 			}
-			return fault.Newf(fault.InvalidInput, "there is no property %q; there are %s%s", name, strings.Join(sortedNames(known), ", "), hint).With("path", "properties."+name)
+			return fault.Newf(fault.InvalidInput, "there is no property %q; there are %s%s", name, strings.Join(sortedNames(known), ", "),
+				hint).With("path", "properties."+name)
 		}
 		shape, err := property(name, kind, value)
 		out[name] = shape

@@ -15,6 +15,7 @@ import (
 
 	"tandem/builtin/action"
 	"tandem/builtin/fileref"
+	"tandem/builtin/rest"
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
@@ -52,7 +53,7 @@ type actionConfig struct {
 	Body            node.Object     `json:"body" with:"action_type=request" doc:"The arguments of the method." zh:"方法的参数。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() {
 	c.ActionType, c.MessageFormat, c.UnfurlLinks, c.UnfurlMedia, c.Limit = "send_message", "text", true, true, 100
 }
@@ -203,7 +204,7 @@ func (a *acting) send() (actionResult, error) {
 	}
 	args["thread_ts"], args["unfurl_links"], args["unfurl_media"] = a.cfg.ThreadTS, a.cfg.UnfurlLinks, a.cfg.UnfurlMedia
 	args["metadata"] = map[string]any{"event_type": markerType, "event_payload": map[string]string{"id": marker(a.call)}}
-	out, answer, err := done(a.api.call(a.ctx, "chat.postMessage", "post the message", args, false))
+	out, answer, err := done(a.api.call(a.ctx, "chat.postMessage", "post the message", args, false, "ts", "channel"))
 	if err != nil {
 		return out, err
 	}
@@ -259,7 +260,7 @@ func (a *acting) sendFile(store *files.Store) (actionResult, error) {
 }
 
 func (a *acting) createChannel() (actionResult, error) {
-	out, answer, err := done(a.api.call(a.ctx, "conversations.create", "create the channel", arguments{"name": a.cfg.Name, "is_private": a.cfg.IsPrivate}, false))
+	out, answer, err := done(a.api.call(a.ctx, "conversations.create", "create the channel", arguments{"name": a.cfg.Name, "is_private": a.cfg.IsPrivate}, false, "channel.id"))
 	out.ChannelID = answer.Get("channel.id").Str
 	out.ResourceID, out.Content = out.ChannelID, answer.Get("channel.name").Str
 	return out, err
@@ -363,26 +364,16 @@ func (a *acting) channelInfo() (actionResult, error) {
 const historyPage = 200
 
 func (a *acting) history() (out actionResult, err error) {
-	out.Items, out.NextCursor = []json.RawMessage{}, a.cfg.Cursor
-	for len(out.Items) < a.cfg.Limit {
+	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) ([]json.RawMessage, string, error) {
 		page, answer, err := a.inChannel("conversations.history", "read the channel", arguments{
-			"oldest": a.cfg.Oldest, "latest": a.cfg.Latest, "cursor": out.NextCursor, "limit": min(historyPage, a.cfg.Limit-len(out.Items)),
+			"oldest": a.cfg.Oldest, "latest": a.cfg.Latest, "cursor": cursor, "limit": min(historyPage, a.cfg.Limit),
 		})
-		if err != nil {
-			return out, err
-		}
-		for _, m := range answer.Get("messages").Array() {
-			out.Items = append(out.Items, json.RawMessage(m.Raw))
-		}
-		page.Items, page.NextCursor = out.Items, answer.Get("response_metadata.next_cursor").Str
-		out = page
-		if out.NextCursor == "" {
-			break
-		}
-	}
+		out.ChannelID, out.ResourceID = page.ChannelID, page.ResourceID
+		return rest.Items(answer.Get("messages")), answer.Get("response_metadata.next_cursor").Str, err
+	})
 	out.Truncated = out.NextCursor != ""
 	out.Response = json.RawMessage(`{"ok":true}`)
-	return out, nil
+	return out, err
 }
 
 func (a *acting) request() (actionResult, error) {

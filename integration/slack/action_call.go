@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 	"tandem/outbound"
 )
 
-// webAPI calls methods of Slack's Web API and returns what it answers as it came. The library that the channel uses reads answers into types of its own;
-// a node hands on the whole answer, and calls methods that the library does not know.
+// webAPI calls methods of Slack's Web API and returns what it answers as it came. The library that the channel uses reads answers
+// into types of its own; a node hands on the whole answer, and calls methods that the library does not know.
 type webAPI struct {
 	client *outbound.Client
 	base   *url.URL
@@ -76,7 +77,9 @@ func (a arguments) form() (url.Values, error) {
 }
 
 // call calls a method and returns its answer. Repeatable says that it may be sent again when a connection was closed under it.
-func (w *webAPI) call(ctx context.Context, method, what string, args arguments, repeatable bool) (json.RawMessage, error) {
+// Fields are those that an answer has which is that of Slack.
+func (w *webAPI) call(ctx context.Context, method, what string, args arguments, repeatable bool,
+	fields ...string) (json.RawMessage, error) {
 	form, err := args.form()
 	if err != nil {
 		return nil, err
@@ -100,8 +103,13 @@ func (w *webAPI) call(ctx context.Context, method, what string, args arguments, 
 	if err != nil {
 		return nil, err
 	}
+	if response.Status >= 300 {
+		return nil, &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected,
+			"host %q answered %d, which leads elsewhere; check the base_url of the credential", target.Host, response.Status).With("status_code", response.Status)}
+	}
 	answer := gjson.ParseBytes(body)
-	if !gjson.ValidBytes(body) || !answer.Get("ok").IsBool() {
+	lacks := func(name string) bool { return answer.Get("ok").Bool() && !answer.Get(name).Exists() }
+	if !gjson.ValidBytes(body) || !answer.Get("ok").IsBool() || slices.ContainsFunc(fields, lacks) {
 		return nil, &outbound.Error{Fate: outbound.Unknown, Fault: fault.Newf(fault.RemoteError, "host %q answers in a way that is not that of Slack; check the base_url of the credential", target.Host)}
 	}
 	if !answer.Get("ok").Bool() {

@@ -1,19 +1,23 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/action/actiontest"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/node/nodetest"
+	"tandem/outbound"
 )
 
 // acts are a fake Slack and the kind that acts in it.
@@ -48,7 +52,9 @@ func (a *acts) run(config, input string) (gjson.Result, error) {
 
 func TestAction_Operations(t *testing.T) {
 	t.Parallel()
-	nodetest.Conform(t, nodetest.Of(act(nil, nil)))
+	kind := act(nil, nil)
+	nodetest.Conform(t, nodetest.Of(kind))
+	left := slices.Clone(kind.About.Values["action_type"])
 	for name, c := range map[string]struct {
 		config, input string
 		method        string
@@ -94,7 +100,13 @@ func TestAction_Operations(t *testing.T) {
 			`{"action_type":"send_file","channel":"C2","message":"see","thread_ts":"1.2","title":"A","file":{"base64":"aGVsbG8=","name":"a.txt"}}`, ``, "files.completeUploadExternal",
 			map[string]string{"channel_id": "C2", "initial_comment": "see", "files": `[{"id":"F1","title":"A"}]`, "thread_ts": "1.2"}, map[string]string{"resource_id": "F1"},
 		},
+		"History": {
+			`{"action_type":"get_channel_history","channel":"#two","oldest":"1.1","latest":"9.9"}`, ``, "conversations.history",
+			map[string]string{"channel": "C2", "oldest": "1.1", "latest": "9.9", "limit": "100"}, map[string]string{"channel_id": "C2", "resource_id": "C2"},
+		},
 	} {
+		done := cmp.Or(gjson.Get(c.config, "action_type").Str, "send_message")
+		left = slices.DeleteFunc(left, func(one string) bool { return one == done })
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newActs(t)
@@ -102,7 +114,7 @@ func TestAction_Operations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent := a.sent(c.method)
+			sent := a.Sent(c.method)
 			if len(sent) != 1 {
 				t.Fatalf("%s was called %d times", c.method, len(sent))
 			}
@@ -117,135 +129,94 @@ func TestAction_Operations(t *testing.T) {
 				}
 			}
 			if name == "File" {
-				if up := a.sent("/upload/1"); len(up) != 1 || up[0].json["content"] != "hello" {
+				if up := a.Sent("/upload/1"); len(up) != 1 || up[0].json["content"] != "hello" {
 					t.Errorf("uploaded %+v", up)
 				}
 			}
 		})
 	}
+	if len(left) > 0 {
+		t.Errorf("no case runs %q", left)
+	}
 }
 
-func TestAction_History(t *testing.T) {
+// messageCount is how many messages the channels of the vendor have.
+const messageCount = 8
+
+func vendor() actiontest.Vendor {
+	sample := func(config, method string) actiontest.Sample {
+		return actiontest.Sample{Config: config, Call: "POST /" + method}
+	}
+	said := func(more string) actiontest.Reply {
+		return actiontest.Reply{Status: 200, Body: `{"ok":false,` + more + `}`}
+	}
+	only := func(config string) actiontest.Sample { return actiontest.Sample{Config: config} }
+	send := sample(`{"action_type":"send_message","channel":"C1","message":"m"}`, "chat.postMessage")
+	inThread := sample(`{"action_type":"post_message","channel":"C0","channel_override":"#two","thread_ts":"1.2","message":"m"}`, "chat.postMessage")
+	history := sample(`{"action_type":"get_channel_history","channel":"C2"}`, "conversations.history")
+	create := sample(`{"action_type":"create_channel","name":"new"}`, "conversations.create")
+	return actiontest.Vendor{
+		Kind: func(client *outbound.Client) node.Kind { return act(client, nil) }, Prefix: "/slack/api",
+		Serve: func(t testing.TB) http.Handler {
+			f := newFake(t)
+			f.token = actiontest.Token
+			for n := range messageCount {
+				f.kept = append(f.kept, map[string]any{"ts": fmt.Sprintf("1.%d", n), "text": "m"})
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.URL.Path = "/api" + r.URL.Path
+				f.ServeHTTP(w, r)
+			})
+		},
+		Once: send, Read: sample(`{"action_type":"get_channel_info","channel":"C1"}`, "conversations.info"),
+		Settled: []actiontest.Sample{send, inThread}, Pages: history, Total: messageCount,
+		Refusals: []actiontest.Refusal{
+			{Name: "NoChannel", Sample: only(`{"message":"m"}`), Code: fault.InvalidInput},
+			{Name: "NoMessage", Sample: only(`{"channel":"C1"}`), Code: fault.InvalidInput},
+			{Name: "TooLong", Sample: only(`{"channel":"C1","message":"` + strings.Repeat("x", 40_001) + `"}`), Code: fault.InvalidInput, Part: "40000"},
+			{Name: "BadBlocks", Sample: only(`{"channel":"C1","blocks":"{}"}`), Code: fault.InvalidInput},
+			{Name: "UnknownName", Sample: only(`{"action_type":"get_channel_info","channel":"#nowhere"}`), Code: fault.NotFound},
+			{Name: "SaidAuth", Sample: send, Reply: said(`"error":"invalid_auth"`), Code: fault.CredentialInvalid},
+			{Name: "Scope", Sample: send, Reply: said(`"error":"missing_scope","needed":"chat:write"`), Code: fault.CredentialInvalid, Part: "chat:write"},
+			{Name: "UnknownChannel", Sample: send, Reply: said(`"error":"channel_not_found"`), Code: fault.NotFound},
+			{Name: "Arguments", Sample: send, Reply: said(`"error":"invalid_arguments"`), Code: fault.InvalidInput},
+			{Name: "NameTaken", Sample: create, Reply: said(`"error":"name_taken"`), Code: fault.Conflict},
+			{Name: "SaidLimit", Sample: send, Reply: said(`"error":"ratelimited"`), Code: fault.RateLimited, Retryable: true},
+			{Name: "SaidServerError", Sample: send, Reply: said(`"error":"internal_error"`), Code: fault.RemoteError},
+			{Name: "NoTS", Sample: send, Reply: actiontest.Reply{Status: 200, Body: `{"ok":true}`}, Code: fault.OutcomeUnknown},
+			{Name: "NoNewChannel", Sample: create, Reply: actiontest.Reply{Status: 200, Body: `{"ok":true}`}, Code: fault.OutcomeUnknown},
+		},
+	}
+}
+
+func TestAction_Failures(t *testing.T) {
+	t.Parallel()
+	vendor().Failures(t)
+}
+
+// TestAction_Repeated: a repeat finds what the first has done.
+func TestAction_Repeated(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
-	for range 4 {
-		if _, err := a.run(`{"channel":"C2","message":"m"}`, ``); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := a.run(`{"action_type":"get_channel_history","channel":"C2","oldest":"1.1","latest":"9.9"}`, ``)
-	if read := a.sent("conversations.history"); len(read) == 0 || read[0].form.Get("oldest") != "1.1" || read[0].form.Get("latest") != "9.9" {
-		t.Errorf("it asks for %+v", read)
-	}
-	if err != nil || len(all.Get("items").Array()) != 4 || all.Get("truncated").Bool() {
-		t.Errorf("over four pages: %s: %v", all.Raw, err)
-	}
-	some, err := a.run(`{"action_type":"get_channel_history","channel":"C2","limit":3}`, ``)
-	if err != nil || len(some.Get("items").Array()) != 3 || !some.Get("truncated").Bool() {
-		t.Fatalf("three of them: %s: %v", some.Raw, err)
-	}
-	rest, err := a.run(`{"action_type":"get_channel_history","channel":"C2","cursor":"`+some.Get("next_cursor").Str+`"}`, ``)
-	if err != nil || len(rest.Get("items").Array()) != 1 {
-		t.Errorf("the rest: %s: %v", rest.Raw, err)
-	}
-}
-
-func TestAction_Refusals(t *testing.T) {
-	t.Parallel()
-	send, read := `{"channel":"C1","message":"m"}`, `{"action_type":"get_channel_info","channel":"C1"}`
-	for name, c := range map[string]struct {
-		config, method, answer string
-		status                 int
-		header                 []string
-		code                   fault.Code
-		retryable              bool
-		after                  time.Duration
-	}{
-		"NoChannel":       {config: `{"message":"m"}`, code: fault.InvalidInput},
-		"NoMessage":       {config: `{"channel":"C1"}`, code: fault.InvalidInput},
-		"TooLong":         {config: `{"channel":"C1","message":"` + strings.Repeat("x", 40_001) + `"}`, code: fault.InvalidInput},
-		"BadBlocks":       {config: `{"channel":"C1","blocks":"{}"}`, code: fault.InvalidInput},
-		"Auth":            {config: send, method: "chat.postMessage", status: 200, answer: `{"ok":false,"error":"invalid_auth"}`, code: fault.CredentialInvalid},
-		"Scope":           {config: send, method: "chat.postMessage", status: 200, answer: `{"ok":false,"error":"missing_scope","needed":"chat:write"}`, code: fault.CredentialInvalid},
-		"UnknownChannel":  {config: send, method: "chat.postMessage", status: 200, answer: `{"ok":false,"error":"channel_not_found"}`, code: fault.NotFound},
-		"RateLimit":       {config: send, method: "chat.postMessage", status: 429, answer: `{}`, header: []string{"Retry-After", "7"}, code: fault.RateLimited, retryable: true, after: 7 * time.Second},
-		"ServerError":     {config: send, method: "chat.postMessage", status: 500, answer: `oops`, code: fault.RemoteError},
-		"ServerErrorRead": {config: read, method: "conversations.info", status: 500, answer: `oops`, code: fault.RemoteError, retryable: true},
-		"Gateway":         {config: send, method: "chat.postMessage", status: 502, answer: `oops`, code: fault.OutcomeUnknown},
-		"NotSlack":        {config: send, method: "chat.postMessage", status: 200, answer: `<html>`, code: fault.OutcomeUnknown},
-		"UnknownName":     {config: `{"action_type":"get_channel_info","channel":"#nowhere"}`, code: fault.NotFound},
+	for method, c := range map[string][2]string{
+		"chat.delete":           {`{"action_type":"delete_message","channel":"C2","message_ts":"1.2"}`, "message_not_found"},
+		"conversations.invite":  {`{"action_type":"invite_users","channel":"C2","users":["U1"]}`, "already_in_channel"},
+		"conversations.archive": {`{"action_type":"archive_channel","channel":"C2"}`, "already_archived"},
+		"reactions.add":         {`{"action_type":"add_reaction","channel":"C2","message_ts":"1.2","emoji":"eyes"}`, "already_reacted"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := newActs(t)
-			if c.method != "" {
-				a.next(c.method, c.status, c.answer, c.header...)
-			}
-			_, err := a.run(c.config, ``)
-			f := fault.From(err)
-			if err == nil || f.Code != c.code || f.Retryable != c.retryable {
-				t.Fatalf("%v, retryable %v", err, f.Retryable)
-			}
-			later, _ := err.(*node.Failure)
-			if c.after > 0 && (later == nil || later.RetryAfter != c.after) {
-				t.Errorf("it is to be asked again after %+v", later)
-			}
-			if strings.Contains(err.Error(), testToken) {
-				t.Error("the token is told")
-			}
-		})
-	}
-	t.Run("Repeated", func(t *testing.T) {
-		t.Parallel()
-		a := newActs(t)
-		for method, c := range map[string][2]string{
-			"chat.delete":           {`{"action_type":"delete_message","channel":"C2","message_ts":"1.2"}`, "message_not_found"},
-			"conversations.invite":  {`{"action_type":"invite_users","channel":"C2","users":["U1"]}`, "already_in_channel"},
-			"conversations.archive": {`{"action_type":"archive_channel","channel":"C2"}`, "already_archived"},
-			"reactions.add":         {`{"action_type":"add_reaction","channel":"C2","message_ts":"1.2","emoji":"eyes"}`, "already_reacted"},
-		} {
-			a.next(method, 200, `{"ok":false,"error":"`+c[1]+`"}`)
-			if _, err := a.run(c[0], ``); err != nil {
-				t.Errorf("%s: %v", method, err)
-			}
+		a.Next(method, 200, `{"ok":false,"error":"`+c[1]+`"}`)
+		if _, err := a.run(c[0], ``); err != nil {
+			t.Errorf("%s: %v", method, err)
 		}
-	})
+	}
 }
 
-// TestAction_Inquire: a message whose answer was lost is found by its marker, and one that never arrived is not.
+// TestAction_Inquire: who may not read the channel cannot look for the message in it.
 func TestAction_Inquire(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
-	lost := func(w http.ResponseWriter) { // Slack has taken the message, and the connection breaks before its answer
-		c := a.calls[len(a.calls)-1]
-		a.answer(c)
-		panic(http.ErrAbortHandler)
-	}
-	a.mu.Lock()
-	a.answers["chat.postMessage"] = append(a.answers["chat.postMessage"], lost)
-	a.mu.Unlock()
-	config := `{"channel":"#ops","message":"once"}`
-	call := a.call(config, ``)
-	_, err := a.kind.Run(context.Background(), call)
-	if failed, ok := err.(*node.Failure); !ok || !failed.Unknown {
-		t.Fatalf("the answer was cut off: %v", err)
-	}
-	again := a.call(config, ``)
-	again.Attempt = 2
-	out, err := a.kind.Inquire(context.Background(), again)
-	if err != nil || out == nil {
-		t.Fatalf("the message is there: %v, %v", out, err)
-	}
-	if result := gjson.ParseBytes(out.(node.Done)["result"]); result.Get("message_ts").Str != "1700000000.000001" || result.Get("channel_id").Str != "C0PS" {
-		t.Errorf("found %s", result.Raw)
-	}
-	other := a.call(config, ``)
-	other.ActivationID = "another"
-	if out, err := a.kind.Inquire(context.Background(), other); err != nil || out != nil {
-		t.Errorf("what another node sent is taken for its own: %v, %v", out, err)
-	}
-	a.next("conversations.history", 200, `{"ok":false,"error":"missing_scope","needed":"channels:history"}`)
-	if _, err := a.kind.Inquire(context.Background(), again); fault.CodeOf(err) != fault.CredentialInvalid {
+	a.Next("conversations.history", 200, `{"ok":false,"error":"missing_scope","needed":"channels:history"}`)
+	if _, err := a.kind.Inquire(context.Background(), a.call(`{"channel":"#ops","message":"once"}`, ``)); fault.CodeOf(err) != fault.CredentialInvalid {
 		t.Errorf("without the scope: %v", err)
 	}
 	if _, err := a.kind.Inquire(context.Background(), a.call(`{"action_type":"create_channel","name":"x"}`, ``)); fault.CodeOf(err) != fault.Unsupported {

@@ -119,7 +119,8 @@ func (s *session) close(ctx context.Context, m human.Message, earlier []receipt)
 		if !r.Live {
 			continue
 		}
-		_, _, _, err := s.api.UpdateMessageContext(ctx, r.Channel, r.TS, slack.MsgOptionText(p.summary(), false), slack.MsgOptionBlocks(p.blocks()...))
+		_, _, _, err := s.api.UpdateMessageContext(ctx, r.Channel, r.TS, slack.MsgOptionText(p.summary(), false),
+			slack.MsgOptionBlocks(p.blocks()...))
 		switch said(err) {
 		case "message_not_found", "channel_not_found", "cant_update_message", "edit_window_closed", "is_archived", "is_inactive":
 			continue // nobody can press it any more, or it stays as it is

@@ -145,7 +145,8 @@ func (p *page) actions() []slack.Block {
 			b.Style = slack.StyleDanger
 		}
 		if r.Risk == "high" && c.Outcome == human.Confirmed {
-			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100), plain(fmt.Sprintf(w.sureText, p.message.Headline()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
+			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100),
+				plain(fmt.Sprintf(w.sureText, p.message.Headline()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
 		}
 		buttons = append(buttons, b)
 	}
@@ -191,7 +192,8 @@ func (p *page) linkButton() slack.BlockElement {
 	if p.message.Link == "" || text.UTF16(p.message.Link) > urlMax {
 		return nil
 	}
-	return slack.NewButtonBlockElement(actionLink, "", plain(form.Instead(true).In(p.message.Request.Language), buttonTextMax)).WithURL(p.message.Link)
+	return slack.NewButtonBlockElement(actionLink, "", plain(form.Instead(true).In(p.message.Request.Language),
+		buttonTextMax)).WithURL(p.message.Link)
 }
 
 var (
@@ -224,7 +226,8 @@ func section(blocks []slack.Block, before, said string) []slack.Block {
 	if before != "" {
 		before += " "
 	}
-	return append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, strings.TrimSpace(before+escape(said, sectionMax-text.UTF16(before))), false, true), nil, nil))
+	return append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType,
+		strings.TrimSpace(before+escape(said, sectionMax-text.UTF16(before))), false, true), nil, nil))
 }
 
 // quoted adds a value as it is, in a block in which nothing of it means anything to Slack.

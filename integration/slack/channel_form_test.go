@@ -58,7 +58,7 @@ func TestModal_Conforms(t *testing.T) {
 				t.Fatalf("%s cannot be filled in: %s", path, raw)
 			}
 		}
-		return filled(f, s.read)
+		return filled(f, s.readForm)
 	})
 }
 

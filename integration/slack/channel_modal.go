@@ -28,8 +28,8 @@ const (
 	viewTold   = "told"
 )
 
-// modal draws the form of a question; false if Slack cannot show it, and people have to use the link or the inbox. A block is named by the path of
-// its entry.
+// modal draws the form of a question; false if Slack cannot show it, and people have to use the link or the inbox. A block is named by the
+// path of its entry.
 func modal(i store.Interaction, r human.Request, t touch) (slack.ModalViewRequest, bool) {
 	f := human.FormOf(i, r)
 	entries, ok := medium().Draw(f)
@@ -156,8 +156,8 @@ type picked struct {
 	Value string `json:"value"`
 }
 
-// read makes values of what was filled in.
-func (s state) read(f *form.Form) (form.Values, form.Problems) {
+// readForm makes values of what was filled in.
+func (s state) readForm(f *form.Form) (form.Values, form.Problems) {
 	values := form.Values{}
 	var problems form.Problems
 	for n := range f.Entries {

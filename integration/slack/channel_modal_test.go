@@ -45,7 +45,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		if diff := cmp.Diff([]human.Reply{look}, d.looks); diff != "" {
 			t.Error(diff)
 		}
-		opened := f.sent("views.open")
+		opened := f.Sent("views.open")
 		if len(opened) != 1 || opened[0].json["trigger_id"] != "trig.1" {
 			t.Fatalf("opened %v", opened)
 		}
@@ -83,15 +83,15 @@ func TestChannel_Receive_Form(t *testing.T) {
 			case "Ended":
 				d.question.Ended = true
 			case "Expired":
-				f.next("views.open", 200, `{"ok":false,"error":"expired_trigger_id"}`)
+				f.Next("views.open", 200, `{"ok":false,"error":"expired_trigger_id"}`)
 			case "Broken":
 				d.err = errors.New("disk")
 			case "Other":
 				d.question = human.Reaction{Err: fault.New(fault.Forbidden, "no"), Text: "You may not answer."}
 			}
 			w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "form", metadata(m))))
-			told := f.sent("/hook/1")
-			if opened := f.sent("views.open"); len(opened) > 0 && name != "Expired" {
+			told := f.Sent("/hook/1")
+			if opened := f.Sent("views.open"); len(opened) > 0 && name != "Expired" {
 				t.Errorf("%s: opened %v", name, opened)
 			}
 			if err != nil || w.Code != 200 || len(told) != 1 || !strings.Contains(told[0].json["text"].(string), want) {
@@ -229,11 +229,11 @@ func TestChannel_Receive_Form(t *testing.T) {
 			d := &desk{reaction: accepted(""), question: shown(m)}
 			ch := NewChannel(f.client, nil)
 			send(t, ch, m)
-			button := elements(t, f.sent("chat.postMessage")[0])[0]
+			button := elements(t, f.Sent("chat.postMessage")[0])[0]
 			if _, err := f.post(ch, f.account(), d.handle, formType, sentPayload(t, f.click("U1", button.ActionID, button.Value))); err != nil {
 				t.Fatal(err)
 			}
-			opened := f.sent("views.open")
+			opened := f.Sent("views.open")
 			if len(opened) != 1 {
 				t.Fatalf("%s: opened %v", name, opened)
 			}

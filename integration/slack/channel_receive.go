@@ -236,11 +236,13 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	results := v.work("event:"+e.EventID, func() (o outcome) {
 		if e.isReply(bot) {
 			o = v.hand(ctx, who, human.Reply{
-				Account: v.account.Account, Threads: []string{threadOf(m.Channel.ID, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
+				Account: v.account.Account, Threads: []string{threadOf(m.Channel.ID, m.ThreadTS)},
+				Text: unescape(m.Text), Dedup: "event:" + e.EventID,
 			}, nil)
 		}
 		if o.err == nil {
-			h := happening{channel: v.channel, session: v.session, account: v.account.Account, e: &e, bot: bot, body: body, answers: o.Interaction.ID != ""}
+			h := happening{channel: v.channel, session: v.session, account: v.account.Account, e: &e, bot: bot, body: body,
+				answers: o.Interaction.ID != ""}
 			_, o.err = v.channel.relay.Deliver(ctx, v.account.Account, h.judge)
 		}
 		return o
@@ -259,7 +261,7 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 		}
 	case o.err != nil:
 		return o.err
-	case o.Interaction.ID == "": // nobody is told anything
+	case o.Interaction.ID == "": // nobody gets an answer
 		return v.reply(http.StatusOK, nil)
 	default:
 		if err := v.early(http.StatusOK); err != nil {
@@ -361,7 +363,7 @@ func (v *visit) interaction(ctx context.Context, payload string) error {
 	return v.reply(http.StatusOK, nil)
 }
 
-// choose takes a click. What became of it is told apart from the answer, which shows nothing.
+// choose takes a click. What became of it is sent apart from the answer, which shows nothing.
 func (v *visit) choose(ctx context.Context, p pressed, t touch) error {
 	results := v.workOn(ctx, p.person(t), human.Reply{
 		Account: v.account.Account, Interaction: t.Interaction, Threads: []string{threadOf(p.Channel.ID, p.Message.TS)},
@@ -443,7 +445,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 	if t.Channel != "" && t.TS != "" {
 		reply.Threads = []string{threadOf(t.Channel, t.TS)}
 	}
-	results := v.workOn(ctx, p.person(t), reply, values.read)
+	results := v.workOn(ctx, p.person(t), reply, values.readForm)
 	o, ok := v.soon(results)
 	if !ok {
 		if err := v.early(http.StatusOK); err != nil { // closes the form

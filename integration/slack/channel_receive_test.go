@@ -76,7 +76,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		if diff := cmp.Diff(want, d.got()); diff != "" {
 			t.Error(diff)
 		}
-		told := f.sent("/hook/1")
+		told := f.Sent("/hook/1")
 		if len(told) != 1 || told[0].json["text"] != "Your approval &lt;counts&gt;." || told[0].json["response_type"] != "ephemeral" || told[0].json["replace_original"] != false {
 			t.Errorf("told %v", told)
 		}
@@ -92,7 +92,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 			if got := d.got()[0].Answer; string(got.Given) != want || got.Action != "" {
 				t.Errorf("%s: %+v, want %s", purpose, got, want)
 			}
-			if told := f.sent("/hook/1"); told[0].json["text"] != "Recorded." {
+			if told := f.Sent("/hook/1"); told[0].json["text"] != "Recorded." {
 				t.Errorf("told %v", told)
 			}
 		}
@@ -103,7 +103,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", value))); err != nil {
 			t.Fatal(err)
 		}
-		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != "you are not asked" {
+		if told := f.Sent("/hook/1"); len(told) != 1 || told[0].json["text"] != "you are not asked" {
 			t.Errorf("told %v", told)
 		}
 	})
@@ -114,11 +114,11 @@ func TestChannel_Receive_Click(t *testing.T) {
 		if w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", zh))); err != nil || w.Code != 200 {
 			t.Fatal(err)
 		}
-		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != wordsIn("zh").TryAgain {
+		if told := f.Sent("/hook/1"); len(told) != 1 || told[0].json["text"] != wordsIn("zh").TryAgain {
 			t.Errorf("told %v", told)
 		}
 	})
-	// Whoever runs another workspace gives its people the addresses they like.
+	// The owner of another workspace can give its people any addresses.
 	t.Run("ForeignAddressIsNotBelieved", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: accepted("")}
@@ -140,14 +140,14 @@ func TestChannel_Receive_Click(t *testing.T) {
 			"Scope": {200, `{"ok":false,"error":"missing_scope"}`, "you are not asked"},
 		} {
 			f, d := newFake(t), &desk{reaction: human.Reaction{Err: fault.New(fault.Forbidden, "you are not asked")}}
-			f.next("users.info", c.status, c.body)
+			f.Next("users.info", c.status, c.body)
 			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", value))); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.got(); len(got) != 1 || got[0].Mail != "" || got[0].From != "U1" {
 				t.Errorf("%s: %+v", name, got)
 			}
-			if told := f.sent("/hook/1"); told[0].json["text"] != c.told {
+			if told := f.Sent("/hook/1"); told[0].json["text"] != c.told {
 				t.Errorf("%s: told %v", name, told)
 			}
 		}
@@ -257,7 +257,7 @@ func TestChannel_Receive_Event(t *testing.T) {
 		if diff := cmp.Diff(want, d.got()); diff != "" {
 			t.Error(diff)
 		}
-		told := f.sent("chat.postEphemeral")
+		told := f.Sent("chat.postEphemeral")
 		if len(told) != 1 || told[0].form.Get("user") != "U1" || told[0].form.Get("thread_ts") != "1700000000.000001" || told[0].form.Get("text") != "Approved." {
 			t.Errorf("told %v", told)
 		}
@@ -265,8 +265,8 @@ func TestChannel_Receive_Event(t *testing.T) {
 	t.Run("AskedBackOtherwise", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: human.Reaction{Text: "unclear", Interaction: store.Interaction{ID: "i1"}}}
-		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, "application/json", event("Ev1", nil)); err != nil || len(f.sent("chat.postEphemeral")) != 0 {
-			t.Errorf("%v, told %v", err, f.sent("chat.postEphemeral"))
+		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, "application/json", event("Ev1", nil)); err != nil || len(f.Sent("chat.postEphemeral")) != 0 {
+			t.Errorf("%v, told %v", err, f.Sent("chat.postEphemeral"))
 		}
 	})
 	t.Run("Ignored", func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestChannel_Receive_Event(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: human.Reaction{Err: fault.New(fault.NotFound, "no question")}}
 		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, "application/json", event("Ev1", nil))
-		if err != nil || w.Code != 200 || len(f.sent("chat.postEphemeral")) != 0 {
+		if err != nil || w.Code != 200 || len(f.Sent("chat.postEphemeral")) != 0 {
 			t.Errorf("%v %d", err, w.Code)
 		}
 	})
@@ -359,7 +359,7 @@ func TestChannel_Receive_Event(t *testing.T) {
 			t.Errorf("status %d while it is worked on", got)
 		}
 		close(finish)
-		f.wait("chat.postEphemeral")
+		f.Wait("chat.postEphemeral")
 		if n := len(d.got()); n != 1 {
 			t.Errorf("it was handed in %d times", n)
 		}
@@ -367,7 +367,7 @@ func TestChannel_Receive_Event(t *testing.T) {
 		if got := try("2"); got != 200 {
 			t.Errorf("status %d when it was done", got)
 		}
-		f.wait("chat.postEphemeral")
+		f.Wait("chat.postEphemeral")
 		if got := d.got(); len(got) != 2 || got[0].Dedup != got[1].Dedup || got[0].Dedup != "event:Ev1" {
 			t.Errorf("a later repetition has another id: %+v", got)
 		}
@@ -422,7 +422,7 @@ func TestChannel_Receive_AnswersInTime(t *testing.T) {
 			t.Fatal("it was done before Slack was answered")
 		}
 		finish <- struct{}{}
-		told := f.wait([]string{"/hook/1", "chat.postEphemeral"}[n])
+		told := f.Wait([]string{"/hook/1", "chat.postEphemeral"}[n])
 		if text := told.form.Get("text"); told.json["text"] != "Late, but it counts." && text != "Late, but it counts." {
 			t.Errorf("told %v", told)
 		}

@@ -76,7 +76,7 @@ func TestChannel_Send(t *testing.T) {
 		if diff := cmp.Diff([]string{"C0PS:1700000000.000001"}, r.Threads); diff != "" {
 			t.Error(diff)
 		}
-		posted := f.sent("chat.postMessage")[0]
+		posted := f.Sent("chat.postMessage")[0]
 		if got := posted.form.Get("channel"); got != "#ops" || posted.form.Get("thread_ts") != "" {
 			t.Errorf("posted to %q, thread %q", got, posted.form.Get("thread_ts"))
 		}
@@ -105,7 +105,7 @@ func TestChannel_Send(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.Request.Language, m.Request.Title = "zh", "退款吗？" }))
-		list := elements(t, f.sent("chat.postMessage")[0])
+		list := elements(t, f.Sent("chat.postMessage")[0])
 		if list[0].label() != "批准" || list[1].label() != "拒绝" {
 			t.Errorf("buttons %+v", list)
 		}
@@ -127,7 +127,7 @@ func TestChannel_Send(t *testing.T) {
 				m.Link = "https://tandem.example.org/respond/x"
 			})
 			send(t, NewChannel(f.client, nil), m)
-			if list := elements(t, f.sent("chat.postMessage")[0]); len(list) != 27 {
+			if list := elements(t, f.Sent("chat.postMessage")[0]); len(list) != 27 {
 				t.Errorf("%d buttons", len(list))
 			}
 		}
@@ -139,7 +139,7 @@ func TestChannel_Send(t *testing.T) {
 			m.Request.Description, m.Request.Title, m.Lines = "<!channel> <https://evil.example|click>", "<!here>", []string{"<@U2>"}
 			m.Request.Content, m.Interaction.WorkflowName, m.Request.UserMention = json.RawMessage(`"<!everyone>"`), "<!channel>", "<!channel> and <@U2>"
 		}))
-		posted := f.sent("chat.postMessage")[0]
+		posted := f.Sent("chat.postMessage")[0]
 		var blocks []any
 		if err := json.Unmarshal([]byte(posted.form.Get("blocks")), &blocks); err != nil {
 			t.Fatal(err)
@@ -181,9 +181,9 @@ func TestChannel_Send(t *testing.T) {
 		} {
 			f := newFake(t)
 			r := send(t, NewChannel(f.client, nil), f.message(change))
-			list := elements(t, f.sent("chat.postMessage")[0])
+			list := elements(t, f.Sent("chat.postMessage")[0])
 			if byLink := name == "LongName" || name == "File"; byLink {
-				if len(list) != 0 || decode(t, r.Body)["live"] != nil || !strings.Contains(f.sent("chat.postMessage")[0].form.Get("blocks"), "inbox of Tandem") {
+				if len(list) != 0 || decode(t, r.Body)["live"] != nil || !strings.Contains(f.Sent("chat.postMessage")[0].form.Get("blocks"), "inbox of Tandem") {
 					t.Errorf("%s: buttons %+v, want a word about the inbox", name, list)
 				}
 			} else if len(list) != 1 || list[0].ActionID != actionForm {
@@ -198,7 +198,7 @@ func TestChannel_Send(t *testing.T) {
 		} {
 			f := newFake(t)
 			send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.To = to }))
-			if got := f.sent("chat.postMessage")[0].form.Get("channel"); got != want {
+			if got := f.Sent("chat.postMessage")[0].form.Get("channel"); got != want {
 				t.Errorf("%q is %q, want %q", to, got, want)
 			}
 		}
@@ -222,7 +222,7 @@ func TestChannel_Send(t *testing.T) {
 			f.users = append(f.users, member(fmt.Sprint("UX", n), "T1", fmt.Sprint("x", n), "x", ""))
 		}
 		_, err := NewChannel(f.client, nil).Send(t.Context(), f.message(func(m *human.Message) { m.To = "@x99" }))
-		if n := len(f.sent("users.list")); fault.CodeOf(err) != fault.DeliveryFailed || n != userPages {
+		if n := len(f.Sent("users.list")); fault.CodeOf(err) != fault.DeliveryFailed || n != userPages {
 			t.Errorf("%d pages were read: %v", n, err)
 		}
 	})
@@ -235,7 +235,7 @@ func TestChannel_Send(t *testing.T) {
 			m.Kind, m.Lines, m.Earlier, m.Link = human.KindReminder, []string{"Still open."}, []json.RawMessage{first.Body}, "https://tandem.example.org/respond/2"
 		})
 		r := send(t, c, again)
-		posted := f.sent("chat.postMessage")[1]
+		posted := f.Sent("chat.postMessage")[1]
 		if posted.form.Get("channel") != "C0PS" || posted.form.Get("thread_ts") != "1700000000.000001" || len(r.Threads) != 0 {
 			t.Errorf("a reminder went to %v and is known as %q", posted.form, r.Threads)
 		}
@@ -244,7 +244,7 @@ func TestChannel_Send(t *testing.T) {
 		}
 		again.Request.Settings = json.RawMessage(`{"channel":"#ops","auto_thread":false}`)
 		r = send(t, c, again)
-		posted = f.sent("chat.postMessage")[2]
+		posted = f.Sent("chat.postMessage")[2]
 		if posted.form.Get("thread_ts") != "" || len(elements(t, posted)) != 4 || len(r.Threads) != 1 {
 			t.Errorf("without auto_thread a reminder is a question of its own, not %v", posted.form)
 		}
@@ -260,8 +260,8 @@ func TestChannel_Send(t *testing.T) {
 			}
 		})
 		r := send(t, c, end)
-		updates := f.sent("chat.update")
-		if len(updates) != 2 || updates[0].form.Get("ts") != "1.1" || updates[1].form.Get("ts") != "1.3" || len(f.sent("chat.postMessage")) != 0 {
+		updates := f.Sent("chat.update")
+		if len(updates) != 2 || updates[0].form.Get("ts") != "1.1" || updates[1].form.Get("ts") != "1.3" || len(f.Sent("chat.postMessage")) != 0 {
 			t.Fatalf("updates %v", updates)
 		}
 		for _, u := range updates {
@@ -274,13 +274,13 @@ func TestChannel_Send(t *testing.T) {
 		}
 
 		// Both are gone: the end is told in a message of its own, in the thread that there was.
-		f.next("chat.update", 200, `{"ok":false,"error":"message_not_found"}`)
-		f.next("chat.update", 200, `{"ok":false,"error":"cant_update_message"}`)
+		f.Next("chat.update", 200, `{"ok":false,"error":"message_not_found"}`)
+		f.Next("chat.update", 200, `{"ok":false,"error":"cant_update_message"}`)
 		send(t, c, end)
-		if posted := f.sent("chat.postMessage"); len(posted) != 1 || posted[0].form.Get("thread_ts") != "1.1" || len(elements(t, posted[0])) != 0 {
+		if posted := f.Sent("chat.postMessage"); len(posted) != 1 || posted[0].form.Get("thread_ts") != "1.1" || len(elements(t, posted[0])) != 0 {
 			t.Errorf("posted %v", posted)
 		}
-		f.next("chat.update", 503, "")
+		f.Next("chat.update", 503, "")
 		if _, err := c.Send(t.Context(), end); !fault.From(err).Retryable {
 			t.Errorf("%v is worth another try", err)
 		}
@@ -307,7 +307,7 @@ func TestChannel_Send(t *testing.T) {
 			"Forbidden":  {403, "", nil, fault.RemoteRejected, false},
 		} {
 			f := newFake(t)
-			f.next("chat.postMessage", p.status, p.body, p.header...)
+			f.Next("chat.postMessage", p.status, p.body, p.header...)
 			_, err := NewChannel(f.client, nil).Send(t.Context(), f.message(nil))
 			e := fault.From(err)
 			if e.Code != p.code || e.Retryable != p.retryable {
@@ -319,7 +319,7 @@ func TestChannel_Send(t *testing.T) {
 			if raw, _ := json.Marshal(e); strings.Contains(string(raw), "canary") {
 				t.Errorf("%s tells the token: %s", name, raw)
 			}
-			if n := len(f.sent("chat.postMessage")); n != 1 {
+			if n := len(f.Sent("chat.postMessage")); n != 1 {
 				t.Errorf("%s: %d calls", name, n)
 			}
 		}
@@ -327,8 +327,8 @@ func TestChannel_Send(t *testing.T) {
 	t.Run("Unreachable", func(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
-		m := f.message(nil)
 		f.url = "http://127.0.0.1:1"
+		m := f.message(nil)
 		if _, err := NewChannel(f.client, nil).Send(t.Context(), m); !fault.From(err).Retryable || fault.CodeOf(err) != fault.NetworkError {
 			t.Errorf("%v, want a network_error", err)
 		}
@@ -385,5 +385,5 @@ func TestReadable(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.Request.Content, m.Request.Arguments = formtest.Value(), formtest.Value() }))
-	formtest.Readable(t, f.sent("chat.postMessage")[0].form.Get("blocks"))
+	formtest.Readable(t, f.Sent("chat.postMessage")[0].form.Get("blocks"))
 }

@@ -50,11 +50,13 @@ func placeOf(raw json.RawMessage) human.Place {
 	_ = json.Unmarshal(raw, &s) // settings of another form name no place; sending says what is wrong with them
 	to := s.Channel
 	return human.Place{
-		Named: to != "", Private: strings.HasPrefix(to, "@") || strings.HasPrefix(to, "U") || strings.HasPrefix(to, "D"), Address: strings.TrimPrefix(to, "@"),
+		Named: to != "", Private: strings.HasPrefix(to, "@") || strings.HasPrefix(to, "U") || strings.HasPrefix(to, "D"),
+		Address: strings.TrimPrefix(to, "@"),
 	}
 }
 
 // medium is what a modal of Slack can have, with a block for the headline.
 func medium() form.Medium {
-	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Entries: 99, Choices: 100, Buttons: 25, NameSize: 240, ValueSize: 150, TextSize: 3000}
+	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Entries: 99, Choices: 100, Buttons: 25, NameSize: 240,
+		ValueSize: 150, TextSize: 3000}
 }

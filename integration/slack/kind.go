@@ -11,7 +11,7 @@ type askConfig struct {
 	AutoThread bool          `json:"auto_thread" doc:"Whether replies are kept in a thread." zh:"是否在话题中回复。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *askConfig) Defaults() {
 	c.Config.Defaults()
 	c.AutoThread = true

@@ -1,8 +1,10 @@
-// Package slack is everything of Slack: questions to people in its channels and messages, and the trigger that its events start.
+// Package slack is everything of Slack: questions to people in its channels and messages, the trigger that its events start, and
+// the kind that acts there.
 //
-// It speaks the Web API through the vendor-neutral library over the guarded client, tries nothing again on its own, and keeps
-// no state but the names that it has looked up: what it must know of a message later is in the message's receipt or in what Slack sends back. The program that
-// puts channels together imports it; nothing else does.
+// The channel and the trigger speak the Web API through the library that most bots use, over the guarded client. The kind calls
+// it directly: a node hands on the whole answer, and has to know of a failure whether Slack has taken the call. Nothing is tried
+// again here, and there is no state but the names that it has looked up: what it must know of a message later is in the message's
+// receipt or in what Slack sends back. The program that puts channels together imports it; nothing else does.
 package slack
 
 import (
@@ -30,16 +32,7 @@ type session struct {
 
 // open opens a credential. The caller ends its use.
 func open(ctx context.Context, client *http.Client, open credential.Opener, id string) (*session, func(), error) {
-	c, err := open(ctx, id, credentialType)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := read(client, c)
-	if err != nil {
-		c.Release()
-		return nil, nil, err
-	}
-	return s, c.Release, nil
+	return credential.OpenAs(ctx, open, id, credentialType, func(c credential.Opened) (*session, error) { return read(client, c) })
 }
 
 // read reads an opened credential.
@@ -66,7 +59,7 @@ func read(client *http.Client, c credential.Opened) (*session, error) {
 	return &session{api: slack.New(fields.Token, options...), http: client, signing: fields.Signing}, nil
 }
 
-// problem says what an error of the library means. The addresses that it may hold are left out: a response_url lets in whoever
+// problem says what an error of the library means. The addresses that it may hold are left out: a response_url lets in anyone who
 // knows it.
 func problem(what string, err error) error {
 	if err == nil {

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"bytes"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,11 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"tandem/credential"
-	"tandem/fault"
 	"tandem/human"
+	"tandem/human/channeltest"
 	"tandem/outbound"
-	"tandem/store"
 	"tandem/text"
 )
 
@@ -34,22 +31,22 @@ const (
 
 // fake is Slack: its Web API, the addresses it is answered at, and what it posts. It refuses what the real one refuses.
 type fake struct {
-	t      *testing.T
+	t      testing.TB
 	url    string
 	client *http.Client
 	// guarded is what the client goes through.
 	guarded *outbound.Client
 
+	// Calls are what came, by the names of methods.
+	*channeltest.Calls[call]
+
 	mu    sync.Mutex
-	calls []call
-	// answers take the place of the usual answer of a method, once each.
-	answers map[string][]func(http.ResponseWriter)
-	users   []map[string]any
-	ts      int
+	users []map[string]any
+	ts    int
 	// kept are the messages that were posted.
 	kept []map[string]any
-	// heard gets every call, after it was answered.
-	heard chan call
+	// token is the one that it takes.
+	token string
 }
 
 // call is what was sent to a method.
@@ -59,9 +56,9 @@ type call struct {
 	json   map[string]any
 }
 
-func newFake(t *testing.T) *fake {
+func newFake(t testing.TB) *fake {
 	t.Helper()
-	f := &fake{t: t, answers: map[string][]func(http.ResponseWriter){}, heard: make(chan call, 100)}
+	f := &fake{t: t, token: testToken, Calls: channeltest.New[call](t), guarded: channeltest.Client(t)}
 	f.users = []map[string]any{
 		member("U1", "T1", "ann", "Ann Lee", "ann@example.org"), member("U2", "T1", "bob", "Bob", "bob@example.org"),
 		member("U3", "T1", "bob2", "Twin", "t1@example.org"), member("U4", "T1", "bob3", "Twin", "t2@example.org"),
@@ -69,13 +66,7 @@ func newFake(t *testing.T) *fake {
 	}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	allow, err := outbound.ParseAllow("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	guarded := outbound.New(outbound.Options{Allow: allow})
-	t.Cleanup(guarded.Close)
-	f.url, f.client, f.guarded = server.URL, guarded.HTTPClient(), guarded
+	f.url, f.client = server.URL, f.guarded.HTTPClient()
 	return f
 }
 
@@ -102,20 +93,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else if token == "" {
 		token = c.form.Get("token")
 	}
-	f.mu.Lock()
-	f.calls = append(f.calls, c)
-	var answer func(http.ResponseWriter)
-	if list := f.answers[method]; len(list) > 0 {
-		answer, f.answers[method] = list[0], list[1:]
-	}
-	f.mu.Unlock()
-	defer func() { f.heard <- c }()
+	answer, answered := f.Take(method, c)
+	defer answered()
 	switch {
 	case answer != nil:
 		answer(w)
 	case strings.HasPrefix(method, "/hook/"), strings.HasPrefix(method, "/upload/"):
 		fmt.Fprint(w, "ok")
-	case token != testToken:
+	case token != f.token:
 		fmt.Fprint(w, `{"ok":false,"error":"invalid_auth"}`)
 	default:
 		out := f.answer(c)
@@ -231,70 +216,14 @@ func (f *fake) page(c call, name string, list []map[string]any) map[string]any {
 	return map[string]any{name: list[min(at, end):end], "response_metadata": map[string]any{"next_cursor": next}}
 }
 
-// next makes a method answer otherwise the next time.
-func (f *fake) next(method string, status int, body string, header ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers[method] = append(f.answers[method], func(w http.ResponseWriter) {
-		for n := 0; n+1 < len(header); n += 2 {
-			w.Header().Set(header[n], header[n+1])
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, body)
-	})
-}
-
-// sent are the calls of a method.
-func (f *fake) sent(method string) []call {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(f.calls), func(c call) bool { return c.method != method })
-}
-
-// wait waits for a call of a method.
-func (f *fake) wait(method string) call {
-	f.t.Helper()
-	timeout := time.After(10 * time.Second)
-	for {
-		select {
-		case c := <-f.heard:
-			if c.method == method {
-				return c
-			}
-		case <-timeout:
-			f.t.Fatalf("nobody called %q", method)
-		}
-	}
-}
-
 // account is the account of the tests.
 func (f *fake) account() human.Account {
-	a := human.Account{Account: store.Account{Workspace: "w1", Channel: Name, Credential: "cred"}}
-	a.Open = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
-		if id != "cred" || !slices.Contains(types, "slack_bot") {
-			return credential.Opened{}, fault.Newf(fault.NotFound, "there is no credential %q", id)
-		}
-		data, err := json.Marshal(map[string]string{"token": testToken, "signing_secret": testSigning, "base_url": f.url + "/api"})
-		return credential.Opened{Type: "slack_bot", Data: data}, err
-	}
-	return a
+	return channeltest.Account(Name, "slack_bot", map[string]string{"token": testToken, "signing_secret": testSigning, "base_url": f.url + "/api"})
 }
 
 // message is a question to #ops.
 func (f *fake) message(change func(*human.Message)) human.Message {
-	m := human.Message{
-		ID: "d1", Kind: human.KindRequest,
-		Interaction: store.Interaction{Workspace: "w1", ID: "6f2c8f0e-1111-8222-8333-444455556666", Purpose: human.PurposeNode, Status: store.InteractionPending, WorkflowName: "Refunds", ArgumentsHash: strings.Repeat("a", 64)},
-		Request: human.Request{
-			Type: human.Approval, Channel: Name, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
-			Settings: json.RawMessage(`{"channel":"#ops"}`), Options: []human.Option{{Value: "approve"}, {Value: "reject"}},
-		},
-	}
-	if change != nil {
-		change(&m)
-	}
-	m.Account = f.account()
-	return m
+	return channeltest.Question(f.account(), `{"channel":"#ops"}`, change)
 }
 
 // post signs a body as Slack does and hands it to the channel; what the channel returns as an error comes back besides the answer.

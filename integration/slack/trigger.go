@@ -34,7 +34,7 @@ type triggerConfig struct {
 	Threads    bool     `json:"include_thread_replies" fixed:"true" doc:"Whether replies in threads start it. Those in the thread of a question of Tandem never do." zh:"话题中的回复是否触发；Tandem 提问话题中的回复从不触发。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *triggerConfig) Defaults() {
 	c.Events, c.FilterBots, c.Threads = []string{eventMessage, eventMention}, true, true
 }
@@ -49,7 +49,8 @@ func triggerSlack() node.Kind {
 			Keys: []node.Key{{Name: "result", Meaning: node.Says("The event, with trigger_time, execution_id and trigger_message.", "事件，附 trigger_time、execution_id 和 trigger_message。"), Fields: append([]node.Value{
 				node.Meaning("event_type", "The event, such as message.", "事件类型，如 message。"),
 				node.Meaning("channel_id", "The channel; empty if it is in none.", "频道编号；不在频道中则为空。"), node.Meaning("channel_name", "The name of the channel; empty if Slack did not tell it.", "频道名称；Slack 未告知则为空。"),
-				node.Meaning("user_id", "Who did it.", "触发者编号。"), node.Meaning("user_name", "Their name; empty if Slack did not tell it.", "触发者名称；Slack 未告知则为空。"),
+				node.Meaning("user_id", "Who did it.", "触发者编号。"), node.Meaning("user_name",
+					"Their name; empty if Slack did not tell it.", "触发者名称；Slack 未告知则为空。"),
 				node.Meaning("message_text", "The text of a message as people read it.", "消息文本（人读形式）。"), node.Meaning("thread_ts", "The message that its thread hangs on; empty outside of threads.", "所在话题的首条消息；不在话题中则为空。"),
 				node.Meaning("slack_payload", "Everything that Slack has sent, without secrets.", "Slack 发送的完整内容（不含密钥）。"),
 			}, start.Meanings()...)}},
@@ -113,15 +114,16 @@ func (source) Channel() string { return Name }
 // Join implements [trigger.Shared].
 func (s source) Join(r *trigger.Relay) { s.channel.relay = r }
 
-// Register implements [trigger.Source]: Slack must know the token, which must be one of the workspace, and the signing secret must be there.
+// Register implements [trigger.Source]: Slack must know the token, which must be one of the workspace, and the signing secret must be
+// there.
 func (s source) Register(ctx context.Context, t trigger.Trigger) error {
 	cfg, err := node.Configuration[triggerConfig](t.Config)
 	if err != nil {
 		return err
 	}
-	id := gjson.GetBytes(t.Config, "credential_id").String()
-	if id == "" {
-		return fault.New(fault.CredentialMissing, "credential_id: the trigger needs a credential of the type slack_bot")
+	id, err := t.NeedCredential(credentialType)
+	if err != nil {
+		return err
 	}
 	app, release, err := open(ctx, s.channel.client, t.Open, id)
 	if err != nil {

@@ -151,7 +151,8 @@ func (h *happening) judge(ctx context.Context, t trigger.Trigger) (out trigger.E
 	return out, true, err
 }
 
-// kindFor is what the event is to a trigger. Slack tells of a message that mentions the app twice, as a message and as a mention: both are the same to us.
+// kindFor is what the event is to a trigger. Slack tells of a message that mentions the app twice, as a message and as a mention: both are
+// the same to us.
 func (h *happening) kindFor(cfg *triggerConfig) (string, bool) {
 	m := &h.e.Event
 	kind := m.Type

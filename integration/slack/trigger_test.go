@@ -188,7 +188,7 @@ func TestTrigger_Filters(t *testing.T) {
 			}
 			s := newStation(t, map[string]string{"flow": config + "}"})
 			if strings.Contains(c.config, `"T9"`) {
-				s.next("auth.test", 200, `{"ok":true,"team_id":"T9","team":"Nine"}`)
+				s.Next("auth.test", 200, `{"ok":true,"team_id":"T9","team":"Nine"}`)
 			}
 			s.deploy(t)
 			if err := s.happens(t, "Ev1", c.event, nil); err != nil {
@@ -225,10 +225,10 @@ func TestTrigger_Payload(t *testing.T) {
 	if p.Get("slack_payload.token").Exists() || strings.Contains(p.Raw, "verification-canary") {
 		t.Errorf("the verification token is kept: %s", p.Raw)
 	}
-	if n := len(s.sent("users.info")) + len(s.sent("conversations.info")); n > 4 { // the channel itself looks each sender of a reply up
+	if n := len(s.Sent("users.info")) + len(s.Sent("conversations.info")); n > 4 { // the channel itself looks each sender of a reply up
 		t.Errorf("names are looked up again and again: %d calls", n)
 	}
-	if n := len(s.sent("conversations.info")); n != 1 {
+	if n := len(s.Sent("conversations.info")); n != 1 {
 		t.Errorf("the channel was looked up %d times", n)
 	}
 }
@@ -256,7 +256,8 @@ func TestTrigger_Once(t *testing.T) {
 	}
 }
 
-// What a workflow cannot start for now is kept and acknowledged, what it can never start is refused, and neither keeps the others from starting.
+// What a workflow cannot start for now is kept and acknowledged, what it can never start is refused, and neither keeps the others from
+// starting.
 func TestTrigger_CannotStart(t *testing.T) {
 	t.Parallel()
 	flow := `{"workspace_id":"T1","credential_id":"cred"}`
@@ -337,11 +338,9 @@ func TestTrigger_NamesUnknown(t *testing.T) {
 			if answer == nil {
 				answer = func(http.ResponseWriter) { <-release }
 			}
-			s.mu.Lock()
 			for _, method := range []string{"users.info", "conversations.info"} {
-				s.answers[method] = append(s.answers[method], answer)
+				s.Answer(method, answer)
 			}
-			s.mu.Unlock()
 			if err := s.happens(t, "Ev1", says("U1", "1.1", "hello"), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -369,7 +368,7 @@ func TestTrigger_ChannelNameUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStation(t, map[string]string{"flow": `{"workspace_id":"T1","credential_id":"cred","channels":["#ops"]}`}).deploy(t)
-			s.next("conversations.info", c.status, c.answer)
+			s.Next("conversations.info", c.status, c.answer)
 			err := s.happens(t, "Ev1", says("U1", "1.1", "hello"), nil)
 			if (err != nil) != c.again || len(s.shelf.Starts()) != 0 {
 				t.Errorf("%v, %d starts", err, len(s.shelf.Starts()))
@@ -396,7 +395,7 @@ func TestTrigger_Register(t *testing.T) {
 			t.Parallel()
 			s := newStation(t, map[string]string{"flow": `{"credential_id":"cred",` + c.config + `}`})
 			if c.method != "" {
-				s.next(c.method, 200, c.answer)
+				s.Next(c.method, 200, c.answer)
 			}
 			err := s.service.Deploy(t.Context(), identity.System("w1"), "flow", 1)
 			if fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {

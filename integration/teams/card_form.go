@@ -16,7 +16,8 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 	i, r := m.Interaction, m.Request
 	f := human.FormOf(i, r)
 	submit := func(title, option, style string) object {
-		a := object{"type": "Action.Submit", "title": text.Fit(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
+		a := object{"type": "Action.Submit", "title": text.Fit(title, maxLabel),
+			"data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
 		if style != "" {
 			a["style"] = style
 		}
@@ -36,7 +37,8 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 		return body, []any{submit(text.Of("Submit").In(r.Language), "", "positive")}, true
 	}
 	for _, c := range decision.Choices {
-		actions = append(actions, submit(c.Label, c.Value, map[string]string{human.Confirmed: "positive", human.Rejected: "destructive"}[c.Outcome]))
+		actions = append(actions, submit(c.Label, c.Value, map[string]string{human.Confirmed: "positive",
+			human.Rejected: "destructive"}[c.Outcome]))
 	}
 	return body, actions, true
 }
@@ -88,8 +90,8 @@ func input(e *form.Entry) object {
 	return in
 }
 
-// drawChoices offers choices by their numbers: values may hold commas, which separate several. A yes or no is not switched on or off, since nobody
-// could leave it open then.
+// drawChoices offers choices by their numbers: values may hold commas, which separate several. A yes or no is not switched on or off, since
+// nobody could leave it open then.
 func drawChoices(e *form.Entry, in object) {
 	var list []any
 	var proposed []string

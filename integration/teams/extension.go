@@ -41,7 +41,8 @@ func notAPerson(address string) string {
 	return ""
 }
 
-// placeOf reads where a question is put: a channel, a person, or a bare webhook, which cannot be answered in any other way than by its link.
+// placeOf reads where a question is put: a channel, a person, or a bare webhook, which cannot be answered in any other way than by its
+// link.
 func placeOf(raw json.RawMessage) human.Place {
 	var s settings
 	_ = json.Unmarshal(raw, &s) // settings of another form name no place; sending says what is wrong with them

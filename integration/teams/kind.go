@@ -11,7 +11,7 @@ type askConfig struct {
 	User      node.Template `json:"user" doc:"The user, in the place of a channel." zh:"代替频道的用户。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *askConfig) Defaults() { c.Config.Defaults() }
 
 // interaction asks in Microsoft Teams.

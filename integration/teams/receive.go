@@ -87,7 +87,8 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 		if err != nil {
 			return err
 		}
-		answer, err := payload.Encode(object{"statusCode": http.StatusOK, "type": "application/vnd.microsoft.activity.message", "value": said})
+		answer, err := payload.Encode(object{"statusCode": http.StatusOK,
+			"type": "application/vnd.microsoft.activity.message", "value": said})
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 		if err != nil {
 			return err
 		}
-		if err := b.tell(ctx, in, said); err != nil {
+		if err := b.answerActivity(ctx, in, said); err != nil {
 			return err // it comes again, and counts once
 		}
 	}
@@ -126,7 +127,8 @@ func unknownTo(err error) error {
 }
 
 // click deals with what a card sent, and returns what to tell the person.
-func (b *bot) click(ctx context.Context, a human.Account, in activity, values map[string]json.RawMessage, handle human.Handle) (string, error) {
+func (b *bot) click(ctx context.Context, a human.Account, in activity, values map[string]json.RawMessage,
+	handle human.Handle) (string, error) {
 	var m mark
 	if json.Unmarshal(values[markKey], &m) != nil || m.Interaction == "" {
 		return text.Of("This card asks nothing.").In(in.Locale), nil
@@ -174,7 +176,8 @@ func (b *bot) prose(ctx context.Context, a human.Account, in activity, handle hu
 // reply is who replies and where, with the mail address that the directory knows of them.
 func (b *bot) reply(ctx context.Context, a human.Account, in activity) (human.Reply, error) {
 	r := human.Reply{
-		Account: a.Account, Threads: threads(in.Conversation.ID, in.ReplyTo), From: cmp.Or(in.From.AAD, in.From.ID), Name: in.From.Name, Verified: true,
+		Account: a.Account, Threads: threads(in.Conversation.ID, in.ReplyTo), From: cmp.Or(in.From.AAD, in.From.ID),
+		Name: in.From.Name, Verified: true,
 	}
 	if in.From.AAD != "" && in.From.ID != "" {
 		r.Aliases = []string{in.From.ID}
@@ -205,8 +208,8 @@ func (b *bot) reply(ctx context.Context, a human.Account, in activity) (human.Re
 	return r, nil
 }
 
-// tell answers an activity. That this person cannot be told is no reason to take their reply again.
-func (b *bot) tell(ctx context.Context, in activity, text string) error {
+// answerActivity answers an activity. That the answer does not reach this person is not a reason to take their reply again.
+func (b *bot) answerActivity(ctx context.Context, in activity, text string) error {
 	if text == "" {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
@@ -47,13 +48,13 @@ type bot struct {
 }
 
 func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, func(), error) {
-	opened, err := a.Open(ctx, id, credentialType)
-	if err != nil {
-		return nil, nil, err
-	}
-	wrong := func(text string) (*bot, func(), error) {
-		opened.Release()
-		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
+	return credential.OpenAs(ctx, a.Open, id, credentialType, func(opened credential.Opened) (*bot, error) { return c.readBot(id, opened) })
+}
+
+// readBot reads an opened credential.
+func (c *Channel) readBot(id string, opened credential.Opened) (*bot, error) {
+	wrong := func(text string) (*bot, error) {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	var fields struct {
 		AppID   string `json:"app_id"`
@@ -80,7 +81,7 @@ func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, f
 		base := strings.TrimRight(fields.BaseURL, "/")
 		b.service, b.login, b.metadata = base, base, base+metadataPath
 	}
-	return b, opened.Release, nil
+	return b, nil
 }
 
 // isBot says whether it is more than a bare webhook.

@@ -99,13 +99,15 @@ func (b *bot) fetchKeys(ctx context.Context, ring *keyring) error {
 		Issuer string `json:"issuer"`
 		Keys   string `json:"jwks_uri"`
 	}
-	if err := b.do(ctx, exchange{what: "asking for the keys of the bot service", method: http.MethodGet, url: b.metadata}, &metadata); err != nil {
+	if err := b.do(ctx, exchange{what: "asking for the keys of the bot service", method: http.MethodGet, url: b.metadata},
+		&metadata); err != nil {
 		return err
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := b.do(ctx, exchange{what: "asking for the keys of the bot service", method: http.MethodGet, url: metadata.Keys}, &set); err != nil {
+	if err := b.do(ctx, exchange{what: "asking for the keys of the bot service", method: http.MethodGet, url: metadata.Keys},
+		&set); err != nil {
 		return err
 	}
 	var keys []signingKey
@@ -114,7 +116,7 @@ func (b *bot) fetchKeys(ctx context.Context, ring *keyring) error {
 		var more struct {
 			Endorsements []string `json:"endorsements"`
 		}
-		// Keys of kinds to come are none that tokens are verified with here.
+		// Keys of kinds that this version does not know do not verify tokens here.
 		if json.Unmarshal(raw, &key.JSONWebKey) == nil && json.Unmarshal(raw, &more) == nil && key.Valid() && key.IsPublic() {
 			key.endorsements = more.Endorsements
 			keys = append(keys, key)
@@ -155,7 +157,8 @@ func (b *bot) verify(ctx context.Context, header string, a activity) error {
 	if claims.Expiry == nil {
 		return wrong("it never ends", nil)
 	}
-	if err := claims.ValidateWithLeeway(jwt.Expected{Issuer: issuer, AnyAudience: jwt.Audience{b.appID}, Time: b.c.now()}, skew); err != nil {
+	if err := claims.ValidateWithLeeway(jwt.Expected{Issuer: issuer, AnyAudience: jwt.Audience{b.appID}, Time: b.c.now()},
+		skew); err != nil {
 		return wrong("issuer, audience or time are not right", err)
 	}
 	if more.Service == "" || strings.TrimRight(more.Service, "/") != strings.TrimRight(a.Service, "/") {

@@ -42,7 +42,7 @@ type actionConfig struct {
 	Body       json.RawMessage `json:"body" with:"action_type=request" doc:"The body of the call." zh:"请求正文。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() { c.ActionType, c.ParseMode = "send_message", "Markdown" }
 
 type actionResult struct {

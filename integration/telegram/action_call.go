@@ -38,7 +38,8 @@ func number[T ~string](text T) json.RawMessage {
 	return values.Encode(string(text))
 }
 
-// do calls a method. A group that has become a supergroup is followed to its new number, once: Telegram has taken nothing under the old one.
+// do calls a method. A group that has become a supergroup is followed to its new number, once: Telegram has taken nothing under the old
+// one.
 func (a *acting) do(c func(chat json.RawMessage) (rest.Call, error)) (out actionResult, err error) {
 	chat := number(a.cfg.ChatID)
 	for moved := false; ; moved = true {
@@ -75,7 +76,8 @@ func (a *acting) once(c rest.Call) (rest.Answer, error) {
 	c.Wants, c.Fields = rest.Object, []string{"ok"}
 	answer, err := a.api.Do(a.ctx, c)
 	if err == nil && !answer.Get("ok").Bool() {
-		return answer, &outbound.Error{Fate: outbound.Answered, Fault: fault.Newf(fault.RemoteRejected, "Telegram does not do it: %s", answer.Get("description").Str)}
+		return answer, &outbound.Error{Fate: outbound.Answered,
+			Fault: fault.Newf(fault.RemoteRejected, "Telegram does not do it: %s", answer.Get("description").Str)}
 	}
 	return answer, err
 }
@@ -92,10 +94,11 @@ func (a *acting) send() (actionResult, error) {
 	if err := a.fits("message_text", a.cfg.Text, maxText); err != nil {
 		return actionResult{}, err
 	}
-	return a.calls("sendMessage", false, params{"text": a.cfg.Text, "parse_mode": a.mode(), "reply_markup": json.RawMessage(a.cfg.Keyboard), "disable_notification": a.silent()})
+	return a.calls("sendMessage", false, params{"text": a.cfg.Text, "parse_mode": a.mode(), "reply_markup": json.RawMessage(a.cfg.Keyboard),
+		"disable_notification": a.silent()})
 }
 
-// silent is whether people are told without a sound; nil: as usual.
+// silent is whether messages arrive without a sound; nil: as usual.
 func (a *acting) silent() any {
 	if !a.cfg.Silent {
 		return nil
@@ -136,11 +139,13 @@ func (a *acting) poll() (actionResult, error) {
 	for _, o := range a.cfg.Options {
 		options = append(options, map[string]string{"text": o})
 	}
-	return a.calls("sendPoll", false, params{"question": a.cfg.Question, "options": options, "reply_markup": json.RawMessage(a.cfg.Keyboard), "disable_notification": a.silent()})
+	return a.calls("sendPoll", false, params{"question": a.cfg.Question, "options": options,
+		"reply_markup": json.RawMessage(a.cfg.Keyboard), "disable_notification": a.silent()})
 }
 
 func (a *acting) forward() (actionResult, error) {
-	return a.calls("forwardMessage", false, params{"from_chat_id": number(a.cfg.FromChatID), "message_id": number(a.cfg.MessageID), "disable_notification": a.silent()})
+	return a.calls("forwardMessage", false, params{"from_chat_id": number(a.cfg.FromChatID), "message_id": number(a.cfg.MessageID),
+		"disable_notification": a.silent()})
 }
 
 // already is the result of a repeat that finds what the first has done.
@@ -159,7 +164,8 @@ func (a *acting) edit() (actionResult, error) {
 	if err := a.fits("message_text", a.cfg.Text, maxText); err != nil {
 		return actionResult{}, err
 	}
-	return a.already(a.calls("editMessageText", true, params{"message_id": number(a.cfg.MessageID), "text": a.cfg.Text, "parse_mode": a.mode(), "reply_markup": json.RawMessage(a.cfg.Keyboard)}))
+	return a.already(a.calls("editMessageText", true, params{"message_id": number(a.cfg.MessageID), "text": a.cfg.Text,
+		"parse_mode": a.mode(), "reply_markup": json.RawMessage(a.cfg.Keyboard)}))
 }
 
 func (a *acting) delete() (actionResult, error) {

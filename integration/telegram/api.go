@@ -33,18 +33,18 @@ type bot struct {
 }
 
 func (c *Channel) open(ctx context.Context, open credential.Opener, id string) (*bot, func(), error) {
-	opened, err := open(ctx, id, credentialType)
-	if err != nil {
-		return nil, nil, err
-	}
+	return credential.OpenAs(ctx, open, id, credentialType, func(opened credential.Opened) (*bot, error) { return c.readBot(id, opened) })
+}
+
+// readBot reads an opened credential.
+func (c *Channel) readBot(id string, opened credential.Opened) (*bot, error) {
 	var fields struct {
 		Token   string `json:"token"`
 		Secret  string `json:"webhook_secret"`
 		BaseURL string `json:"base_url"`
 	}
-	wrong := func(text string) (*bot, func(), error) {
-		opened.Release()
-		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
+	wrong := func(text string) (*bot, error) {
+		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	if json.Unmarshal(opened.Data, &fields) != nil {
 		return wrong("cannot be read; save it again")
@@ -60,7 +60,7 @@ func (c *Channel) open(ctx context.Context, open credential.Opener, id string) (
 		}
 		b.base = strings.TrimRight(fields.BaseURL, "/")
 	}
-	return b, opened.Release, nil
+	return b, nil
 }
 
 // id is the public number of the bot.

@@ -1,5 +1,5 @@
-// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers, the trigger that its
-// updates start, and the kind that acts as a bot. A bot has one stream of updates, so the channel reads it for both.
+// Package telegram is everything of Telegram: the channel by which a bot puts questions to people and takes their answers, the trigger that
+// its updates start, and the kind that acts as a bot. A bot has one stream of updates, so the channel reads it for both.
 //
 // It speaks the Bot API itself over the guarded client. The known libraries pass an update before it was dealt with and refuse
 // a whole batch for one thing that is new to them; both would lose answers. What a reply means is decided by package human, not
@@ -153,7 +153,8 @@ func (b *bot) end(ctx context.Context, m human.Message, to chatID, earlier []rec
 	said := false
 	for _, r := range asked {
 		err := b.call(ctx, "editMessageText", editMessage{
-			Chat: chatID(strconv.FormatInt(r.Chat, 10)), Message: r.Message, Text: question(m, false), Mode: "HTML", Preview: &preview{Disabled: true},
+			Chat: chatID(strconv.FormatInt(r.Chat, 10)), Message: r.Message, Text: question(m, false), Mode: "HTML",
+			Preview: &preview{Disabled: true},
 		}, nil)
 		if err == nil {
 			said = true
@@ -196,27 +197,27 @@ func question(m human.Message, inbox bool) string {
 		lines = append(slices.Clone(lines), text.Of("Please answer it in the inbox.").In(m.Request.Language))
 	}
 	var p page
-	p.add("", "", m.Request.UserMention, maxTitle)
-	p.add("<b>", "</b>", m.Request.Title, maxTitle)
+	p.addPart("", "", m.Request.UserMention, maxTitle)
+	p.addPart("<b>", "</b>", m.Request.Title, maxTitle)
 	tail := text.FitUTF16(strings.Join(lines, "\n"), maxLines)
 	p.reserve(tail)
-	p.add("", "", m.Request.Description, maxText)
+	p.addPart("", "", m.Request.Description, maxText)
 	if text, code := payload.Shown(m.Request.Content); code {
-		p.add("<pre>", "</pre>", text, maxText)
+		p.addPart("<pre>", "</pre>", text, maxText)
 	} else {
-		p.add("", "", text, maxText)
+		p.addPart("", "", text, maxText)
 	}
 	p.reserved = 0
-	p.add("", "", tail, maxLines)
+	p.addPart("", "", tail, maxLines)
 	return p.text.String()
 }
 
 // note is what is to be said about a question that people have before them.
 func note(m human.Message) string {
 	var p page
-	p.add("", "", m.Request.UserMention, maxTitle)
-	p.add("<b>", "</b>", m.Request.Title, maxTitle)
-	p.add("", "", strings.Join(m.Lines, "\n"), maxText)
+	p.addPart("", "", m.Request.UserMention, maxTitle)
+	p.addPart("<b>", "</b>", m.Request.Title, maxTitle)
+	p.addPart("", "", strings.Join(m.Lines, "\n"), maxText)
 	return p.text.String()
 }
 
@@ -232,7 +233,7 @@ func (p *page) reserve(said string) {
 	}
 }
 
-func (p *page) add(before, after, said string, most int) {
+func (p *page) addPart(before, after, said string, most int) {
 	said = strings.TrimSpace(said)
 	gap := 0
 	if p.used > 0 {

@@ -52,8 +52,8 @@ func normalAddress(address string) string {
 	return address
 }
 
-// placeOf reads where a question is put: a chat by its number or name. Groups and channels have negative numbers or names; only a person has a
-// number without a sign.
+// placeOf reads where a question is put: a chat by its number or name. Groups and channels have negative numbers or names; only a person
+// has a number without a sign.
 func placeOf(raw json.RawMessage) human.Place {
 	var s struct {
 		Chat json.RawMessage `json:"chat_id"`
@@ -66,6 +66,7 @@ func placeOf(raw json.RawMessage) human.Place {
 // medium is what messages of Telegram can have: buttons and no forms. One button is for the link.
 func medium() form.Medium {
 	return form.Medium{Cannot: []form.Kind{
-		form.Line, form.Area, form.Number, form.Email, form.Date, form.YesNo, form.Tick, form.One, form.Some, form.Score, form.File, form.JSON,
+		form.Line, form.Area, form.Number, form.Email, form.Date, form.YesNo, form.Tick, form.One, form.Some,
+		form.Score, form.File, form.JSON,
 	}, Buttons: 99}
 }

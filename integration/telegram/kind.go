@@ -20,7 +20,7 @@ type askConfig struct {
 	Patterns    []string        `json:"allowed_response_patterns" doc:"Regular expressions that written answers must match." zh:"文字答复须匹配的正则表达式。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *askConfig) Defaults() {
 	c.Config.Defaults()
 	c.AllowText = true
@@ -41,7 +41,8 @@ func interaction(d ask.Deps) node.Kind {
 				Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "telegram:42", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "telegram:42", "approvals": [{"person": "telegram:42", "outcome": "confirmed", "data": "…", "channel": "telegram", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
 			},
 		},
-	}, ask.Medium{Channel: Name, Names: "target_users", As: func(text string) string { return Name + ":" + strings.TrimPrefix(text, Name+":") }}, particular, checkPatterns)
+	}, ask.Medium{Channel: Name, Names: "target_users",
+		As: func(text string) string { return Name + ":" + strings.TrimPrefix(text, Name+":") }}, particular, checkPatterns)
 }
 
 // particular makes what the channel has to know of the configuration.
@@ -49,12 +50,14 @@ func particular(cfg askConfig) (ask.Asking, error) {
 	for n, pattern := range cfg.Patterns {
 		if _, err := regexp.Compile(pattern); err != nil {
 			at := fmt.Sprintf("allowed_response_patterns[%d]", n)
-			return ask.Asking{}, fault.Newf(fault.InvalidConfig, "%s: %q is not a regular expression: %w", at, pattern, err).With("path", "configurations."+at)
+			return ask.Asking{}, fault.Newf(fault.InvalidConfig, "%s: %q is not a regular expression: %w", at, pattern,
+				err).With("path", "configurations."+at)
 		}
 	}
 	users := ask.Texts(cfg.TargetUsers)
 	a := ask.Asking{Settings: map[string]any{
-		"chat_id": string(cfg.ChatID), "allow_text_responses": cfg.AllowText, "allowed_response_patterns": cfg.Patterns, "target_users": users,
+		"chat_id": string(cfg.ChatID), "allow_text_responses": cfg.AllowText,
+		"allowed_response_patterns": cfg.Patterns, "target_users": users,
 	}}
 	if len(cfg.Keyboard) > 0 {
 		a.Settings["inline_keyboard"] = cfg.Keyboard
@@ -74,7 +77,8 @@ func checkPatterns(p *node.Planning, _ *askConfig) {
 	}
 }
 
-// approver is the approver that a target user is: by number, or by name, which is the same in whatever case it is written and with or without its @.
+// approver is the approver that a target user is: by number, or by name, which is the same in whatever case it is written and with or
+// without its @.
 func approver(text string) string {
 	text = strings.TrimSpace(strings.TrimPrefix(text, Name+":"))
 	if strings.Trim(text, "0123456789") != "" {

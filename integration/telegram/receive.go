@@ -29,7 +29,7 @@ const (
 	maxToast     = 200
 )
 
-// updateKinds are what the channel and the triggers want to be told; the service wants them named in every call. It is read-only.
+// updateKinds are the updates that the channel and the triggers want; the service wants them named in every call. It is read-only.
 var updateKinds = []string{eventMessage, eventPost, eventCallback}
 
 // response is a call that tells a person what became of their reply.
@@ -38,7 +38,7 @@ type response struct {
 	params any
 }
 
-// Receive takes an update that the service brings. What is to be told goes back in the same answer.
+// Receive takes an update that the service brings. What people are to read goes back in the same answer.
 func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
 	b, release, err := c.open(r.Context(), a.Open, a.Credential)
 	if err != nil {
@@ -108,7 +108,7 @@ func withMethod(r response) ([]byte, error) {
 // brought.
 func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Handle) error {
 	var offset int64
-	var told string // the secret that the service was told to bring along
+	var told string // the secret that the service was asked to bring along
 	for {
 		b, release, err := c.open(ctx, a.Open, a.Credential) // each time, so that a new token is used soon
 		if err != nil {
@@ -201,7 +201,7 @@ func (c *Channel) poll(ctx context.Context, b *bot, a human.Account, offset int6
 		answer, err := c.deal(ctx, b, a, u, raw, handle)
 		if err == nil {
 			offset = u.ID + 1
-			err = b.tell(ctx, answer)
+			err = b.sendResponse(ctx, answer)
 		}
 		if err != nil {
 			// Listening ends here, so what is done with is passed at once.
@@ -211,14 +211,15 @@ func (c *Channel) poll(ctx context.Context, b *bot, a human.Account, offset int6
 	return offset, nil
 }
 
-// tell makes a call that tells a person something. That this person cannot be told (any more) is no reason to take their
+// sendResponse makes a call that tells a person something. That the message does not reach this person is not a reason to take their
 // reply again.
-func (b *bot) tell(ctx context.Context, r *response) error {
+func (b *bot) sendResponse(ctx context.Context, r *response) error {
 	if r == nil {
 		return nil
 	}
 	err := b.call(ctx, r.method, r.params, nil)
-	if refused, ok := errors.AsType[*refusal](err); ok && (refused.status == http.StatusBadRequest || refused.status == http.StatusForbidden) {
+	if refused, ok := errors.AsType[*refusal](err); ok &&
+		(refused.status == http.StatusBadRequest || refused.status == http.StatusForbidden) {
 		return nil
 	}
 	return err
@@ -226,7 +227,7 @@ func (b *bot) tell(ctx context.Context, r *response) error {
 
 // deal takes what an update answers, and hands it to the triggers that share the bot. An error means that it has to come again.
 func (c *Channel) deal(ctx context.Context, b *bot, a human.Account, u update, raw []byte, handle human.Handle) (*response, error) {
-	answer, ours, err := b.take(ctx, a, u, handle)
+	answer, ours, err := b.takeUpdate(ctx, a, u, handle)
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +238,9 @@ func (c *Channel) deal(ctx context.Context, b *bot, a human.Account, u update, r
 	return answer, nil
 }
 
-// take takes an update as a reply. Ours says that it is one to a question, or to what was one. An error means that it has to come again.
-func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.Handle) (answer *response, ours bool, err error) {
+// takeUpdate takes an update as a reply. Ours says that it is one to a question, or to what was one. An error means that it has
+// to come again.
+func (b *bot) takeUpdate(ctx context.Context, a human.Account, u update, handle human.Handle) (answer *response, ours bool, err error) {
 	reply := human.Reply{Account: a.Account, Verified: true, Dedup: b.id() + ":" + strconv.FormatInt(u.ID, 10)}
 	switch {
 	case u.Callback != nil:
@@ -250,7 +252,8 @@ func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.
 }
 
 // click deals with a button. The service wants an answer to each, whosever button it is.
-func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply, handle human.Handle) (answer *response, ours bool, err error) {
+func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply,
+	handle human.Handle) (answer *response, ours bool, err error) {
 	toast := func(said string, alert bool) (*response, bool, error) {
 		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: text.FitUTF16(said, maxToast), Alert: alert}}, ours, nil
 	}
@@ -293,7 +296,8 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 }
 
 // text takes a reply in prose. Only replies to messages of this bot count; what bots and groups say is ignored.
-func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (answer *response, ours bool, err error) {
+func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply,
+	handle human.Handle) (answer *response, ours bool, err error) {
 	reply.Text = strings.TrimSpace(cmp.Or(m.Text, m.Caption))
 	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
 		return nil, false, nil
@@ -303,7 +307,8 @@ func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.
 			return nil, true, nil
 		}
 		return &response{"sendMessage", sendMessage{
-			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: text.FitUTF16(said, maxText), ReplyTo: &replyTo{Message: m.ID, Anyway: true},
+			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: text.FitUTF16(said, maxText),
+			ReplyTo: &replyTo{Message: m.ID, Anyway: true},
 		}}, true, nil
 	}
 	reply.Threads = []string{b.thread(m.Chat.ID, m.ReplyTo.ID)}
@@ -397,7 +402,7 @@ func (s settings) counts(p person) bool {
 	})
 }
 
-// takes says that prose like this is taken. A pattern that is none fits nothing.
+// takes says that prose like this is taken. A pattern that cannot be read fits nothing.
 func (s settings) takes(text string) bool {
 	if s.Texts != nil && !*s.Texts {
 		return false

@@ -36,7 +36,7 @@ type triggerConfig struct {
 	FilterBots bool          `json:"filter_bot_messages" fixed:"true" doc:"Whether messages of other bots are left out." zh:"是否忽略其他机器人的消息。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *triggerConfig) Defaults() { c.Events, c.FilterBots = []string{eventMessage}, true }
 
 // triggerTelegram is where an execution begins that a message in Telegram has started.
@@ -51,9 +51,11 @@ func triggerTelegram() node.Kind {
 				node.Meaning("chat_id", "The number of the chat.", "聊天编号。"), node.Meaning("chat_type", "What the chat is: private, group, supergroup or channel.", "聊天类型：private、group、supergroup 或 channel。"),
 				node.Meaning("chat_name", "The title of a group or channel, the name of a person.", "群组或频道标题，或个人名称。"),
 				node.Meaning("user_id", "The number of who wrote or pressed; of a channel, its number.", "发送者或点击者编号；频道则为频道编号。"), node.Meaning("user_name", "Their name, as @name if they have one.", "其名称；有用户名时为 @名称。"),
-				node.Meaning("message_id", "The number of the message in its chat.", "消息在聊天中的编号。"), node.Meaning("message_text", "What was written, also below a picture or file.", "消息文本或图片、文件说明。"),
+				node.Meaning("message_id", "The number of the message in its chat.", "消息在聊天中的编号。"),
+				node.Meaning("message_text", "What was written, also below a picture or file.", "消息文本或图片、文件说明。"),
 				node.Meaning("command", "The command that the message begins with, without slash and bot; empty: none.", "消息开头的命令（不含斜杠与机器人名），没有则为空。"), node.Meaning("command_text", "What follows the command.", "命令之后的文本。"),
-				node.Meaning("reply_to_message_id", "The message that it replies to; 0: none.", "所回复消息的编号；0 表示无。"), node.Meaning("callback_data", "What the pressed button brings back.", "被点击按钮的回传数据。"),
+				node.Meaning("reply_to_message_id", "The message that it replies to; 0: none.", "所回复消息的编号；0 表示无。"),
+				node.Meaning("callback_data", "What the pressed button brings back.", "被点击按钮的回传数据。"),
 				node.Meaning("telegram_payload", "The whole update.", "完整的更新内容。"),
 			}, start.Meanings()...)}},
 			Inputs: []node.Value{node.Meaning("*", "The update; when somebody starts it by hand, what it is started with.", "更新内容；手动启动时为启动输入。")},
@@ -101,9 +103,9 @@ func (s source) Register(ctx context.Context, t trigger.Trigger) error {
 	if _, err := node.Configuration[triggerConfig](t.Config); err != nil {
 		return err
 	}
-	id := gjson.GetBytes(t.Config, "credential_id").String()
-	if id == "" {
-		return fault.New(fault.CredentialMissing, "credential_id: the trigger needs a credential of the type telegram_bot")
+	id, err := t.NeedCredential(credentialType)
+	if err != nil {
+		return err
 	}
 	b, release, err := s.channel.open(ctx, t.Open, id)
 	if err != nil {
@@ -180,7 +182,8 @@ func (n *news) judge(ctx context.Context, t trigger.Trigger) (out trigger.Event,
 		out.Ignored = "it answers a question that Tandem has asked"
 	}
 	told := told{
-		Event: kind, Chat: m.Chat.ID, ChatType: m.Chat.Type, ChatName: cmp.Or(m.Chat.Title, m.Chat.name()), User: from.ID, UserName: from.name(), Message: m.ID, Text: said,
+		Event: kind, Chat: m.Chat.ID, ChatType: m.Chat.Type, ChatName: cmp.Or(m.Chat.Title, m.Chat.name()), User: from.ID,
+		UserName: from.name(), Message: m.ID, Text: said,
 		Command: command, CommandText: rest, Whole: n.raw,
 	}
 	if m.SenderChat != nil {
@@ -224,7 +227,7 @@ func (n *news) parts() (kind string, m message, from person) {
 		if u.Callback.Message != nil {
 			m = *u.Callback.Message
 		}
-		m.SenderChat = nil // who pressed is a person, whoever wrote the message
+		m.SenderChat = nil // who pressed is a person, no matter who wrote the message
 		return kind, m, from
 	case u.Message != nil:
 		kind, m = eventMessage, *u.Message
@@ -237,7 +240,7 @@ func (n *news) parts() (kind string, m message, from person) {
 	return kind, m, from
 }
 
-// command takes the command off a message. One that calls another bot is none.
+// command takes the command off a message. One that calls another bot is not taken for one.
 func (n *news) command(ctx context.Context, said string) (command, rest string, err error) {
 	whole, is := strings.CutPrefix(said, "/")
 	if !is {

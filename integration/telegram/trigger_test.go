@@ -164,7 +164,8 @@ func TestTrigger_Payload(t *testing.T) {
 	}
 }
 
-// One stream of updates serves the question and the triggers: a reply answers and starts nothing, everything else starts each workflow once, over restarts.
+// One stream of updates serves the question and the triggers: a reply answers and starts nothing, everything else starts each workflow
+// once, over restarts.
 func TestTrigger_SharesTheBot(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, map[string]string{"one": `{"credential_id":"bot","events":["message","callback_query"]}`, "two": `{"credential_id":"bot"}`}).deploy(t)

@@ -38,7 +38,7 @@ type actionConfig struct {
 	Body    json.RawMessage `json:"body" with:"action_type=request" doc:"What is sent, as JSON." zh:"正文：发送的 JSON。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *actionConfig) Defaults() { c.ActionType, c.Limit = "create_card", action.DefaultLimit }
 
 type actionResult struct {
@@ -69,15 +69,21 @@ func act(client *outbound.Client) node.Kind {
 			Output:  `{"result": {"success": true, "action": "create_card", "resource_id": "5abbe4b7ddc1b351ef961499", "resource_url": "https://trello.com/c/nqPiDKmw/9", "items": [], "next_cursor": "", "truncated": false, "rate_limit_info": null, "error_message": "", "trello_response": {"id": "5abbe4b7ddc1b351ef961499", "url": "https://trello.com/c/nqPiDKmw/9"}}}`,
 		}},
 	}, []action.Operation[actionConfig, actionResult]{
-		{Name: "create_card", Effect: workflow.Once, Needs: []string{"list_id", "name"}, Do: steps.Does((*acting).createCard), Inquire: steps.Asks((*acting).findCard)},
-		{Name: "add_comment", Effect: workflow.Once, Needs: []string{"card_id", "text"}, Do: steps.Does((*acting).comment), Inquire: steps.Asks((*acting).findComment)},
-		{Name: "update_card", Effect: workflow.Idempotent, Needs: []string{"card_id", "name|desc|due|labels|members|list_id"}, Do: steps.Does((*acting).update)},
-		{Name: "archive_card", Effect: workflow.Idempotent, Needs: []string{"card_id"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"closed": true}) })},
+		{Name: "create_card", Effect: workflow.Once, Needs: []string{"list_id", "name"}, Do: steps.Does((*acting).createCard),
+			Inquire: steps.Asks((*acting).findCard)},
+		{Name: "add_comment", Effect: workflow.Once, Needs: []string{"card_id", "text"}, Do: steps.Does((*acting).comment),
+			Inquire: steps.Asks((*acting).findComment)},
+		{Name: "update_card", Effect: workflow.Idempotent, Needs: []string{"card_id", "name|desc|due|labels|members|list_id"},
+			Do: steps.Does((*acting).update)},
+		{Name: "archive_card", Effect: workflow.Idempotent, Needs: []string{"card_id"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"closed": true}) })},
 		{Name: "delete_card", Effect: workflow.Idempotent, Needs: []string{"card_id"}, Do: steps.Does((*acting).delete)},
-		{Name: "move_card", Effect: workflow.Idempotent, Needs: []string{"card_id", "list_id"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"idList": a.cfg.ListID}) })},
+		{Name: "move_card", Effect: workflow.Idempotent, Needs: []string{"card_id", "list_id"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.change(rest.Fields{"idList": a.cfg.ListID}) })},
 		{Name: "add_label", Effect: workflow.Idempotent, Needs: []string{"card_id", "label_id"}, Do: steps.Does((*acting).addLabel)},
 		{Name: "list_boards", Effect: workflow.Idempotent, Lists: true, Do: steps.Does(func(a *acting) (actionResult, error) { return a.whole("/members/me/boards") })},
-		{Name: "list_lists", Effect: workflow.Idempotent, Lists: true, Needs: []string{"board_id"}, Do: steps.Does(func(a *acting) (actionResult, error) { return a.whole(rest.Path("boards", a.cfg.BoardID, "lists")) })},
+		{Name: "list_lists", Effect: workflow.Idempotent, Lists: true, Needs: []string{"board_id"},
+			Do: steps.Does(func(a *acting) (actionResult, error) { return a.whole(rest.Path("boards", a.cfg.BoardID, "lists")) })},
 		{Name: "list_cards", Effect: workflow.Idempotent, Lists: true, Needs: []string{"list_id|board_id"}, Do: steps.Does((*acting).listCards)},
 		{Name: "get_card", Effect: workflow.Idempotent, Needs: []string{"card_id"}, Do: steps.Does((*acting).get)},
 		{
@@ -121,7 +127,8 @@ func (a *acting) card() string { return rest.Path("cards", a.cfg.CardID) }
 
 // fields are what the configuration says of a card.
 func (a *acting) fields() rest.Fields {
-	return rest.Fields{}.Text("name", a.cfg.Name).Text("desc", a.cfg.Desc).Text("due", a.cfg.Due).Text("idList", a.cfg.ListID).Texts("idLabels", a.cfg.Labels).Texts("idMembers", a.cfg.Members)
+	return rest.Fields{}.Text("name", a.cfg.Name).Text("desc", a.cfg.Desc).Text("due", a.cfg.Due).Text("idList",
+		a.cfg.ListID).Texts("idLabels", a.cfg.Labels).Texts("idMembers", a.cfg.Members)
 }
 
 func (a *acting) createCard() (actionResult, error) {
@@ -153,7 +160,8 @@ func (a *acting) delete() (actionResult, error) {
 
 // addLabel adds a label; one that is there already is refused by Trello, and so it should be.
 func (a *acting) addLabel() (actionResult, error) {
-	answer, err := a.api.Do(a.ctx, rest.Call{Method: "POST", Path: a.card() + "/idLabels", Body: rest.Fields{"value": a.cfg.LabelID}, Repeatable: true, Wants: rest.Structure})
+	answer, err := a.api.Do(a.ctx, rest.Call{Method: "POST", Path: a.card() + "/idLabels", Body: rest.Fields{"value": a.cfg.LabelID},
+		Repeatable: true, Wants: rest.Structure})
 	if rest.Status(err) == 400 && strings.Contains(err.Error(), "already on the card") {
 		err = nil
 	}
@@ -204,14 +212,15 @@ func (a *acting) page(before string) (cards []gjson.Result, next string, answer 
 }
 
 func (a *acting) listCards() (out actionResult, err error) {
-	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor, func(cursor string) (items []json.RawMessage, next string, err error) {
-		cards, next, answer, err := a.page(cursor)
-		for _, card := range cards {
-			items = append(items, json.RawMessage(card.Raw))
-		}
-		out.RateLimit = answer.Limits()
-		return items, next, err
-	})
+	out.Items, out.NextCursor, err = rest.Pages(a.cfg.Limit, a.cfg.Cursor,
+		func(cursor string) (items []json.RawMessage, next string, err error) {
+			cards, next, answer, err := a.page(cursor)
+			for _, card := range cards {
+				items = append(items, json.RawMessage(card.Raw))
+			}
+			out.RateLimit = answer.Limits()
+			return items, next, err
+		})
 	out.Response = json.RawMessage("null")
 	return out, err
 }
@@ -220,9 +229,6 @@ func (a *acting) request() (actionResult, error) {
 	answer, err := a.api.Request(a.ctx, rest.Raw{Method: a.cfg.Method, Path: a.cfg.Path, Query: a.cfg.Query, Body: a.cfg.Body})
 	return made(answer), err
 }
-
-// clockSkew is how far the clock of Trello may be behind that of this machine.
-const clockSkew = 5 * time.Minute
 
 // findCard looks for a card of the list that has the marker.
 func (a *acting) findCard() (actionResult, bool, error) {
@@ -245,7 +251,7 @@ func (a *acting) findCard() (actionResult, bool, error) {
 
 // findComment looks for a comment of the card that has the marker, among those that were made since the node began.
 func (a *acting) findComment() (actionResult, bool, error) {
-	query := url.Values{"filter": {"commentCard"}, "limit": {"1000"}, "since": {a.call.Now.Add(-clockSkew).UTC().Format(time.RFC3339)}}
+	query := url.Values{"filter": {"commentCard"}, "limit": {"1000"}, "since": {a.call.Now.Add(-rest.ClockSkew).UTC().Format(time.RFC3339)}}
 	answer, err := a.api.Do(a.ctx, rest.Call{Method: "GET", Path: a.card() + "/actions", Query: query, Wants: rest.List})
 	if err != nil {
 		return actionResult{}, false, err

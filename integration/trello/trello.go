@@ -7,7 +7,6 @@ package trello
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	"tandem/builtin/rest"
 	"tandem/credential"
-	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
@@ -45,15 +43,16 @@ func Extension(d plug.Deps) plug.Extension {
 
 // checkCredential asks whose token it is.
 func checkCredential(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	if !json.Valid(c.Data) {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
+	fields, err := c.Fields()
+	if err != nil {
+		return "", err
 	}
-	fields := gjson.ParseBytes(c.Data)
 	var who struct {
 		Username string `json:"username"`
 	}
 	base := strings.TrimSuffix(strings.TrimRight(fields.Get("base_url").Str, "/"), apiPath)
-	err := credential.AskGet(ctx, out.HTTP, "Trello", "key or token", base, usualAddress, apiPath+"/members/me", &who, "Authorization", login(fields))
+	err = credential.AskGet(ctx, out.HTTP, "Trello", "key or token", base, usualAddress, apiPath+"/members/me", &who,
+		"Authorization", login(fields))
 	return "Trello knows the token as " + who.Username, err
 }
 

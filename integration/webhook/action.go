@@ -34,7 +34,7 @@ type sendConfig struct {
 	Payload json.RawMessage `json:"payload" doc:"What is sent as the body, as JSON; without it the input." zh:"正文：以 JSON 发送的内容；省略时为输入。"`
 }
 
-// Defaults are what holds when nothing is said.
+// Defaults sets what holds when the configuration does not say otherwise.
 func (c *sendConfig) Defaults() { c.Method = http.MethodPost }
 
 type sendResult struct {
@@ -82,7 +82,8 @@ func send(client *outbound.Client) node.Kind {
 		if err != nil {
 			return nil, err
 		}
-		return httpcall.Sent(httpcall.Config{Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers}, httpcall.Input{}, bodyOf(cfg, call.Input), nil)
+		return httpcall.Sent(httpcall.Config{Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers}, httpcall.Input{},
+			bodyOf(cfg, call.Input), nil)
 	}
 	return k
 }
@@ -119,7 +120,8 @@ func deliver(ctx context.Context, client *outbound.Client, call *node.Call, cfg 
 	header.Set(headerEvent, cfg.Event)
 	sign(header, key, delivery, now, body)
 	// A redirect is not followed: what was signed is for the address that was named.
-	response, err := client.Do(ctx, outbound.Request{Method: cfg.Method, URL: target, Header: header, Body: body, Repeatable: true, Redirects: outbound.NoFollow})
+	response, err := client.Do(ctx, outbound.Request{Method: cfg.Method, URL: target, Header: header, Body: body, Repeatable: true,
+		Redirects: outbound.NoFollow})
 	if err != nil {
 		return sendResult{}, err
 	}

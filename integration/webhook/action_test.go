@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/node/nodetest"
+	"tandem/outbound"
 )
 
 // receiver takes webhooks as Standard Webhooks says: what is not signed with its key, or is too old, it refuses.
@@ -229,16 +230,18 @@ func TestSend_Timeout(t *testing.T) {
 	r := newReceiver(t, "key")
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
-	ctx, stop := context.WithCancel(t.Context())
-	r.next(func(http.ResponseWriter) {
-		stop() // the time of the node is over
-		<-over
-	})
+	r.next(func(http.ResponseWriter) { <-over })
+	allow, err := outbound.ParseAllow("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasty := outbound.New(outbound.Options{Allow: allow, FirstByte: time.Second})
+	t.Cleanup(hasty.Close)
 	call := nodetest.NewCall(t, `{"credential_id":"hook","url":"`+r.url+`","event":"e"}`, `{}`)
 	call.Credential = func(context.Context, string, ...string) (credential.Opened, error) {
 		return credential.Opened{ID: "hook", Type: credentialType, Data: json.RawMessage(`{"secret":"key"}`)}, nil
 	}
-	if _, err := send(nodetest.Client(t, "127.0.0.1")).Run(ctx, call); err == nil {
-		t.Error("it ends well")
+	if _, err := send(hasty).Run(t.Context(), call); fault.CodeOf(err) != fault.Timeout || !fault.From(err).Retryable {
+		t.Errorf("no answer: %v", err)
 	}
 }

@@ -1,9 +1,9 @@
-// Package webhook asks programs and tells them what happened. Questions go out as signed calls to an address of theirs, and answers come back as calls
-// that are signed with the same secret. A caller that has the secret answers in the
-// name of the person whom the callback names, who must be one of the approvers.
+// Package webhook asks programs and tells them what happened. Questions go out as signed calls to an address of theirs, and answers come
+// back as calls that are signed with the same secret. A caller that has the secret answers in the name of the person whom the callback
+// names, who must be one of the approvers.
 //
-// The kind EXTERNAL_ACTION.WEBHOOK sends an event by the rules of Standard Webhooks, which receivers in many languages can check. It needs no
-// library: the rules are three headers and one HMAC, over the guarded client.
+// The kind EXTERNAL_ACTION.WEBHOOK sends an event by the rules of Standard Webhooks, which receivers in many languages can check. It needs
+// no library: the rules are three headers and one HMAC, over the guarded client.
 //
 // Only the wiring of an instance imports it.
 package webhook
@@ -46,7 +46,8 @@ const Name = "webhook"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
-	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)}, Kinds: []node.Kind{send(d.HTTP)}}
+	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)},
+		Kinds: []node.Kind{send(d.HTTP)}}
 }
 
 // New makes the channel.
@@ -60,13 +61,14 @@ func (h *Channel) Name() string { return Name }
 
 // Traits implements [human.Particular].
 func (h *Channel) Traits() human.Traits {
-	return human.Traits{Credentials: []string{credentialType}, TakesURL: true, NeedsURL: true, SpeaksForOthers: true, Place: func(settings json.RawMessage) human.Place {
-		var s struct {
-			URL string `json:"webhook_url"`
-		}
-		_ = json.Unmarshal(settings, &s) // settings of another form name no place
-		return human.Place{Named: s.URL != "", Private: true}
-	}}
+	return human.Traits{Credentials: []string{credentialType}, TakesURL: true, NeedsURL: true, SpeaksForOthers: true,
+		Place: func(settings json.RawMessage) human.Place {
+			var s struct {
+				URL string `json:"webhook_url"`
+			}
+			_ = json.Unmarshal(settings, &s) // settings of another form name no place
+			return human.Place{Named: s.URL != "", Private: true}
+		}}
 }
 
 // secretCredential is the type of the credentials that calls are signed with.
@@ -135,8 +137,10 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	body, err := payload.Marshal(callBody{
 		Event: m.Kind, For: m.For, Request: i.Request, Link: m.Link, CallbackURL: m.Callback, Lines: m.Lines, Data: m.Data,
 		Interaction: interactionBody{
-			ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, Type: i.Type, Purpose: i.Purpose, Status: i.Status,
-			Priority: i.Priority, Approvers: i.Approvers, MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, ResponseData: i.Response, TimeoutAt: i.TimeoutAt, CreatedAt: i.Created,
+			ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, Type: i.Type,
+			Purpose: i.Purpose, Status: i.Status,
+			Priority: i.Priority, Approvers: i.Approvers, MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash,
+			ResponseData: i.Response, TimeoutAt: i.TimeoutAt, CreatedAt: i.Created,
 		},
 	})
 	if err != nil {
@@ -148,7 +152,8 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	header.Set("Idempotency-Key", m.ID)
 	outbound.Sign(header, secret, now, body)
 	// A redirect is not followed: the question is for the address that was named.
-	response, err := h.calls.Do(ctx, outbound.Request{Method: http.MethodPost, URL: target, Header: header, Body: body, Repeatable: true, Redirects: outbound.NoFollow, MaxResponse: 1 << 20})
+	response, err := h.calls.Do(ctx, outbound.Request{Method: http.MethodPost, URL: target, Header: header, Body: body, Repeatable: true,
+		Redirects: outbound.NoFollow, MaxResponse: 1 << 20})
 	if err != nil {
 		return human.Receipt{}, err
 	}
@@ -236,7 +241,8 @@ func (h *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 		return reaction.Err
 	}
 	answer, err := payload.Marshal(reactionBody{
-		Accepted: reaction.Accepted, Ended: reaction.Ended, Status: reaction.Interaction.Status, InteractionID: reply.Interaction, Message: reaction.Text,
+		Accepted: reaction.Accepted, Ended: reaction.Ended, Status: reaction.Interaction.Status,
+		InteractionID: reply.Interaction, Message: reaction.Text,
 	})
 	if err != nil {
 		return err
@@ -246,7 +252,8 @@ func (h *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	return err
 }
 
-// genuine checks who calls, and returns the signature. All that is wrong with it is one and the same error: an outsider learns nothing of the account.
+// genuine checks who calls, and returns the signature. All that is wrong with it is one and the same error: an outsider learns nothing of
+// the account.
 func genuine(r *http.Request, a human.Account, body []byte, now time.Time) ([]byte, error) {
 	refused := fault.New(fault.Unauthorized, "the callback is not signed with the secret of this account, or its "+outbound.HeaderTimestamp+" is more than 5 minutes off")
 	claim, err := outbound.ReadClaim(r.Header, now)

@@ -13,7 +13,7 @@ import (
 // answer is an answer that is being put together. One goroutine owns it.
 type answer struct {
 	sink func(llm.Delta)
-	// thinking is the last block of thoughts that the sink was told of.
+	// thinking is the last block of thoughts that the sink was given.
 	thinking *block
 
 	blocks    []*block
@@ -56,8 +56,8 @@ const (
 	toolBlock     = "tool_use"
 )
 
-// take adds a block that came in one piece.
-func (a *answer) take(from sdk.ContentBlockUnion) {
+// takeBlock adds a block that came in one piece.
+func (a *answer) takeBlock(from sdk.ContentBlockUnion) {
 	b := &block{kind: from.Type}
 	switch from.Type {
 	case textBlock:
@@ -116,7 +116,7 @@ func (a *answer) begin(from sdk.ContentBlockStartEventContentBlockUnion) {
 	switch from.Type {
 	case textBlock:
 		b.text.WriteString(from.Text)
-		a.tell(llm.Delta{Text: from.Text})
+		a.sendDelta(llm.Delta{Text: from.Text})
 	case thinkingBlock:
 		b.text.WriteString(from.Thinking)
 		b.signature = from.Signature
@@ -129,7 +129,7 @@ func (a *answer) begin(from sdk.ContentBlockStartEventContentBlockUnion) {
 		if raw := from.JSON.Input.Raw(); raw != "null" {
 			b.whole = raw
 		}
-		a.tell(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, ID: from.ID, Name: from.Name}})
+		a.sendDelta(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, ID: from.ID, Name: from.Name}})
 	}
 }
 
@@ -137,7 +137,7 @@ func (a *answer) piece(b *block, d sdk.MessageStreamEventUnionDelta) {
 	switch d.Type {
 	case "text_delta":
 		b.text.WriteString(d.Text)
-		a.tell(llm.Delta{Text: d.Text})
+		a.sendDelta(llm.Delta{Text: d.Text})
 	case "thinking_delta":
 		b.text.WriteString(d.Thinking)
 		a.think(b, d.Thinking)
@@ -146,7 +146,7 @@ func (a *answer) piece(b *block, d sdk.MessageStreamEventUnionDelta) {
 	case "input_json_delta":
 		b.text.WriteString(d.PartialJSON)
 		if d.PartialJSON != "" {
-			a.tell(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, Arguments: d.PartialJSON}})
+			a.sendDelta(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, Arguments: d.PartialJSON}})
 		}
 	}
 }
@@ -155,22 +155,22 @@ func (a *answer) piece(b *block, d sdk.MessageStreamEventUnionDelta) {
 func (a *answer) close(b *block) {
 	if b.kind == toolBlock && b.text.Len() == 0 {
 		b.text.WriteString(b.arguments())
-		a.tell(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, Arguments: b.text.String()}})
+		a.sendDelta(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: b.number, Arguments: b.text.String()}})
 	}
 }
 
 // think tells a piece of a thought, apart from the thought before.
 func (a *answer) think(b *block, text string) {
 	if text != "" && a.thinking != nil && a.thinking != b {
-		a.tell(llm.Delta{Reasoning: betweenThoughts})
+		a.sendDelta(llm.Delta{Reasoning: betweenThoughts})
 	}
 	if text != "" {
 		a.thinking = b
 	}
-	a.tell(llm.Delta{Reasoning: text})
+	a.sendDelta(llm.Delta{Reasoning: text})
 }
 
-func (a *answer) tell(d llm.Delta) {
+func (a *answer) sendDelta(d llm.Delta) {
 	if a.sink != nil && (d.Text != "" || d.Reasoning != "" || d.ToolCall != nil) {
 		a.sink(d)
 	}

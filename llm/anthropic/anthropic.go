@@ -95,7 +95,7 @@ func (p *Provider) whole(ctx context.Context, params request) (answer, error) {
 	}
 	var a answer
 	for _, b := range m.Content {
-		a.take(b)
+		a.takeBlock(b)
 	}
 	a.id, a.model = m.ID, string(m.Model)
 	a.stop, a.refusal = string(m.StopReason), m.StopDetails

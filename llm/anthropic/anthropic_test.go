@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,46 +13,21 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/llm/llmtest"
 )
 
-// setup serves answers in turn, the last one again and again, and keeps the bodies of requests.
+// setup makes a provider for a service that gives answers in turn, and says what it was sent.
 func setup(t *testing.T, answers ...func(w http.ResponseWriter)) (llm.Provider, func() []map[string]any) {
 	t.Helper()
-	var mu sync.Mutex
-	var bodies []map[string]any
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, err := io.ReadAll(r.Body)
-		var body map[string]any
-		if err != nil || json.Unmarshal(data, &body) != nil {
-			t.Errorf("the request %q cannot be read: %v", data, err)
-		}
-		mu.Lock()
-		answer := answers[min(len(bodies), len(answers)-1)]
-		bodies = append(bodies, body)
-		mu.Unlock()
-		answer(w)
-	}))
-	t.Cleanup(server.Close)
+	server, bodies := llmtest.Serve(t, answers...)
 	p, err := New(llm.Settings{BaseURL: server.URL + "/", Key: "a-key", HTTP: server.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, func() []map[string]any {
-		mu.Lock()
-		defer mu.Unlock()
-		return bodies
-	}
+	return p, bodies
 }
 
-// says answers with a body in JSON; streams answers with events, each a type and its fields.
-func says(status int, body string) func(http.ResponseWriter) {
-	return func(w http.ResponseWriter) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // a client that has gone needs no answer
-	}
-}
-
+// streams answers with events, each a type and its fields.
 func streams(events ...string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		for _, e := range events {
@@ -114,11 +87,11 @@ func TestComplete_ThoughtsComeBack(t *testing.T) {
 		`{"type":"message_stop"}`,
 	}
 	for _, stream := range []bool{true, false} {
-		first := says(200, whole)
+		first := llmtest.Says(200, whole)
 		if stream {
 			first = streams(events...)
 		}
-		p, bodies := setup(t, first, says(200, done))
+		p, bodies := setup(t, first, llmtest.Says(200, done))
 		r := ask("claude-sonnet-4-5")
 		r.Stream = stream
 		told := ""
@@ -163,7 +136,7 @@ func TestComplete_Usage(t *testing.T) {
 	t.Parallel()
 	used := `{"input_tokens":10,"cache_read_input_tokens":1000,"cache_creation_input_tokens":200,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}`
 	want := llm.Usage{InputTokens: 1210, OutputTokens: 50, CachedTokens: 1000, ReasoningTokens: 30}
-	p, _ := setup(t, says(200, strings.Replace(done, `{"input_tokens":1,"output_tokens":1}`, used, 1)), streams(
+	p, _ := setup(t, llmtest.Says(200, strings.Replace(done, `{"input_tokens":1,"output_tokens":1}`, used, 1)), streams(
 		`{"type":"message_start","message":{"id":"m","type":"message","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":1000,"cache_creation_input_tokens":200,"output_tokens":1}}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}}`, `{"type":"message_stop"}`))
 	for _, stream := range []bool{false, true} {
@@ -178,7 +151,7 @@ func TestComplete_Usage(t *testing.T) {
 
 func TestComplete_Refusal(t *testing.T) {
 	t.Parallel()
-	p, _ := setup(t, says(200, `{"id":"m","type":"message","content":[],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"Not with a-key."}}`))
+	p, _ := setup(t, llmtest.Says(200, `{"id":"m","type":"message","content":[],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"Not with a-key."}}`))
 	_, err := p.Complete(t.Context(), ask("claude-opus-4-8"), nil)
 	f := fault.From(err)
 	if f.Code != fault.ModelRefused || f.Details["category"] != "bio" || !strings.Contains(f.Message, "Not with ***.") {
@@ -205,7 +178,7 @@ func TestComplete_Failures(t *testing.T) {
 			t.Parallel()
 			p, bodies := setup(t, func(w http.ResponseWriter) {
 				w.Header().Set("Retry-After", "7")
-				says(c.status, c.body)(w)
+				llmtest.Says(c.status, c.body)(w)
 			})
 			_, err := p.Complete(t.Context(), ask("claude-sonnet-4-5"), nil)
 			if fault.CodeOf(err) != c.code {

@@ -1,29 +1,11 @@
 package anthropic
 
-import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
+import "tandem/llm"
 
-	"tandem/credential"
-	"tandem/fault"
-)
-
-// check lists the models that the key may use, which costs nothing.
-func check(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	var fields struct {
-		Key     string `json:"api_key"`
-		BaseURL string `json:"base_url"`
+// keyCheck tries an API key.
+func keyCheck() llm.KeyCheck {
+	return llm.KeyCheck{
+		Service: "Anthropic", Base: publicURL, Version: "/v1", Path: "/v1/models",
+		Headers: func(key string) []string { return []string{"X-Api-Key", key, "Anthropic-Version", "2023-06-01"} },
 	}
-	if json.Unmarshal(c.Data, &fields) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
-	}
-	var list struct {
-		Models []json.RawMessage `json:"data"`
-	}
-	if err := credential.AskGet(ctx, out.HTTP, "Anthropic", "API key", strings.TrimSuffix(strings.TrimRight(fields.BaseURL, "/"), "/v1"), publicURL, "/v1/models", &list, "X-Api-Key", fields.Key, "Anthropic-Version", "2023-06-01"); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("the key is taken; there are %d models", len(list.Models)), nil
 }

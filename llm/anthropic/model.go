@@ -6,7 +6,7 @@ import (
 )
 
 // model is what a model's name tells. Names that tell no version are of models that nobody here knows; they are given
-// what they are asked to be given, but for what a service refuses that has never heard of it.
+// what they are asked to be given, except for what a service refuses that does not know it.
 type model struct {
 	family       string
 	major, minor int

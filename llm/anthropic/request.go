@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -120,30 +119,14 @@ func said(m llm.Message) []sdk.ContentBlockParamUnion {
 		case p.Call:
 			c := calls[0]
 			calls = calls[1:]
-			blocks = append(blocks, sdk.ContentBlockParamUnion{OfToolUse: &sdk.ToolUseBlockParam{ID: toolID(c.ID), Name: c.Name, Input: arguments(c.Arguments)}})
+			blocks = append(blocks, sdk.ContentBlockParamUnion{OfToolUse: &sdk.ToolUseBlockParam{ID: toolID(c.ID), Name: c.Name,
+				Input: llm.ArgumentObject(c.Arguments)}})
 		default:
 			blocks = appendText(blocks, text[:p.Text])
 			text = text[p.Text:]
 		}
 	}
 	return blocks
-}
-
-// arguments are what a model wrote, as the object that the service wants. A text that is not an object is shown to the model
-// in one, so that it sees what it did.
-func arguments(text string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(text))
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	if raw[0] == '{' && json.Valid(raw) {
-		return raw
-	}
-	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": text})
-	if err != nil {
-		panic(err) // a map of texts can always be written
-	}
-	return wrapped
 }
 
 // result is the result of a tool call. One that failed must say something.
@@ -344,7 +327,7 @@ func (t *translator) sampling(thinks bool) {
 	}
 }
 
-// shape asks for JSON. Where the service cannot hold the model to it the model is told; the text for that is returned.
+// shape asks for JSON. Where the service cannot hold the model to it, a text asks the model for it, which is returned.
 func (t *translator) shape() string {
 	const only = "Answer with one JSON object and nothing else: no text around it, no code fence."
 	if t.from.Schema == nil {

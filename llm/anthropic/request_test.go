@@ -7,12 +7,13 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/llm/llmtest"
 )
 
 // sent is what the service is sent for a request.
 func sent(t *testing.T, r llm.Request) (map[string]any, []string) {
 	t.Helper()
-	p, bodies := setup(t, says(200, done))
+	p, bodies := setup(t, llmtest.Says(200, done))
 	c, err := p.Complete(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)

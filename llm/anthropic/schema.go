@@ -89,7 +89,7 @@ func definition(ref string) (place, name string, ok bool) {
 
 // outputSchema is a schema to which the service can hold an answer. It closes objects and drops limits that the service
 // does not know; the caller checks the answer against the whole schema. It is false if that would forbid what the schema
-// allows, or if the schema is recursive: then the model is told the schema instead.
+// allows, or if the schema is recursive: then the model reads the schema instead.
 func outputSchema(raw json.RawMessage) (map[string]any, bool) {
 	var root map[string]any
 	if payload.Read(raw, &root) != nil || root["type"] != "object" || recursive(root) {

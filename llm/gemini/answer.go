@@ -37,8 +37,8 @@ type place struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-// take adds an answer, or an event of one, and tells the sink.
-func (a *answer) take(r *reply) error {
+// takeReply adds an answer, or an event of one, and tells the sink.
+func (a *answer) takeReply(r *reply) error {
 	if r.ResponseID != "" {
 		a.id = r.ResponseID
 	}
@@ -72,7 +72,7 @@ func (a *answer) part(p *replyPart) {
 	case p.Thought:
 		a.thoughts.WriteString(p.Text)
 		if p.Text != "" {
-			a.tell(llm.Delta{Reasoning: p.Text})
+			a.sendDelta(llm.Delta{Reasoning: p.Text})
 		}
 		return // thoughts that can be seen are not wanted back
 	case p.FunctionCall != nil:
@@ -89,7 +89,7 @@ func (a *answer) part(p *replyPart) {
 		a.order = append(a.order, place{Text: len(p.Text), Signature: p.ThoughtSignature})
 	}
 	if p.Text != "" {
-		a.tell(llm.Delta{Text: p.Text})
+		a.sendDelta(llm.Delta{Text: p.Text})
 	}
 }
 
@@ -105,7 +105,7 @@ func (a *answer) call(p *replyPart) {
 	a.calls = append(a.calls, c)
 	a.order = append(a.order, place{Call: true, Signature: p.ThoughtSignature})
 	a.signed = a.signed || p.ThoughtSignature != ""
-	a.tell(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls) - 1, ID: c.ID, Name: c.Name, Arguments: c.Arguments}})
+	a.sendDelta(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls) - 1, ID: c.ID, Name: c.Name, Arguments: c.Arguments}})
 }
 
 // newID makes an id for a call that came without one. The same answer in the same conversation has the same ids, and no
@@ -136,7 +136,7 @@ func (a *answer) taken(id string) bool {
 	return false
 }
 
-func (a *answer) tell(d llm.Delta) {
+func (a *answer) sendDelta(d llm.Delta) {
 	if a.sink != nil {
 		a.sink(d)
 	}
@@ -202,11 +202,13 @@ func (a *answer) stopped(key string) error {
 		said = ": " + a.finishMessage
 	}
 	switch a.finish {
-	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+		"IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return refusal("the answer was stopped by the service ("+why+")"+said, why, a.ratings, key)
 	}
 	// A call that the model botched, or a reason that is not told: asking again often helps.
-	return fault.New(fault.RemoteError, llm.Scrub("the model's answer ended with "+why+said, key)).With("provider", Name).With("finish_reason", why)
+	return fault.New(fault.RemoteError, llm.Scrub("the model's answer ended with "+why+said, key)).With("provider",
+		Name).With("finish_reason", why)
 }
 
 // refusal is the error of what the service does not let through, with the categories that it names.

@@ -1,29 +1,11 @@
 package gemini
 
-import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
+import "tandem/llm"
 
-	"tandem/credential"
-	"tandem/fault"
-)
-
-// check lists the models that the key may use, which costs nothing.
-func check(ctx context.Context, c credential.Opened, out credential.Outside) (string, error) {
-	var fields struct {
-		Key     string `json:"api_key"`
-		BaseURL string `json:"base_url"`
+// keyCheck tries an API key.
+func keyCheck() llm.KeyCheck {
+	return llm.KeyCheck{
+		Service: "Gemini", Base: publicURL, Version: "/" + apiVersion, Path: "/" + apiVersion + "/models",
+		Headers: func(key string) []string { return []string{"X-Goog-Api-Key", key} },
 	}
-	if json.Unmarshal(c.Data, &fields) != nil {
-		return "", fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; save it again", c.ID)
-	}
-	var list struct {
-		Models []json.RawMessage `json:"models"`
-	}
-	if err := credential.AskGet(ctx, out.HTTP, "Gemini", "API key", strings.TrimSuffix(strings.TrimRight(fields.BaseURL, "/"), "/"+apiVersion), publicURL, "/"+apiVersion+"/models", &list, "X-Goog-Api-Key", fields.Key); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("the key is taken; there are %d models", len(list.Models)), nil
 }

@@ -63,7 +63,7 @@ type transport struct {
 	keyless bool
 }
 
-// RoundTrip makes one round trip. The library is told that all is well and that there is nothing to read.
+// RoundTrip makes one round trip. The library gets an answer with status 200 and nothing to read.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -79,8 +79,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.response = response
 	return &http.Response{
-		StatusCode: http.StatusOK, Status: "200 OK", Proto: response.Proto, ProtoMajor: response.ProtoMajor, ProtoMinor: response.ProtoMinor,
-		Header: http.Header{}, Body: http.NoBody, Request: r,
+		StatusCode: http.StatusOK, Status: "200 OK", Proto: response.Proto, ProtoMajor: response.ProtoMajor,
+		ProtoMinor: response.ProtoMinor,
+		Header:     http.Header{}, Body: http.NoBody, Request: r,
 	}, nil
 }
 
@@ -95,7 +96,7 @@ type failure struct {
 	header     http.Header // nil inside a stream
 }
 
-// Error names the error; what the service says is told by explain, without secrets.
+// Error names the error; explain says what the service says, without secrets.
 func (f *failure) Error() string {
 	return fmt.Sprintf("error %d of the service", max(f.httpStatus, f.Code))
 }
@@ -170,7 +171,7 @@ func decode(data []byte, take func(*reply) error) error {
 	return take(&r)
 }
 
-// events reads an answer in events. One that has not ended with a blank line is none. Lines that belong to no event are
+// events reads an answer in events. One that has not ended with a blank line does not count. Lines that belong to no event are
 // kept together: an error of the service can come so.
 func events(body io.Reader, take func(*reply) error) error {
 	lines := bufio.NewReader(body)

@@ -12,7 +12,8 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New, Turns: turns()}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: text.Beside("Google Gemini", "Google Gemini"), Fields: []credential.Field{credential.APIKey().Needed()}, Check: check,
+			Name: Name, Label: text.Beside("Google Gemini", "Google Gemini"),
+			Fields: []credential.Field{credential.APIKey().Needed()}, Check: keyCheck().Check,
 		}},
 	}
 }

@@ -121,10 +121,12 @@ func classify(status int, name, message string, details []map[string]any) (code 
 		return fault.RateLimited, ""
 	case status == http.StatusRequestEntityTooLarge:
 		return fault.ContextTooLong, "; send less"
-	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= 499 || status < 400: // 499: given up by somebody between
+	// 499: given up by somebody between.
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= 499 || status < 400:
 		return fault.RemoteError, ""
 	}
-	if strings.Contains(lower, "token") && (strings.Contains(lower, "exceeds the maximum") || strings.Contains(lower, "exceeds the limit")) ||
+	if strings.Contains(lower, "token") && (strings.Contains(lower, "exceeds the maximum") ||
+		strings.Contains(lower, "exceeds the limit")) ||
 		strings.Contains(lower, "input is too long") || strings.Contains(lower, "context window") {
 		return fault.ContextTooLong, "; send less, or choose a model with a larger context"
 	}

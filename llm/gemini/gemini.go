@@ -98,9 +98,9 @@ func (p *Provider) Complete(ctx context.Context, r llm.Request, sink func(llm.De
 	a := &answer{request: r}
 	if r.Stream {
 		a.sink = sink
-		err = events(response.Body, a.take)
+		err = events(response.Body, a.takeReply)
 	} else {
-		err = whole(response.Body, a.take)
+		err = whole(response.Body, a.takeReply)
 	}
 	if err == nil && ctx.Err() == nil && r.Stream && !a.complete() {
 		err = errCut

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,46 +14,21 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/llm/llmtest"
 )
 
-// setup serves answers in turn, the last one again and again, and keeps the bodies of requests.
+// setup makes a provider for a service that gives answers in turn, and says what it was sent.
 func setup(t *testing.T, answers ...func(w http.ResponseWriter)) (*Provider, func() []map[string]any) {
 	t.Helper()
-	var mu sync.Mutex
-	var bodies []map[string]any
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, err := io.ReadAll(r.Body)
-		var body map[string]any
-		if err != nil || json.Unmarshal(data, &body) != nil {
-			t.Errorf("the request %q cannot be read: %v", data, err)
-		}
-		mu.Lock()
-		answer := answers[min(len(bodies), len(answers)-1)]
-		bodies = append(bodies, body)
-		mu.Unlock()
-		answer(w)
-	}))
-	t.Cleanup(server.Close)
+	server, bodies := llmtest.Serve(t, answers...)
 	p, err := New(llm.Settings{BaseURL: server.URL, Key: "a-key", HTTP: server.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.(*Provider), func() []map[string]any {
-		mu.Lock()
-		defer mu.Unlock()
-		return bodies
-	}
+	return p.(*Provider), bodies
 }
 
-// says answers with a body in JSON; streams answers with events.
-func says(status int, body string) func(http.ResponseWriter) {
-	return func(w http.ResponseWriter) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // a client that has gone needs no answer
-	}
-}
-
+// streams answers with events.
 func streams(events ...string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		for _, e := range events {
@@ -76,7 +49,7 @@ func TestComplete_SignaturesComeBack(t *testing.T) {
 			`{"functionCall":{"name":"find","args":{"id":12345678901234567890}},"thoughtSignature":"c2lnLTE="}`,
 			`{"functionCall":{"name":"find","args":{"id":2}}}`, `{"text":"","thoughtSignature":"c2lnLTI="}`,
 		}
-		first := says(200, `{"responseId":"r1","candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`)
+		first := llmtest.Says(200, `{"responseId":"r1","candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`)
 		if stream {
 			var events []string
 			for _, p := range parts {
@@ -84,7 +57,7 @@ func TestComplete_SignaturesComeBack(t *testing.T) {
 			}
 			first = streams(append(events, `data: {"candidates":[{"finishReason":"STOP"}]}`)...)
 		}
-		last := says(200, `{"candidates":[{"content":{"parts":[{"text":"done"}]},"finishReason":"STOP"}]}`)
+		last := llmtest.Says(200, `{"candidates":[{"content":{"parts":[{"text":"done"}]},"finishReason":"STOP"}]}`)
 		p, bodies := setup(t, first, last)
 		r := ask("find both")
 		r.Stream = stream
@@ -160,7 +133,7 @@ func TestTranslate_ForeignCalls(t *testing.T) {
 func TestComplete_MakesIDs(t *testing.T) {
 	t.Parallel()
 	two := `{"functionCall":{"name":"find","args":{}}}`
-	p, _ := setup(t, says(200, `{"candidates":[{"content":{"parts":[`+two+`,`+two+`]},"finishReason":"STOP"}]}`))
+	p, _ := setup(t, llmtest.Says(200, `{"candidates":[{"content":{"parts":[`+two+`,`+two+`]},"finishReason":"STOP"}]}`))
 	r := ask("x")
 	first, err := p.Complete(t.Context(), r, nil)
 	if err != nil {
@@ -208,7 +181,7 @@ func TestComplete_Refusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, _ := setup(t, says(200, c.body))
+			p, _ := setup(t, llmtest.Says(200, c.body))
 			_, err := p.Complete(t.Context(), ask("x"), nil)
 			if fault.CodeOf(err) != c.code {
 				t.Fatalf("complete: %v, want %s", err, c.code)
@@ -223,7 +196,7 @@ func TestComplete_Refusals(t *testing.T) {
 func TestComplete_Failures(t *testing.T) {
 	t.Parallel()
 	retry := `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`
-	p, _ := setup(t, says(429, retry))
+	p, _ := setup(t, llmtest.Says(429, retry))
 	_, err := p.Complete(t.Context(), ask("x"), nil)
 	u, ok := errors.AsType[*llm.Unavailable](err)
 	if !ok || u.RetryAfter != 34500*time.Millisecond || fault.CodeOf(err) != fault.RateLimited {
@@ -248,7 +221,7 @@ func TestComplete_Failures(t *testing.T) {
 
 func TestComplete_Usage(t *testing.T) {
 	t.Parallel()
-	p, _ := setup(t, says(200, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":`+
+	p, _ := setup(t, llmtest.Says(200, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":`+
 		`{"promptTokenCount":100,"toolUsePromptTokenCount":5,"candidatesTokenCount":20,"thoughtsTokenCount":300,"cachedContentTokenCount":64,"totalTokenCount":425}}`))
 	c, err := p.Complete(t.Context(), ask("x"), nil)
 	if err != nil {
@@ -328,7 +301,7 @@ func TestTranslate_JSONWithTools(t *testing.T) {
 
 func TestComplete_TellsWhatWasCut(t *testing.T) {
 	t.Parallel()
-	p, bodies := setup(t, says(200, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}`))
+	p, bodies := setup(t, llmtest.Says(200, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}`))
 	r := ask("x")
 	r.Tools = []llm.Tool{{Name: "grow", Parameters: json.RawMessage(`{"type":"object","properties":{"t":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}}}}}`)}}
 	c, err := p.Complete(t.Context(), r, nil)
@@ -348,7 +321,7 @@ func TestEmbed(t *testing.T) {
 		texts[i] = fmt.Sprint("text ", i)
 	}
 	vectors := func(n int) func(http.ResponseWriter) {
-		return says(200, `{"embeddings":[`+strings.TrimSuffix(strings.Repeat(`{"values":[0.25,-1]},`, n), ",")+`]}`)
+		return llmtest.Says(200, `{"embeddings":[`+strings.TrimSuffix(strings.Repeat(`{"values":[0.25,-1]},`, n), ",")+`]}`)
 	}
 	p, bodies := setup(t, vectors(100), vectors(1))
 	got, usage, err := p.Embed(t.Context(), "gemini-embedding-001", texts)
@@ -368,7 +341,7 @@ func TestEmbed(t *testing.T) {
 	if _, _, err := p.Embed(t.Context(), "m", []string{"a", "b"}); fault.CodeOf(err) != fault.RemoteError {
 		t.Errorf("one vector for two texts: %v, want remote_error", err)
 	}
-	p, _ = setup(t, says(404, `{"error":{"code":404,"message":"no a-key model","status":"NOT_FOUND"}}`))
+	p, _ = setup(t, llmtest.Says(404, `{"error":{"code":404,"message":"no a-key model","status":"NOT_FOUND"}}`))
 	if _, _, err := p.Embed(t.Context(), "m", []string{"a"}); fault.CodeOf(err) != fault.NotFound || strings.Contains(err.Error(), "a-key") {
 		t.Errorf("an unknown model: %v, want not_found without the key", err)
 	}

@@ -140,7 +140,8 @@ func (t *translator) said(m llm.Message) []part {
 		if p.Call {
 			c := calls[0]
 			calls = calls[1:]
-			parts = append(parts, part{FunctionCall: &functionCall{c.ID, c.Name, arguments(c.Arguments)}, ThoughtSignature: p.Signature})
+			parts = append(parts, part{FunctionCall: &functionCall{c.ID, c.Name, llm.ArgumentObject(c.Arguments)},
+				ThoughtSignature: p.Signature})
 			continue
 		}
 		piece := text[:p.Text]
@@ -161,7 +162,7 @@ func (t *translator) said(m llm.Message) []part {
 }
 
 // foreignSignature stands where a call of another provider's model has no signature: models that sign their calls refuse
-// a conversation whose calls are not signed, but for this mark.
+// a conversation whose calls are not signed, unless they have this mark.
 const foreignSignature = "skip_thought_signature_validator"
 
 // places is the order of a message's parts, and whether it is as the service sent it. It is not when the message is
@@ -185,23 +186,6 @@ func places(m llm.Message) (order []place, ours bool) {
 		order = append(order, place{Call: true})
 	}
 	return order, false
-}
-
-// arguments are what a model wrote, as the object that the service wants. A text that is not an object is shown to the model
-// in one, so that it sees what it did.
-func arguments(text string) json.RawMessage {
-	raw := bytes.TrimSpace([]byte(text))
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	if raw[0] == '{' && json.Valid(raw) {
-		return raw
-	}
-	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": text})
-	if err != nil {
-		panic(err) // a map of texts can always be written
-	}
-	return wrapped
 }
 
 // result is the result of a tool call, under the names that the service knows for good and bad ones.
@@ -347,7 +331,7 @@ func (t *translator) safety() error {
 	return nil
 }
 
-// shape asks for JSON. Where the service cannot hold the model to it the model is told; the text for that is returned.
+// shape asks for JSON. Where the service cannot hold the model to it, a text asks the model for it, which is returned.
 func (t *translator) shape() (string, error) {
 	const only = "Answer with one JSON object and nothing else: no text around it, no code fence."
 	schema := t.from.Schema

@@ -75,7 +75,8 @@ func (s *simplifier) schema(from any, within []string) map[string]any {
 		}
 	}
 	to := map[string]any{}
-	for _, name := range []string{"type", "title", "description", "minItems", "maxItems", "minimum", "maximum", "required", "propertyOrdering"} {
+	for _, name := range []string{"type", "title", "description", "minItems", "maxItems", "minimum", "maximum",
+		"required", "propertyOrdering"} {
 		if value, has := fields[name]; has {
 			to[name] = value
 		}

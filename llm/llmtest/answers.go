@@ -57,7 +57,7 @@ func sum(deltas []llm.Delta) llm.Message {
 	return llm.Message{Role: llm.Assistant, Content: content.String(), Reasoning: reasoning.String(), ToolCalls: calls}
 }
 
-// checkSum holds what a sink was told to what was returned.
+// checkSum compares what a sink was given with what was returned.
 func checkSum(t testing.TB, told []llm.Delta, m llm.Message) {
 	t.Helper()
 	seen := -1

@@ -110,7 +110,7 @@ func testUsageMissing(t *testing.T, h Harness, r llm.Request) {
 	}
 }
 
-// testMalformedArguments: what a model writes is passed on; who calls the tool tells the model what is wrong with it.
+// testMalformedArguments: what a model writes is passed on; the code that calls the tool tells the model what is wrong with it.
 func testMalformedArguments(t *testing.T, h Harness, r llm.Request) {
 	r.Tools = []llm.Tool{{Name: "find"}}
 	answered(t, h, r, calling([]string{"find", `{"what": "ca`, `t", oops`}))
@@ -138,7 +138,7 @@ func testGarbage(t *testing.T, h Harness, r llm.Request) {
 	}
 }
 
-// testManyAtOnce: one provider serves many callers, and nobody gets what another was told.
+// testManyAtOnce: one provider serves many callers, and no caller gets the answer to another.
 func testManyAtOnce(t *testing.T, h Harness, r llm.Request) {
 	s := serve(t, h, tweak{}, func(x *exchange) {
 		question := x.call.Messages[len(x.call.Messages)-1].Content

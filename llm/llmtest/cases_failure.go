@@ -13,7 +13,8 @@ import (
 )
 
 func testCodes(t *testing.T, h Harness) {
-	for _, code := range []fault.Code{fault.RateLimited, fault.RemoteError, fault.CredentialInvalid, fault.NotFound, fault.ContextTooLong, fault.RemoteRejected} {
+	for _, code := range []fault.Code{fault.RateLimited, fault.RemoteError, fault.CredentialInvalid, fault.NotFound,
+		fault.ContextTooLong, fault.RemoteRejected} {
 		for _, stream := range []bool{true, false} {
 			t.Run(string(code)+"/"+strconv.FormatBool(stream), func(t *testing.T) {
 				t.Parallel()
@@ -37,8 +38,9 @@ func testRetryAfter(t *testing.T, h Harness) {
 		header, text string
 		least, most  time.Duration
 	}{
-		"Seconds":      {fault.RateLimited, "Retry-After", "17", 17 * time.Second, 17 * time.Second},
-		"Date":         {fault.RateLimited, "Retry-After", time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat), 5 * time.Minute, 10 * time.Minute},
+		"Seconds": {fault.RateLimited, "Retry-After", "17", 17 * time.Second, 17 * time.Second},
+		"Date": {fault.RateLimited, "Retry-After", time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat),
+			5 * time.Minute, 10 * time.Minute},
 		"Milliseconds": {fault.RateLimited, "Retry-After-Ms", "1500", 1500 * time.Millisecond, 1500 * time.Millisecond},
 		"ServerError":  {fault.RemoteError, "Retry-After", "3", 3 * time.Second, 3 * time.Second},
 	} {
@@ -90,7 +92,7 @@ func testNotJSON(t *testing.T, h Harness) {
 	}
 }
 
-// testPlainCut: half an answer is none.
+// testPlainCut: half an answer is not an answer.
 func testPlainCut(t *testing.T, h Harness) {
 	s := serve(t, h, tweak{}, func(x *exchange) {
 		if reply, ok := x.encode(text("a long answer that is cut somewhere")); ok {

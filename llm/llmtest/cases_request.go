@@ -31,7 +31,8 @@ func testConversation(t *testing.T, h Harness) {
 	r.Tools = []llm.Tool{{Name: "find"}, {Name: "size"}}
 	r.Messages = []llm.Message{
 		{Role: llm.System, Content: "You are terse."},
-		{Role: llm.User, Content: "What is in the pictures? 猫 <&>\u2028", Images: []llm.Image{{MediaType: "image/png", Data: picture}, {MediaType: "image/jpeg", Data: []byte("jpeg")}}},
+		{Role: llm.User, Content: "What is in the pictures? 猫 <&>\u2028",
+			Images: []llm.Image{{MediaType: "image/png", Data: picture}, {MediaType: "image/jpeg", Data: []byte("jpeg")}}},
 		{Role: llm.Assistant, Content: "Let me look.", Reasoning: "a thought that is not sent back", ToolCalls: []llm.ToolCall{
 			{ID: "call_1", Name: "find", Arguments: `{"what":"猫","n":12345678901234567}`}, {ID: "call_2", Name: "size", Arguments: `{}`},
 		}},
@@ -71,7 +72,8 @@ func testConversation(t *testing.T, h Harness) {
 // testSystemMessages: protocols with one place for them lose none, whatever their number.
 func testSystemMessages(t *testing.T, h Harness) {
 	r := h.plain(false)
-	r.Messages = []llm.Message{{Role: llm.System, Content: "First rule."}, {Role: llm.System, Content: "Second rule."}, {Role: llm.User, Content: "Go."}}
+	r.Messages = []llm.Message{{Role: llm.System, Content: "First rule."}, {Role: llm.System, Content: "Second rule."},
+		{Role: llm.User, Content: "Go."}}
 	got := sent(t, h, r).Messages
 	var rules []string
 	for _, m := range got {
@@ -157,7 +159,8 @@ func testHugeToolList(t *testing.T, h Harness) {
 		t.Fatalf("the service was given %d tools of %d", len(got), len(r.Tools))
 	}
 	for i := range got {
-		if got[i].Name != r.Tools[i].Name || got[i].Description != r.Tools[i].Description || !strings.Contains(string(got[i].Parameters), fmt.Sprintf(`"p%d"`, i)) {
+		if got[i].Name != r.Tools[i].Name || got[i].Description != r.Tools[i].Description ||
+			!strings.Contains(string(got[i].Parameters), fmt.Sprintf(`"p%d"`, i)) {
 			t.Fatalf("tool %d arrived as %.300v", i, got[i])
 		}
 	}

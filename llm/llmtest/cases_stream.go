@@ -12,7 +12,7 @@ import (
 	"tandem/llm"
 )
 
-// testAsItArrives: a piece is told before the next one exists.
+// testAsItArrives: a piece is handed over before the next one exists.
 func testAsItArrives(t *testing.T, h Harness) {
 	sc := text("first", " second", " third")
 	heard := make(chan struct{}, len(sc.Deltas))
@@ -139,7 +139,8 @@ func testLineEnds(t *testing.T, h Harness) {
 }
 
 func testKeepAlive(t *testing.T, h Harness) {
-	for name, comment := range map[string]string{"Comment": ": keep-alive\n\n", "Bare": ":\n\n", "Tight": ": processing\n", "BlankLines": "\n\n"} {
+	for name, comment := range map[string]string{"Comment": ": keep-alive\n\n", "Bare": ":\n\n",
+		"Tight": ": processing\n", "BlankLines": "\n\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answeredBy(t, h, 0, altered(func(f []byte) []byte { return append([]byte(comment), f...) }))

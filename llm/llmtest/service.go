@@ -167,7 +167,7 @@ type piecewise struct {
 
 func (p *piecewise) Read(b []byte) (int, error) { return p.ReadCloser.Read(b[:min(len(b), p.size)]) }
 
-// complete asks for a completion. With Stream it checks that what the sink was told adds up to what is returned. A
+// complete asks for a completion. With Stream it checks that what the sink was given adds up to what is returned. A
 // scenario that the protocol cannot express skips the test.
 func (s *service) complete(ctx context.Context, r llm.Request) (llm.Completion, []llm.Delta, error) {
 	s.t.Helper()

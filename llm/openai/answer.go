@@ -48,7 +48,7 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// thought is a text; whatever else a service has under its name is none.
+// thought is a text; anything else that a service has under its name is not a thought.
 type thought string
 
 func (t *thought) UnmarshalJSON(data []byte) error {
@@ -85,8 +85,8 @@ type usage struct {
 	PromptCacheHitTokens int64 `json:"prompt_cache_hit_tokens"`
 }
 
-// read returns the usage, and whether the service told any: some send zeros instead of nothing.
-func (u *usage) read() (llm.Usage, bool) {
+// tokenUsage returns the usage, and whether the service told any: some send zeros instead of nothing.
+func (u *usage) tokenUsage() (llm.Usage, bool) {
 	if u == nil || u.PromptTokens <= 0 && u.CompletionTokens <= 0 {
 		return llm.Usage{}, false
 	}
@@ -136,7 +136,7 @@ func (a *answer) stream(response *http.Response) error {
 		if bytes.HasPrefix(data, []byte("[DONE]")) {
 			break
 		}
-		if err := a.take(data); err != nil {
+		if err := a.takeChunk(data); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (a *answer) stream(response *http.Response) error {
 
 // whole reads an answer that came in one piece.
 func (a *answer) whole(body []byte) error {
-	if err := a.take(body); err != nil {
+	if err := a.takeChunk(body); err != nil {
 		return err
 	}
 	if a.finish == "" && a.content.Len() == 0 && a.refusal.Len() == 0 && len(a.calls) == 0 {
@@ -160,8 +160,8 @@ func (a *answer) whole(body []byte) error {
 	return nil
 }
 
-// take reads one event.
-func (a *answer) take(data []byte) error {
+// takeChunk reads one event.
+func (a *answer) takeChunk(data []byte) error {
 	if a.size += len(data); a.size > a.limit {
 		return tooLong()
 	}
@@ -205,11 +205,11 @@ func (a *answer) say(s *said) {
 	}
 	if thought != "" {
 		a.reasoning.WriteString(thought)
-		a.tell(llm.Delta{Reasoning: thought})
+		a.sendDelta(llm.Delta{Reasoning: thought})
 	}
 	if s.Content != "" {
 		a.content.WriteString(s.Content)
-		a.tell(llm.Delta{Text: s.Content})
+		a.sendDelta(llm.Delta{Text: s.Content})
 	}
 	a.refusal.WriteString(s.Refusal)
 	for i := range s.ToolCalls {
@@ -247,10 +247,10 @@ func (a *answer) call(place int, t *toolCall) {
 	}
 	d.Index = n
 	a.calls[n].arguments.WriteString(d.Arguments)
-	a.tell(llm.Delta{ToolCall: &d})
+	a.sendDelta(llm.Delta{ToolCall: &d})
 }
 
-func (a *answer) tell(d llm.Delta) {
+func (a *answer) sendDelta(d llm.Delta) {
 	if a.sink != nil {
 		a.sink(d)
 	}
@@ -282,7 +282,7 @@ func (a *answer) completion(r llm.Request) (llm.Completion, error) {
 		}
 	}
 	known := false
-	if c.Usage, known = a.usage.read(); !known {
+	if c.Usage, known = a.usage.tokenUsage(); !known {
 		c.Usage = llm.Estimate(r.Messages, c.Message)
 	}
 	return c, nil

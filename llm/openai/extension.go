@@ -15,7 +15,8 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New, Turns: turns()}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"), Fields: []credential.Field{credential.APIKey().Needed()}, Check: check,
+			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"),
+			Fields: []credential.Field{credential.APIKey().Needed()}, Check: keyCheck().Check,
 		}},
 	}
 }

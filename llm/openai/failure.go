@@ -75,7 +75,7 @@ func tooLong() error {
 	return fault.New(fault.TooLarge, "the answer of the model is larger than any answer should be; set max_tokens")
 }
 
-// unreadable is an answer that is none: mostly something between the service and us has answered instead.
+// unreadable is an answer that cannot be read: mostly something between the service and us has answered instead.
 func unreadable(err error) error {
 	return fault.New(fault.RemoteError, "what the service answered is not a completion; check the base_url").WithDetail(err.Error())
 }

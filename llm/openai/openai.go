@@ -5,7 +5,7 @@
 // here, since compatible services say more than the library knows (reasoning_content) and say it less strictly (an error
 // that is null, tool calls without an index or an id).
 //
-// It repeats nothing: the engine does. The package knows nothing of profiles, budgets or nodes; whoever wires an
+// It repeats nothing: the engine does. The package knows nothing of profiles, budgets or nodes; the code that wires an
 // installation imports it.
 package openai
 
@@ -115,7 +115,7 @@ func (p *provider) Complete(ctx context.Context, r llm.Request, sink func(llm.De
 		sink = nil
 	}
 	a := &answer{sink: sink, clean: p.without, limit: p.limit}
-	err := p.read(response, r.Stream, a)
+	err := p.readAnswer(response, r.Stream, a)
 	if cerr := response.Body.Close(); err == nil && cerr != nil && ctx.Err() == nil {
 		err = cerr
 	}
@@ -133,9 +133,9 @@ func (p *provider) Complete(ctx context.Context, r llm.Request, sink func(llm.De
 	return c, nil
 }
 
-// read reads an answer of either form. Some services stream to those who did not ask for it, and some do not although
+// readAnswer reads an answer of either form. Some services stream to those who did not ask for it, and some do not although
 // they were asked.
-func (p *provider) read(response *http.Response, stream bool, a *answer) error {
+func (p *provider) readAnswer(response *http.Response, stream bool, a *answer) error {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
@@ -188,7 +188,8 @@ func (p *provider) embed(ctx context.Context, model string, texts []string) ([][
 		input[i] = t
 	}
 	params := openai.EmbeddingNewParams{
-		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: input}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
+		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: input},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
 	}
 	heard, hangUp := llm.Hear(ctx)
 	defer hangUp()
@@ -225,7 +226,7 @@ func (p *provider) embed(ctx context.Context, model string, texts []string) ([][
 			return nil, llm.Usage{}, fault.Newf(fault.RemoteError, "the service sent a vector of %d numbers for text %d and one of %d for the first", len(v), i, len(vectors[0]))
 		}
 	}
-	u, known := got.Usage.read()
+	u, known := got.Usage.tokenUsage()
 	if !known {
 		for _, t := range texts {
 			u.InputTokens += llm.Tokens(t)

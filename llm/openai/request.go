@@ -29,14 +29,17 @@ func translate(r llm.Request) (openai.ChatCompletionNewParams, []string) {
 	}
 	switch {
 	case r.Schema != nil:
-		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: schemaName(r.Schema.Name), Schema: r.Schema.JSON, Strict: openai.Bool(strictly(r.Schema.JSON)),
-		}}
+		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+				Name: schemaName(r.Schema.Name), Schema: r.Schema.JSON, Strict: openai.Bool(strictly(r.Schema.JSON)),
+			},
+		}
 	case r.JSON:
 		params.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
 		// The service refuses to answer in JSON when no message speaks of it.
 		if !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return strings.Contains(strings.ToLower(m.Content), "json") }) {
-			params.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Answer with a JSON object.")}, params.Messages...)
+			params.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Answer with a JSON object.")},
+				params.Messages...)
 		}
 	}
 	if r.User != "" {
@@ -63,9 +66,10 @@ func message(m llm.Message) openai.ChatCompletionMessageParamUnion {
 			a.Content.OfString = openai.String(m.Content)
 		}
 		for _, c := range m.ToolCalls {
-			a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
-			}})
+			a.ToolCalls = append(a.ToolCalls,
+				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
+				}})
 		}
 		return openai.ChatCompletionMessageParamUnion{OfAssistant: a}
 	}
@@ -144,7 +148,8 @@ func settings(params *openai.ChatCompletionNewParams, r llm.Request) (warnings [
 			params.MaxTokens = openai.Int(r.MaxTokens)
 		}
 	}
-	for name, wanted := range map[string]bool{"top_k": r.TopK != nil, "thinking_budget": r.ThinkingBudget > 0, "safety": len(r.Safety) > 0} {
+	for name, wanted := range map[string]bool{"top_k": r.TopK != nil, "thinking_budget": r.ThinkingBudget > 0,
+		"safety": len(r.Safety) > 0} {
 		if wanted {
 			warnings = append(warnings, name+" is left out: the protocol does not have it")
 		}
@@ -157,9 +162,9 @@ func settings(params *openai.ChatCompletionNewParams, r llm.Request) (warnings [
 type family struct {
 	// reasons: it thinks first and refuses settings of sampling.
 	reasons bool
-	// answersAtOnce: it never thinks, and refuses to be told how much.
+	// answersAtOnce: it never thinks, and refuses to be asked how much.
 	answersAtOnce bool
-	// oneByOne: it calls one tool at a time anyway and refuses to be told so.
+	// oneByOne: it calls one tool at a time anyway and refuses to be asked for it.
 	oneByOne bool
 }
 

@@ -29,6 +29,7 @@ type turnConfig struct {
 // Turn is the configuration of the turn.
 func (c turnConfig) Turn(call *node.Call) (turn.Config, error) {
 	return c.With(call, llm.Params{
-		Temperature: c.Temperature, TopP: c.TopP, FrequencyPenalty: c.FrequencyPenalty, PresencePenalty: c.PresencePenalty, ReasoningEffort: c.ReasoningEffort,
+		Temperature: c.Temperature, TopP: c.TopP, FrequencyPenalty: c.FrequencyPenalty, PresencePenalty: c.PresencePenalty,
+		ReasoningEffort: c.ReasoningEffort,
 	})
 }

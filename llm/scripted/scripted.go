@@ -142,7 +142,8 @@ func (p *Provider) answer(r llm.Request, key string) (llm.Completion, error) {
 		case recorded.Error == nil:
 			return *recorded.Completion, nil
 		case recorded.RetryAfterMS > 0:
-			return llm.Completion{}, &llm.Unavailable{Err: recorded.Error, RetryAfter: time.Duration(recorded.RetryAfterMS) * time.Millisecond}
+			return llm.Completion{}, &llm.Unavailable{Err: recorded.Error,
+				RetryAfter: time.Duration(recorded.RetryAfterMS) * time.Millisecond}
 		}
 		return llm.Completion{}, recorded.Error
 	}

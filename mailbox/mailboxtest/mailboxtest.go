@@ -1,4 +1,5 @@
-// Package mailboxtest is what every service of mailboxes must do, and what their stand-ins share: an inbox in memory. Tests import it, and nothing else does.
+// Package mailboxtest is what every service of mailboxes must do, and what their stand-ins share: an inbox in memory. Tests import it, and
+// nothing else does.
 package mailboxtest
 
 import (
@@ -162,12 +163,13 @@ func Answer(w http.ResponseWriter, status int, value any) {
 // Opened is a credential whose token can be renewed once, to "second".
 func Opened(kind, address, token string) credential.Opened {
 	data := func(token string) []byte { return fmt.Appendf(nil, `{"token":%q,"base_url":%q}`, token, address) }
-	return credential.Opened{ID: "account", Type: kind, Data: data(token), Renew: func(_ context.Context, refused string) (credential.Opened, error) {
-		if refused != "first" {
-			return credential.Opened{}, fault.New(fault.CredentialInvalid, "it cannot be renewed")
-		}
-		return credential.Opened{ID: "account", Type: kind, Data: data("second")}, nil
-	}}
+	return credential.Opened{ID: "account", Type: kind, Data: data(token),
+		Renew: func(_ context.Context, refused string) (credential.Opened, error) {
+			if refused != "first" {
+				return credential.Opened{}, fault.New(fault.CredentialInvalid, "it cannot be renewed")
+			}
+			return credential.Opened{ID: "account", Type: kind, Data: data("second")}, nil
+		}}
 }
 
 // Run checks a service against its stand-in, which has its address and its inbox.

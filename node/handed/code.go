@@ -40,8 +40,8 @@ var languages = map[string]language{
 // imports are lines of Python before a function.
 var imports = regexp.MustCompile(`^(?:(?:(?:import|from) [^\n;]*|#[^\n]*)?\s*\n)+`) // read-only
 
-// CodeReads is which fields of its one argument a function reads, told from its text; nil: that cannot be told. It can where the argument is nowhere named but to read a field
-// of it by a name that is written there.
+// CodeReads is which fields of its one argument a function reads, told from its text; nil: that cannot be told. It can where the argument
+// is nowhere named but to read a field of it by a name that is written there.
 func CodeReads(name, source string) *payload.Reads {
 	l, known := languages[name]
 	if !known || l.other.MatchString(source) || strings.ContainsFunc(source, looksAlike) {

@@ -1,5 +1,5 @@
-// Package handed tells which fields of a payload a function reads, and which of them it hands on as they were. A large field that is neither read nor changed is
-// then neither copied for the function nor written again.
+// Package handed tells which fields of a payload a function reads, and which of them it hands on as they were. A large field that is
+// neither read nor changed is then neither copied for the function nor written again.
 package handed
 
 import (
@@ -40,9 +40,10 @@ func Expression(program *expr.Program) Function {
 // Script is a function in Python or JavaScript.
 func Script(language, source string) Function { return Function{needs: CodeReads(language, source)} }
 
-// Give is the object that the function is given of these fields: the small ones and those that it reads. What it returns is taken apart by result: large fields that are
-// as they were given are beside the rest, and share the memory of what was given.
-func (f *Function) Give(fields []payload.Member) (object json.RawMessage, result func(value json.RawMessage) (rest json.RawMessage, beside []payload.Part)) {
+// Give is the object that the function is given of these fields: the small ones and those that it reads. What it returns is taken apart by
+// result: large fields that are as they were given are beside the rest, and share the memory of what was given.
+func (f *Function) Give(fields []payload.Member) (object json.RawMessage,
+	result func(value json.RawMessage) (rest json.RawMessage, beside []payload.Part)) {
 	reads, handed, size := f.reads(fields), map[string]json.RawMessage{}, 0
 	for key, name := range f.hands { // order does not matter: one entry per key
 		if i := slices.IndexFunc(fields, func(m payload.Member) bool { return m.Key == name }); i >= 0 && len(fields[i].Value) >= Large {
@@ -57,7 +58,8 @@ func (f *Function) Give(fields []payload.Member) (object json.RawMessage, result
 	for _, m := range fields {
 		switch {
 		case len(m.Value) < Large:
-		case handed != nil && slices.ContainsFunc(slices.Collect(maps.Values(handed)), func(v json.RawMessage) bool { return &v[0] == &m.Value[0] }):
+		case handed != nil && slices.ContainsFunc(slices.Collect(maps.Values(handed)),
+			func(v json.RawMessage) bool { return &v[0] == &m.Value[0] }):
 			m.Value = json.RawMessage("null")
 		case reads != nil && !reads(m.Key):
 			continue
@@ -69,8 +71,8 @@ func (f *Function) Give(fields []payload.Member) (object json.RawMessage, result
 	}
 }
 
-// reads says which of the fields the function reads, by their names or by those of the whole payload; nil: all of them, also where it reads one that is not there, so that it
-// can be told what is.
+// reads says which of the fields the function reads, by their names or by those of the whole payload; nil: all of them, also where it reads
+// one that is not there, so that it can be told what is.
 func (f *Function) reads(fields []payload.Member) func(name string) bool {
 	if f.program == nil {
 		if f.needs == nil || slices.ContainsFunc(Aliases(), func(alias string) bool { return f.needs.Has(alias) && !has(fields, alias) }) {
@@ -95,9 +97,10 @@ func has(fields []payload.Member, name string) bool {
 	return slices.ContainsFunc(fields, func(f payload.Member) bool { return f.Key == name })
 }
 
-// takeApart takes large fields out of a value that are as one of those that its function was given, whatever their names: they are kept beside it. Handed are those of
-// which it is known.
-func takeApart(value json.RawMessage, given []payload.Member, handed map[string]json.RawMessage) (rest json.RawMessage, parts []payload.Part) {
+// takeApart takes large fields out of a value that are as one of those that its function was given, whatever their names: they are kept
+// beside it. Handed are those of which it is known.
+func takeApart(value json.RawMessage, given []payload.Member,
+	handed map[string]json.RawMessage) (rest json.RawMessage, parts []payload.Part) {
 	if len(handed) == 0 && len(value) < MinShared || len(value) == 0 || value[0] != '{' {
 		return value, nil
 	}
@@ -106,7 +109,9 @@ func takeApart(value json.RawMessage, given []payload.Member, handed map[string]
 	for i := range fields {
 		if part, ok := handed[fields[i].Key]; ok {
 			fields[i].Value, shared[i] = part, true
-		} else if same := slices.IndexFunc(given, func(g payload.Member) bool { return len(g.Value) >= Large && bytes.Equal(g.Value, fields[i].Value) }); same >= 0 {
+		} else if same := slices.IndexFunc(given, func(g payload.Member) bool {
+			return len(g.Value) >= Large && bytes.Equal(g.Value, fields[i].Value)
+		}); same >= 0 {
 			fields[i].Value, shared[i] = given[same].Value, true
 		}
 		size += len(fields[i].Value)
@@ -122,9 +127,9 @@ func takeApart(value json.RawMessage, given []payload.Member, handed map[string]
 	return rest, parts
 }
 
-// AsGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the function, is the
-// payload as it was written. So is one that has a payload which is not an object under every alias and nothing else: it is a copy of what the
-// function was given for it.
+// AsGiven is what a conversion function hands on: a result that is the payload, whatever its numbers look like in the language of the
+// function, is the payload as it was written. So is one that has a payload which is not an object under every alias and nothing else: it is
+// a copy of what the function was given for it.
 func AsGiven(result, payload json.RawMessage) json.RawMessage {
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
 		payload = json.RawMessage("null")

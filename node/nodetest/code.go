@@ -36,7 +36,8 @@ var interpreters = sync.OnceValue(func() *sandbox.Pool {
 // Code runs code as an instance does. The tests of the package must begin with [Main].
 func Code(ctx context.Context, c node.Code) (node.CodeResult, error) {
 	r, err := interpreters().Run(ctx, sandbox.Call{
-		Tenant: "w", Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input, Aliases: c.Aliases, TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: time.Unix(0, 0),
+		Tenant: "w", Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input, Aliases: c.Aliases,
+		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: time.Unix(0, 0),
 	})
 	return node.CodeResult{Value: r.Value, Stdout: r.Stdout, Stderr: r.Stderr, Duration: r.Duration}, err
 }

@@ -1,5 +1,5 @@
-// Package nodetest is what tests of kinds share: a call as a kind sees it, runs of a kind by its name, comparing what came out, and what every kind
-// must do ([Conform]). Only tests import it, those of this repository and those of programs that bring kinds of their own.
+// Package nodetest is what tests of kinds share: a call as a kind sees it, runs of a kind by its name, comparing what came out, and what
+// every kind must do ([Conform]). Only tests import it, those of this repository and those of programs that bring kinds of their own.
 package nodetest
 
 import (
@@ -33,7 +33,8 @@ func Value(t testing.TB, text string) any {
 	return v
 }
 
-// NewCall makes a call with real expressions and real code, in a scope like that of a node at the top level. An empty configuration or input is {}.
+// NewCall makes a call with real expressions and real code, in a scope like that of a node at the top level. An empty configuration or
+// input is {}.
 func NewCall(t testing.TB, config, input string) *node.Call {
 	t.Helper()
 	if config == "" {
@@ -56,7 +57,8 @@ func NewCall(t testing.TB, config, input string) *node.Call {
 		if err != nil {
 			return nil, err
 		}
-		names := map[string]any{"input": in, "data": in, "context": nil, "variables": nil, "runtime": map[string]any{}, "steps": map[string]any{}}
+		names := map[string]any{"input": in, "data": in, "context": nil, "variables": nil,
+			"runtime": map[string]any{}, "steps": map[string]any{}}
 		if fields, ok := in.(map[string]any); ok {
 			maps.Copy(names, fields)
 		}
@@ -149,7 +151,8 @@ func (k Kinds) Check(t *testing.T, name string, cases []Case) {
 				return
 			}
 			var got, want bytes.Buffer
-			if err := errors.Join(json.Compact(&got, d["result"]), json.Compact(&want, []byte(c.Exactly))); err != nil || got.String() != want.String() {
+			if err := errors.Join(json.Compact(&got, d["result"]), json.Compact(&want, []byte(c.Exactly))); err != nil ||
+				got.String() != want.String() {
 				t.Errorf("the result is %s, want %s: %v", &got, &want, err)
 			}
 		})

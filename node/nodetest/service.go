@@ -21,7 +21,7 @@ import (
 // Canary is a secret that must not be found in anything that leaves a run.
 const Canary = "c4nary-s3cret-value"
 
-// Loopback resolves every name to this machine, but for gone.example, which is not found.
+// Loopback resolves every name to this machine, except for gone.example, which is not found.
 type Loopback struct{}
 
 // LookupNetIP implements the resolver of [outbound.Options].

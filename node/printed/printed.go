@@ -1,5 +1,5 @@
-// Package printed takes what a run says while it goes on: what its code and processes print, piece by piece, of which it makes lines, and the chunks
-// of output that it emits.
+// Package printed takes what a run says while it goes on: what its code and processes print, piece by piece, of which it makes lines, and
+// the chunks of output that it emits.
 package printed
 
 import (
@@ -69,18 +69,18 @@ func (p *Streams) Take(name, text string, to Reader) {
 		if end < 0 {
 			break
 		}
-		s.tell(name, s.line[:end], to)
+		s.tellLine(name, s.line[:end], to)
 		s.line = bytes.TrimPrefix(s.line[end:], []byte("\n"))
 	}
 	if cut {
 		s.full = true
-		s.tell(name, s.line, to)
+		s.tellLine(name, s.line, to)
 		s.line = nil
 		to.Full(name)
 	}
 }
 
-func (*stream) tell(name string, line []byte, to Reader) {
+func (*stream) tellLine(name string, line []byte, to Reader) {
 	if text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), " \t\r"); text != "" {
 		to.Line(name, text)
 	}
@@ -92,7 +92,7 @@ func (p *Streams) EndLines(to Reader, names ...string) {
 	defer p.mu.Unlock()
 	for _, name := range names {
 		if s := p.streams[name]; s != nil {
-			s.tell(name, s.line, to)
+			s.tellLine(name, s.line, to)
 			s.line = nil
 		}
 	}

@@ -1,4 +1,5 @@
-// Package rundata is what a run of a node may read of its execution, and how expressions read it: names, fields of the input, variables of loops, layers.
+// Package rundata is what a run of a node may read of its execution, and how expressions read it: names, fields of the input, variables of
+// loops, layers.
 //
 // Package node imports it, and who drives runs or evaluates expressions for people.
 package rundata
@@ -21,8 +22,8 @@ type Data struct {
 	// hand their input to.
 	Apart  []dataflow.Apart
 	Handed bool
-	// Entry are the fields of what the only connection of the node brings, if an iteration begins with it or large fields of it are kept apart; nil for
-	// other nodes, and where it has no fields.
+	// Entry are the fields of what the only connection of the node brings, if an iteration begins with it or large fields of it are kept
+	// apart, and of what the execution begins with, for its trigger; nil for other nodes, and where it has no fields.
 	Entry []payload.Member
 }
 

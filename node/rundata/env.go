@@ -123,10 +123,10 @@ func (e *Env) find(name string) (any, bool) {
 	case "runtime", "initial", "steps":
 		return e.layer(name)
 	}
-	return e.read(name)
+	return e.readPath(name)
 }
 
-// isRoot says that a name always means the same in a condition, whatever fields the input has: whoever sends the input must not
+// isRoot says that a name always means the same in a condition, whatever fields the input has: anyone who sends the input must not
 // decide what a condition looks at. A field of such a name is read as input.NAME.
 func isRoot(name string) bool {
 	switch name {
@@ -136,8 +136,8 @@ func isRoot(name string) bool {
 	return false
 }
 
-// read asks the layers for a name by itself: a scope's variable, trigger, execution, workflow, env.
-func (e *Env) read(path string) (any, bool) {
+// readPath asks the layers for a name by itself: a scope's variable, trigger, execution, workflow, env.
+func (e *Env) readPath(path string) (any, bool) {
 	raw, source, ok, err := e.Data.Lookup(path)
 	if err != nil || !ok {
 		return nil, false
@@ -226,8 +226,8 @@ func Decode(raw json.RawMessage) (any, error) {
 	return v, nil
 }
 
-// Evaluate evaluates an expression as a node does that stands where the data is read from and has this input. Unknown is the name that nothing is known by, if
-// that is the error.
+// Evaluate evaluates an expression as a node does that stands where the data is read from and has this input. Unknown is the name that
+// nothing is known by, if that is the error.
 func Evaluate(source string, data Data, input json.RawMessage, now time.Time) (v any, unknown string, err error) {
 	program, err := expr.Compile(source)
 	if err != nil {

@@ -25,8 +25,8 @@ func conditions(tag string) []Condition {
 	return list
 }
 
-// CheckConditions finds tags that name a field, or a value of one, that there is not. It is a defect and panics. Of a text whose values the kind says
-// elsewhere ([About.Values]) nothing is known yet.
+// CheckConditions finds tags that name a field, or a value of one, that there is not. It is a defect and panics. Of a text whose values the
+// kind says elsewhere ([About.Values]) nothing is known yet.
 func (s *Shape) CheckConditions(t reflect.Type) {
 	for i := range s.Fields {
 		for _, c := range s.Fields[i].With {

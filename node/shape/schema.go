@@ -227,7 +227,8 @@ func (f *Field) written() []string {
 	var types []string
 	for _, t := range f.Takes {
 		json, ok := map[string][]string{
-			TakesText: {"string"}, TakesInteger: {"integer"}, TakesList: {"array"}, TakesObject: {"object"}, TakesFile: {"string", "object"},
+			TakesText: {"string"}, TakesInteger: {"integer"}, TakesList: {"array"}, TakesObject: {"object"},
+			TakesFile: {"string", "object"},
 		}[t]
 		if !ok {
 			return nil

@@ -1,5 +1,5 @@
-// Package shape reads what people write in the configuration of a node: what the tags of a Go struct say of its fields, values of JSON as such
-// a struct, and the JSON Schema of it. Package node says which tags there are.
+// Package shape reads what people write in the configuration of a node: what the tags of a Go struct say of its fields, values of JSON as
+// such a struct, and the JSON Schema of it. Package node says which tags there are.
 package shape
 
 import (
@@ -40,7 +40,8 @@ type Field struct {
 	// Min and Max are the bounds of a number; nil: none.
 	Min, Max                *float64
 	Required, Prompt, Fixed bool
-	// filled says that an empty text is refused although the field may be left out; blank that one means something although there is a default.
+	// filled says that an empty text is refused although the field may be left out; blank that one means something although there is a
+	// default.
 	filled, blank bool
 	// Later says that the plan checks what is inside.
 	Later bool
@@ -67,32 +68,36 @@ func New(t reflect.Type) *Shape {
 		if f.Anonymous || f.Name == "_" || f.Name == "" {
 			continue
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tag := readTag(f.Tag)
+		name, _, _ := strings.Cut(tag.get("json"), ",")
 		if name == "" || !f.IsExported() {
 			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
 		}
 		field := Field{
-			Name: name, Required: f.Tag.Get("required") == "true", filled: f.Tag.Get("filled") == "true", blank: f.Tag.Get("blank") == "true", Prompt: f.Tag.Get("prompt") == "true", Fixed: f.Tag.Get("fixed") == "true", Later: f.Tag.Get("checked") == "plan",
-			Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), With: conditions(f.Tag.Get("with")), Type: f.Type, Index: f.Index, Names: RecordSort(f.Tag.Get("names")),
+			Name: name, Required: tag.get("required") == "true", filled: tag.get("filled") == "true",
+			blank: tag.get("blank") == "true", Prompt: tag.get("prompt") == "true", Fixed: tag.get("fixed") == "true",
+			Later:   tag.get("checked") == "plan",
+			Meaning: text.Beside(tag.get("doc"), tag.get("zh")), With: conditions(tag.get("with")), Type: f.Type, Index: f.Index,
+			Names: RecordSort(tag.get("names")),
 		}
 		if field.Names != "" && !slices.Contains(recordSorts(), field.Names) {
 			panic(fmt.Sprintf("node: configuration field %s.%s names %q, which is not a sort of records", t, f.Name, field.Names))
 		}
-		if older := f.Tag.Get("older"); older != "" {
+		if older := tag.get("older"); older != "" {
 			field.Older = strings.Split(older, ",")
 		}
-		if enum := f.Tag.Get("enum"); enum != "" {
+		if enum := tag.get("enum"); enum != "" {
 			field.Enum = strings.Split(enum, "|")
 		}
-		if legacy := f.Tag.Get("legacy"); legacy != "" {
+		if legacy := tag.get("legacy"); legacy != "" {
 			field.Legacy = strings.Split(legacy, "|")
 		}
-		field.Min, field.Max = bounds(f.Tag.Get("range"))
+		field.Min, field.Max = bounds(tag.get("range"))
 		if inner := innerType(f.Type); inner != nil {
 			field.Inner = New(inner)
-			field.Inner.Open = f.Tag.Get("open") == "true"
+			field.Inner.Open = tag.get("open") == "true"
 		}
-		field.Takes = takesOf(f)
+		field.Takes = takesOf(f.Type, tag)
 		s.Fields = append(s.Fields, field)
 	}
 	s.together(t)
@@ -213,7 +218,8 @@ type Scalar string
 // Words are a text that people or models read: whatever value stands there, such as that of a placeholder alone, is read as text.
 type Words string
 
-// Template is a text with placeholders. What a placeholder that stands alone brings may also be a number or a boolean, which is read as text.
+// Template is a text with placeholders. What a placeholder that stands alone brings may also be a number or a boolean, which is read as
+// text.
 type Template string
 
 // Expr is an expression, which the kind evaluates with [Call.Eval]. It may also be written as a number or a boolean.
@@ -260,10 +266,10 @@ func invalidConfig(path, format string, args ...any) error {
 
 // Read reads an object into a struct of the shape. Names for which passed is true are not the struct's and are passed over; it may be nil.
 func (s *Shape) Read(object gjson.Result, v reflect.Value, passed func(key string) bool) error {
-	return s.read("", object, v, passed)
+	return s.readObject("", object, v, passed)
 }
 
-func (s *Shape) read(path string, object gjson.Result, v reflect.Value, passed func(key string) bool) error {
+func (s *Shape) readObject(path string, object gjson.Result, v reflect.Value, passed func(key string) bool) error {
 	if s.defaults {
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
@@ -285,7 +291,7 @@ func (s *Shape) read(path string, object gjson.Result, v reflect.Value, passed f
 			err = invalidConfig(at, "sets the same as another spelling of %q; keep one of them", s.Fields[i].Name)
 		default:
 			set[i] = true
-			err = s.Fields[i].read(at, value, v.FieldByIndex(s.Fields[i].Index))
+			err = s.Fields[i].readValue(at, value, v.FieldByIndex(s.Fields[i].Index))
 		}
 		return err == nil
 	})
@@ -307,7 +313,7 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-func (f *Field) read(at string, value gjson.Result, v reflect.Value) error {
+func (f *Field) readValue(at string, value gjson.Result, v reflect.Value) error {
 	if _, ok := v.Interface().(interface{ of() reflect.Type }); ok {
 		v.SetBytes([]byte(value.Raw))
 		return nil
@@ -318,14 +324,14 @@ func (f *Field) read(at string, value gjson.Result, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return f.read(at, value, v.Elem())
+		return f.readValue(at, value, v.Elem())
 	case reflect.Slice:
 		return f.readList(at, value, v)
 	case reflect.Struct:
 		if !value.IsObject() {
 			return f.wrong(at, value, v)
 		}
-		return f.Inner.read(at, value, v, nil)
+		return f.Inner.readObject(at, value, v, nil)
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		if !f.readPlain(value, v) {
 			return f.wrong(at, value, v)
@@ -421,7 +427,7 @@ func (f *Field) readList(at string, value gjson.Result, v reflect.Value) error {
 	items := value.Array()
 	list := reflect.MakeSlice(v.Type(), len(items), len(items))
 	for i, item := range items {
-		if err := f.read(fmt.Sprintf("%s[%d]", at, i), item, list.Index(i)); err != nil {
+		if err := f.readValue(fmt.Sprintf("%s[%d]", at, i), item, list.Index(i)); err != nil {
 			return err
 		}
 	}
@@ -560,7 +566,7 @@ func (s *Shape) ReadKnown(values map[string]gjson.Result, v reflect.Value) {
 		if f.Fixed {
 			usual.Set(to) // a fixed field whose value was refused counts as not set, so that the plan stays usable
 		}
-		if Dynamic(value) && !slices.Contains(f.Takes, TakesCode) || f.read(f.Name, value, to) != nil {
+		if Dynamic(value) && !slices.Contains(f.Takes, TakesCode) || f.readValue(f.Name, value, to) != nil {
 			to.Set(usual)
 		}
 	}

@@ -29,15 +29,14 @@ const (
 )
 
 // takesOf is what may be written in a field: what its tag says, else what its Go type can only mean.
-func takesOf(f reflect.StructField) []string {
-	if takes := f.Tag.Get("takes"); takes != "" {
+func takesOf(t reflect.Type, tag tag) []string {
+	if takes := tag.get("takes"); takes != "" {
 		return strings.Split(takes, "|")
 	}
-	takes := TakesOfType(f.Type)
-	if f.Tag.Get("whole") == "true" {
+	if tag.get("whole") == "true" {
 		return []string{TakesInteger}
 	}
-	return takes
+	return TakesOfType(t)
 }
 
 // TakesOfType is what a Go type can only mean.
@@ -111,7 +110,8 @@ func Fits(takes string, v gjson.Result) bool {
 // Empty says that a value is a text with nothing in it.
 func Empty(v gjson.Result) bool { return v.Type == gjson.String && strings.TrimSpace(v.Str) == "" }
 
-// Lacks says that a value is an empty text where the field must have one: it is required, or has a default that the empty text would take the place of.
+// Lacks says that a value is an empty text where the field must have one: it is required, or has a default that the empty text would take
+// the place of.
 func (f *Field) Lacks(v gjson.Result) bool {
 	return Empty(v) && f.Type.Kind() == reflect.String && f.Enum == nil && !f.blank && (f.Required || f.filled || f.Usual != "")
 }

@@ -195,11 +195,13 @@ func (s *Schema) Remaining(data json.RawMessage) (json.RawMessage, error) {
 // maxSlotDepth bounds how deep objects are looked into.
 const maxSlotDepth = 20
 
-func (s *Schema) lacking(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool) (map[string]any, error) {
+func (s *Schema) lacking(o slotObject, data map[string]json.RawMessage,
+	absent func(string, map[string]json.RawMessage) bool) (map[string]any, error) {
 	return s.lackingAt(o, data, absent, 0)
 }
 
-func (s *Schema) lackingAt(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool, depth int) (map[string]any, error) {
+func (s *Schema) lackingAt(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool,
+	depth int) (map[string]any, error) {
 	properties, required := map[string]json.RawMessage{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
 		part := o.Properties[name]

@@ -227,8 +227,10 @@ const mib = 1 << 20
 func Run(t *testing.T, setup Setup) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, *Rig){
-		"Sizes": testSizes, "Keys": testKeys, "Attributes": testAttributes, "Overwrites": testOverwrites, "Refusals": testRefusals, "MissingBucket": testMissingBucket,
-		"Cut": testCut, "CutThenAgain": testCutThenAgain, "Changed": testChanged, "Shorter": testShorter, "Canceled": testCanceled, "Streams": testStreams, "NotAServer": testNotAServer,
+		"Sizes": testSizes, "Keys": testKeys, "Attributes": testAttributes, "Overwrites": testOverwrites, "Refusals": testRefusals,
+		"MissingBucket": testMissingBucket,
+		"Cut":           testCut, "CutThenAgain": testCutThenAgain, "Changed": testChanged, "Shorter": testShorter, "Canceled": testCanceled,
+		"Streams": testStreams, "NotAServer": testNotAServer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -507,7 +509,8 @@ func (w *watched) Read(p []byte) (int, error) {
 
 // testNotAServer answers with what is not the service's language.
 func testNotAServer(t *testing.T, r *Rig) {
-	for status, code := range map[int]fault.Code{502: fault.RemoteError, 403: fault.CredentialInvalid, 404: fault.NotFound, 301: "", 429: fault.RateLimited, 400: fault.RemoteRejected} {
+	for status, code := range map[int]fault.Code{502: fault.RemoteError, 403: fault.CredentialInvalid, 404: fault.NotFound, 301: "",
+		429: fault.RateLimited, 400: fault.RemoteRejected} {
 		r.Interfere(func(w http.ResponseWriter, q *http.Request) bool {
 			w.Header().Set("Location", r.URL+"/elsewhere")
 			w.WriteHeader(status)

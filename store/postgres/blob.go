@@ -71,7 +71,7 @@ func (u *upload) put(ctx context.Context, r io.Reader) (store.Blob, error) {
 		if last {
 			break
 		}
-		if err := u.add(ctx, piece); err != nil {
+		if err := u.addPiece(ctx, piece); err != nil {
 			return store.Blob{}, err
 		}
 	}
@@ -99,8 +99,8 @@ func readPiece(ctx context.Context, r io.Reader, piece []byte) ([]byte, error) {
 	return piece, nil
 }
 
-// add writes a piece.
-func (u *upload) add(ctx context.Context, piece []byte) error {
+// addPiece writes a piece.
+func (u *upload) addPiece(ctx context.Context, piece []byte) error {
 	pieces, parts := u.pieces, u.parts
 	err := u.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		now := time.Now().UnixMilli()
@@ -130,7 +130,7 @@ func tookTooLong() error {
 // name makes the value visible, with the rest of it. One that is there already is put again: its pieces stay, and these go.
 func (u *upload) name(ctx context.Context, blob store.Blob, rest []byte) error {
 	if u.pieces != 0 && len(rest) > 0 {
-		if err := u.add(ctx, rest); err != nil {
+		if err := u.addPiece(ctx, rest); err != nil {
 			return err
 		}
 	}
@@ -286,14 +286,16 @@ func (b blobs) Stat(ctx context.Context, p identity.Principal, hash string) (sto
 // blobUpkeep is the large values as whoever removes them sees them.
 type blobUpkeep struct{ blobs }
 
-// Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the context ends.
+// Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the
+// context ends.
 func (b blobUpkeep) Each(ctx context.Context, workspace string, each func(name string, size int64, put time.Time) error) error {
 	type row struct {
 		name      string
 		size, put int64
 	}
 	for after, n := "", pageSize; n == pageSize; {
-		page, err := query(ctx, b.db, func(r pgx.CollectableRow) (one row, err error) { return one, r.Scan(&one.name, &one.size, &one.put) },
+		page, err := query(ctx, b.db,
+			func(r pgx.CollectableRow) (one row, err error) { return one, r.Scan(&one.name, &one.size, &one.put) },
 			`SELECT hash, size, put FROM blobs WHERE workspace_id = $1 AND hash > $2 ORDER BY hash LIMIT $3`, workspace, after, pageSize)
 		if err != nil {
 			return err
@@ -335,8 +337,8 @@ func (b blobUpkeep) Stat(p identity.Principal, name string) (store.Blob, error) 
 	return b.blobs.Stat(context.Background(), p, name)
 }
 
-// Remove removes values that nothing names, and returns how many are gone, with what they took up. One that was put since young stays: what names it may be
-// about to be written.
+// Remove removes values that nothing names, and returns how many are gone, with what they took up. One that was put since young stays:
+// what names it may be about to be written.
 func (b blobUpkeep) Remove(workspace string, names []string, young time.Time) (removed int, size int64, err error) {
 	err = b.db.write(context.Background(), func(ctx context.Context, tx pgx.Tx) error {
 		removed, size = 0, 0

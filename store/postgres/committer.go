@@ -18,8 +18,9 @@ import (
 )
 
 // committer is the one that writes. It makes one transaction of whatever waits, so that many share the cost of a commit, and of one
-// message to those who listen (news.go). What is done in a transaction is done as by the only writer there is: this process owns the database
-// (epoch.go), and all its records are written here. Large values are written beside it: nothing looks at them before it changes them.
+// message to those who listen (news.go). What is done in a transaction is done as by the only writer there is: this process owns the
+// database (epoch.go), and all its records are written here; or transactions of all processes that share it (member.go) come one after
+// the other. Large values are written beside it: nothing looks at them before it changes them.
 //
 // It has a goroutine, which [DB.Close] ends when everything that was accepted has been decided.
 type committer struct {
@@ -84,7 +85,7 @@ func (c *committer) submit(ctx context.Context, w *work) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := c.db.Err(); err != nil {
+	if err := c.db.mayWrite(); err != nil {
 		return err
 	}
 	w.done = make(chan struct{})
@@ -172,7 +173,8 @@ func (c *committer) loop() {
 	}
 }
 
-// commit decides a batch. A panic in it is a defect that leaves nobody knowing what state: everybody is told, and nothing is written any more.
+// commit decides a batch. A panic in it is a defect that leaves nobody knowing what state: everybody is told, and nothing is written
+// any more.
 func (c *committer) commit(batch []*work) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -192,10 +194,19 @@ func refuse(batch []*work, err error) {
 
 // decide makes one transaction of a batch, or one of each part when they spoil each other, and leaves its answer in each.
 func (c *committer) decide(batch []*work) {
-	err := c.db.Err()
+	err, begun := c.db.Err(), time.Now()
 	for n := 0; err == nil && n < maxRepeats; n++ {
 		if err = c.transact(batch); err == nil {
 			return
+		}
+		if codeOf(err) == lockTimeout && c.db.shared { // it is another's turn
+			if time.Since(begun) > commitTimeout {
+				err = unavailable(err)
+				break
+			}
+			err = c.db.endTurn()
+			n--
+			continue
 		}
 		if lost := (*doubtful)(nil); errors.As(err, &lost) {
 			committed, unresolved := c.resolve(lost)
@@ -244,8 +255,16 @@ func (c *committer) transact(batch []*work) (err error) {
 	}
 	defer conn.Release() // one that is in the midst of a transaction is closed by this
 	t := &transaction{db: c.db, c: c, ctx: ctx, conn: conn.Conn()}
-	t.add(beginFenced)
-	t.add(`SELECT begin_commit($1, $2, $3, $4)`, epochLock, c.db.epoch, c.session, c.number)
+	t.addStatement(beginFenced)
+	if c.db.member != 0 {
+		t.addStatement(`SELECT begin_member_commit($1, $2, $3, $4, $5)`, epochLock, c.db.version, c.db.member, c.session, c.number)
+	} else {
+		t.addStatement(`SELECT begin_commit($1, $2, $3, $4, $5)`, epochLock, c.db.version, c.db.epoch, c.session, c.number)
+	}
+	if c.db.shared { // what is known may have been changed by another process
+		c.heads.Empty()
+		c.tally.Doubt()
+	}
 	c.heads.Begin()
 	c.tally.Begin()
 	defer func() { err = c.abandon(t, err) }()
@@ -263,8 +282,9 @@ func (c *committer) transact(batch []*work) (err error) {
 	if err := c.tally.Settle(t); err != nil {
 		return err
 	}
+	t.gather()
 	c.announce(t, batch)
-	t.add(`COMMIT`)
+	t.addStatement(`COMMIT`)
 	t.ending = true
 	tag, err := t.flush()
 	if err == nil && tag.String() != "COMMIT" {
@@ -294,12 +314,13 @@ func (c *committer) abandon(t *transaction, err error) error {
 // count notes that a transaction is on disk.
 func (c *committer) count(works int) {
 	c.number++
+	c.db.room.Store(nil)
 	c.commits.Add(1)
 	c.works.Add(uint64(works))
 }
 
-// runAll runs the parts of a transaction: first those that look before they write, then the appends, which know beforehand what they have to
-// look at.
+// runAll runs the parts of a transaction: first those that look before they write, then the appends, which know beforehand what they
+// have to look at.
 func (c *committer) runAll(t *transaction, batch []*work) error {
 	var appends []*work
 	for _, w := range batch {
@@ -311,6 +332,7 @@ func (c *committer) runAll(t *transaction, batch []*work) error {
 		if err := c.part(t, w, w.run); err != nil {
 			return err
 		}
+		t.gather() // the next may remove an execution with its rows
 	}
 	if len(appends) == 0 {
 		return nil
@@ -329,7 +351,7 @@ func (c *committer) runAll(t *transaction, batch []*work) error {
 
 // part runs one part. One that refuses is undone if nothing of it has been sent, and spoils the transaction otherwise.
 func (c *committer) part(t *transaction, w *work, run func(*transaction) error) error {
-	mark, heads, moves := t.queued, c.heads.Mark(), c.tally.Mark()
+	before, heads, moves := t.mark(), c.heads.Mark(), c.tally.Mark()
 	t.unchanged = false
 	err := run(t)
 	if err == nil && len(w.entries) > 0 && !t.unchanged {
@@ -342,7 +364,7 @@ func (c *committer) part(t *transaction, w *work, run func(*transaction) error) 
 	if server := (*serverError)(nil); errors.As(err, &server) {
 		return err
 	}
-	if !t.undo(mark) {
+	if !t.undo(before) {
 		return &spoiled{err}
 	}
 	c.heads.Rewind(heads)

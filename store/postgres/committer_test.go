@@ -164,7 +164,7 @@ func TestCommitter_ExecutionOfAnother(t *testing.T) {
 // listen hears what a connection of its own is told, until the test ends.
 func listen(t *testing.T, url string) <-chan []store.Fresh {
 	t.Helper()
-	news, err := postgres.NewsOf(url)
+	news, err := postgres.NewsOf(url, nil, nil)
 	check(t, err)
 	heard, ended := make(chan []store.Fresh, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -25,7 +25,8 @@ const executionWithRows = `SELECT 0::bigint, 0::bigint, convert_to(` + summaries
 	WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1 ORDER BY seq LIMIT ?3)`
 
 // GetWithRows implements [store.Executions].
-func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (e store.Execution, rows []store.Row, whole bool, err error) {
+func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (e store.Execution, rows []store.Row, whole bool,
+	err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.Execution{}, nil, false, err

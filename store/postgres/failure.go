@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,9 @@ import (
 const (
 	superseded      = "TD001"
 	changedElsewise = "TD002"
+	unshared        = "TD003"
+	migrated        = "TD004" // the version that the database has is the detail
+	notText         = "22021" // bytes that are not UTF-8
 	uniqueViolation = "23505" // a row is there already
 	serialization   = "40001"
 	deadlock        = "40P01"
@@ -68,7 +73,8 @@ func isAway(err error) bool {
 	return connectsLater(err) || lostConnection(err)
 }
 
-// connectsLater says of an error of connecting that it may pass by itself. All that a server says then is fatal, also that it does not know the user.
+// connectsLater says of an error of connecting that it may pass by itself. All that a server says then is fatal, also that it does not
+// know the user.
 func connectsLater(err error) bool {
 	if code := codeOf(err); code != "" {
 		return slices.ContainsFunc(strings.Fields(awayCodes), func(begin string) bool { return strings.HasPrefix(code, begin) })
@@ -77,13 +83,49 @@ func connectsLater(err error) bool {
 	return refused
 }
 
+// Passes says of an error of opening a database, or of waiting for it, that it may pass by itself: the server is away, is lost on the
+// way or has nothing left.
+func Passes(err error) bool {
+	if errors.Is(err, store.ErrUnavailable) || connectsLater(err) {
+		return true
+	}
+	if codeOf(err) != "" {
+		return false
+	}
+	_, network := errors.AsType[*net.OpError](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // unavailable is the answer while the database cannot be used.
 func unavailable(err error) error {
 	return fault.New(fault.NotReady, "the database cannot be reached now; nothing was changed, and the same works once it can").WithCause(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
 }
 
+// fullFor is how long it is believed that there is no room when nothing was tried since.
+const fullFor = 15 * time.Second
+
+// noRoom is an answer that there is no room, and when it was given.
+type noRoom struct {
+	err  error
+	when time.Time
+}
+
 // full is the answer while the disk of the server is full.
-func full(err error) error {
+func (db *DB) full(err error) error {
+	told := withoutRoom(err)
+	db.room.Store(&noRoom{told, time.Now()})
+	return told
+}
+
+// Room says that there was no room for what was written last; nil: there was, or it is not known any more.
+func (db *DB) Room() error {
+	if r := db.room.Load(); r != nil && time.Since(r.when) < fullFor {
+		return r.err
+	}
+	return nil
+}
+
+func withoutRoom(err error) error {
 	return fault.New(fault.Internal, "the disk of the database's server is full; make room, nothing is lost").WithCause(fmt.Errorf("%w: %w", store.ErrFull, err))
 }
 
@@ -100,7 +142,7 @@ func spoils(err error) bool {
 		return true
 	}
 	code := codeOf(err)
-	return code != "" && code != superseded && code != changedElsewise && code != diskFull && !isAway(err)
+	return code != "" && !slices.Contains([]string{superseded, changedElsewise, unshared, migrated, diskFull}, code) && !isAway(err)
 }
 
 // inWords puts what kept a part of a transaction from being written into words.
@@ -112,11 +154,17 @@ func (db *DB) inWords(w *work, err error) error {
 	case code == superseded:
 		err = lost(err)
 		db.stop(err)
+	case code == unshared:
+		err = notShared(err)
+		db.stop(err)
+	case code == migrated:
+		err = db.movedPast(err)
+		db.stop(err)
 	case code == changedElsewise:
 		err = broken(err)
 		db.stop(err)
 	case code == diskFull:
-		return full(err)
+		return db.full(err)
 	case code == uniqueViolation && len(w.rows) > 0:
 		return db.taken(w, err)
 	case errors.Is(err, store.ErrUnavailable):
@@ -163,7 +211,7 @@ func refusal(err error) error {
 	return err
 }
 
-// doubtful is the loss of a connection in the midst of a transaction.
+// doubtful is the loss of a connection in the middle of a transaction.
 type doubtful struct {
 	err error
 	of  backend // the server's process that had it
@@ -181,9 +229,9 @@ const (
 	lookTimeout = 15 * time.Second
 )
 
-// resolve finds out whether a transaction was committed whose connection was lost. It begins a new session, after which what is left of the old one cannot be
-// committed any more. As long as it is not known nothing is accepted, and it is looked for until the database is closed; otherwise one look is enough to
-// know whether there is a connection again.
+// resolve finds out whether a transaction was committed whose connection was lost. It begins a new session, after which what is left of
+// the old one cannot be committed any more. As long as it is not known nothing is accepted, and it is looked for until the database is
+// closed; otherwise one look is enough to know whether there is a connection again.
 func (c *committer) resolve(lost *doubtful) (committed bool, err error) {
 	if lost.ending {
 		c.turnAway(unavailable(lost.err))
@@ -236,8 +284,8 @@ func (c *committer) compare(number int64) error {
 	return err
 }
 
-// newSession ends what is left of connections, and begins a session of this process. It returns how many commits there are. When the database does not know
-// this process, as one that has been put back to before its start, this process stops.
+// newSession ends what is left of connections, and begins a session of this process. It returns how many commits there are. When the
+// database does not know this process, as one that has been put back to before its start, this process stops.
 func (c *committer) newSession(left ...backend) (number int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
@@ -252,10 +300,18 @@ func (c *committer) newSession(left ...backend) (number int64, err error) {
 		}
 	}
 	c.doubted = append(c.doubted, backendOf(conn.Conn())) // until the answer has come
-	err = conn.QueryRow(ctx, `UPDATE epochs SET session = session + 1 WHERE epoch = $1 RETURNING session, commits`, c.db.epoch).Scan(&c.session, &number)
+	text, own := `UPDATE epochs SET session = session + 1 WHERE epoch = $1`, c.db.epoch
+	if c.db.member != 0 {
+		text, own = `UPDATE members SET session = session + 1 WHERE member = $1`, c.db.member
+	}
+	err = conn.QueryRow(ctx, text+` AND (`+hasVersion+`) = $2 RETURNING session, commits`, own, c.db.version).Scan(&c.session, &number)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = broken(fmt.Errorf("it does not know the epoch %d", c.db.epoch))
-		c.db.stop(err)
+		if err = c.db.fits(ctx, conn.Conn()); err == nil {
+			err = broken(fmt.Errorf("it does not know the epoch or member %d", own))
+		}
+		if errors.Is(err, store.ErrBroken) {
+			c.db.stop(err)
+		}
 	}
 	if err != nil {
 		return 0, err

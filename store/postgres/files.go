@@ -45,8 +45,8 @@ func (x files) EachColumn(ctx context.Context, each func(columns ...driver.Value
 	return nil
 }
 
-// Compact implements [upkeep.Files]: the room of removed rows can be used again, and what of it is at the end of a file is given back. What the server
-// leaves of them in its files and its log until it writes over it is the server's own.
+// Compact implements [upkeep.Files]: the room of removed rows can be used again, and what of it is at the end of a file is given back.
+// What the server leaves of them in its files and its log until it writes over it is the server's own.
 func (x files) Compact(ctx context.Context, _ float64, done func() error) error {
 	names, err := x.tables(ctx)
 	if err != nil {

@@ -45,7 +45,8 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 
 // asks says that people are asked or answered with a row.
 func asks(a *store.Append) bool {
-	return len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil || len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0
+	return len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil ||
+		len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0
 }
 
 // looks says that what comes with rows looks at records before it changes them.
@@ -62,6 +63,14 @@ func looks(rows []*store.Append) bool {
 type looked struct {
 	keys map[userKey]store.IdempotencyKey
 	gone map[relational.Key]bool // workflows that are deleted
+	// trees are those that executions begin in, by root.
+	trees map[relational.Key]*tree
+}
+
+// tree is how many executions below a root are open, and whether it was canceled.
+type tree struct {
+	open     int
+	canceled bool
 }
 
 type userKey struct{ workspace, user, key string }
@@ -81,7 +90,7 @@ const reserve = 32
 
 // lookUp reads what appends have to know, in one round trip; none when all of it is known.
 func (c *committer) lookUp(t *transaction, appends []*work) (*looked, error) {
-	found := &looked{keys: map[userKey]store.IdempotencyKey{}, gone: map[relational.Key]bool{}}
+	found := &looked{keys: map[userKey]store.IdempotencyKey{}, gone: map[relational.Key]bool{}, trees: map[relational.Key]*tree{}}
 	asked, starts, wanted := map[any]bool{}, 0, false
 	once := func(what any, row func(relational.Record) (bool, error), text string, args ...driver.Value) error {
 		if asked[what] {
@@ -90,15 +99,11 @@ func (c *committer) lookUp(t *transaction, appends []*work) (*looked, error) {
 		asked[what], wanted = true, true
 		return t.look(row, text, args...)
 	}
+	if unknown := c.unknown(appends); len(unknown) > 0 {
+		wanted = true
+		c.lookForHeads(t, unknown)
+	}
 	for _, w := range appends {
-		if c.heads.Known(w.key) == nil {
-			if err := once(w.key, func(r relational.Record) (bool, error) {
-				c.heads.Put(w.key, &summaries.Head{N: r[0].(int64), Seq: uint64(r[1].(int64)), Summary: summaries.SummaryOf(r[2:])})
-				return false, nil
-			}, `SELECT n, (SELECT coalesce(max(seq), 0) FROM journal WHERE execution = n), `+summaries.SummaryColumns+` FROM executions WHERE workspace_id = ? AND id = ?`, w.key.Workspace, w.key.ID); err != nil {
-				return nil, err
-			}
-		}
 		if w.rows[0].Create == nil {
 			continue
 		}
@@ -106,9 +111,19 @@ func (c *committer) lookUp(t *transaction, appends []*work) (*looked, error) {
 		if w.rows[0].Key != nil {
 			k := w.keyOf()
 			if err := once(k, func(r relational.Record) (bool, error) {
-				found.keys[k] = store.IdempotencyKey{Key: k.key, RequestHash: r[0].(string), Execution: r[1].(string), Created: r[2].(int64)}
+				found.keys[k] = store.IdempotencyKey{Key: k.key, RequestHash: r[0].(string), Execution: r[1].(string),
+					Created: r[2].(int64)}
 				return false, nil
 			}, `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`, k.workspace, k.user, k.key); err != nil {
+				return nil, err
+			}
+		}
+		if b := w.rows[0].Below; b != nil && c.db.shared {
+			k := relational.Key{Workspace: w.key.Workspace, ID: b.Root}
+			if err := once(struct{ root relational.Key }{k}, func(r relational.Record) (bool, error) {
+				found.trees[k] = &tree{int(r[0].(int64)), r[1].(int64) > 0}
+				return false, nil
+			}, treeText, k.Workspace, k.ID, int64(b.Limit)); err != nil {
 				return nil, err
 			}
 		}
@@ -137,6 +152,35 @@ func (c *committer) lookUp(t *transaction, appends []*work) (*looked, error) {
 	return found, err
 }
 
+// unknown are the executions of appends whose journals are not known to end anywhere, each once.
+func (c *committer) unknown(appends []*work) (keys []relational.Key) {
+	seen := make(map[relational.Key]bool, len(appends))
+	for _, w := range appends {
+		if !seen[w.key] && c.heads.Known(w.key) == nil {
+			seen[w.key] = true
+			keys = append(keys, w.key)
+		}
+	}
+	return keys
+}
+
+// lookForHeads lets a statement wait that reads where journals end. Each execution is looked for by itself, in the index of their names,
+// however few the server thinks there are.
+func (c *committer) lookForHeads(t *transaction, keys []relational.Key) {
+	workspaces, ids := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		workspaces[i], ids[i] = kept(k.Workspace), kept(k.ID)
+	}
+	t.addStatement(`SELECT sought_workspace, sought_id, n, (SELECT coalesce(max(seq), 0) FROM journal WHERE execution = n), `+summaries.SummaryColumns+`
+		FROM unnest($1::text[], $2::text[]) AS sought (sought_workspace, sought_id)
+		CROSS JOIN LATERAL (SELECT * FROM executions WHERE workspace_id = sought_workspace AND id = sought_id LIMIT 1) AS found`, workspaces, ids)
+	t.waiting[len(t.waiting)-1].row = func(r relational.Record) (bool, error) {
+		c.heads.Put(relational.Key{Workspace: r[0].(string), ID: r[1].(string)},
+			&summaries.Head{N: r[2].(int64), Seq: uint64(r[3].(int64)), Summary: summaries.SummaryOf(r[4:])})
+		return true, nil
+	}
+}
+
 // append adds rows to the journal of an execution, with what comes with them. It refuses before it writes.
 func (c *committer) append(t *transaction, w *work, found *looked) error {
 	a, h := w.rows[0], c.heads.Known(w.key)
@@ -152,10 +196,7 @@ func (c *committer) append(t *transaction, w *work, found *looked) error {
 		return fault.Newf(fault.Conflict, "execution %q is at row %d, not at %d: somebody else has gone on with it", w.key.ID, h.Seq, a.After)
 	}
 	for _, a := range w.rows {
-		if _, err := t.Exec(`INSERT INTO journal (execution, seq, workspace_id, time, body) VALUES (?, ?, ?, ?, ?)`,
-			h.N, int64(a.After+1), w.key.Workspace, a.Time, bytes(a.Body)); err != nil {
-			return err
-		}
+		t.addRow(journalRow{h.N, int64(a.After + 1), w.key.Workspace, a.Time, bytes(a.Body)})
 	}
 	c.heads.Advance(w.key, h, w.rows)
 	if err := c.tally.Change(t, w.key.Workspace, h, w.rows); err != nil {
@@ -165,8 +206,39 @@ func (c *committer) append(t *transaction, w *work, found *looked) error {
 		if err := company(t, w.key, h.N, a); err != nil {
 			return err
 		}
+		if c.db.shared {
+			if err := growTree(t, w.key.Workspace, h.N, a); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// treeText counts the open executions below a root, up to the limit, and says whether it was canceled.
+const treeText = `SELECT (SELECT count(*) FROM (SELECT 1 FROM families WHERE workspace_id = ?1 AND root = ?2 LIMIT ?3) AS f),
+	(SELECT count(*) FROM canceled_roots WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2))`
+
+// growTree notes what a row changes of the trees of executions: one begins in a tree, one has ended, one was canceled with all below it.
+func growTree(t *transaction, workspace string, n int64, a *store.Append) error {
+	if b := a.Below; b != nil && !a.Create.Status.Final() { // the first row may be the last
+		if _, err := t.Exec(`INSERT INTO families (execution, workspace_id, root) VALUES (?, ?, ?)`, n, workspace, b.Root); err != nil {
+			return err
+		}
+	}
+	if a.CancelTree {
+		if _, err := t.Exec(`INSERT INTO canceled_roots (execution) VALUES (?) ON CONFLICT DO NOTHING`, n); err != nil {
+			return err
+		}
+	}
+	if a.Change == nil || !a.Change.Status.Final() {
+		return nil
+	}
+	if _, err := t.Exec(`DELETE FROM families WHERE execution = ?`, n); err != nil {
+		return err
+	}
+	_, err := t.Exec(`DELETE FROM canceled_roots WHERE execution = ?`, n)
+	return err
 }
 
 // create makes the summary of a new execution.
@@ -191,6 +263,15 @@ func (c *committer) create(t *transaction, w *work, h *summaries.Head, found *lo
 	} else if !c.tally.Alive(k) {
 		c.tally.Live(k)
 	}
+	if b := a.Below; b != nil && c.db.shared {
+		in := found.trees[relational.Key{Workspace: workspace, ID: b.Root}]
+		if err := b.Refuse(in.open, in.canceled); err != nil {
+			return nil, err
+		}
+		if !a.Create.Status.Final() {
+			in.open++
+		}
+	}
 	n := c.numbers[0]
 	c.numbers = c.numbers[1:]
 	// The end of the transaction may be sent with it: only an error keeps the rest from being committed when the execution is there.
@@ -213,7 +294,8 @@ func (c *committer) create(t *transaction, w *work, h *summaries.Head, found *lo
 	return h, err
 }
 
-// company writes what comes with a row besides the summary. Nothing of it reads, so that it is sent with the row; what asks people is the exception.
+// company writes what comes with a row besides the summary. Nothing of it reads, so that it is sent with the row; what asks people is the
+// exception.
 func company(t *transaction, key relational.Key, n int64, a *store.Append) error {
 	for _, id := range a.ClearTimers {
 		if _, err := t.Exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, n, id); err != nil {
@@ -285,7 +367,8 @@ func keepLine(t *transaction, workspace string, n int64, line *store.LogLine) er
 			RETURNING dropped)
 		INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context)
 		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM c WHERE dropped = 0`,
-		workspace, n, line.Activation, line.NodeID, line.Time, int64(line.Level), line.Message, bytes(line.Context), int64(store.MaxLogLines))
+		workspace, n, line.Activation, line.NodeID, line.Time, int64(line.Level), line.Message, bytes(line.Context),
+		int64(store.MaxLogLines))
 	return err
 }
 
@@ -309,7 +392,8 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 			return
 		}
 		for {
-			page, err := query(ctx, j.db, func(row pgx.CollectableRow) (r store.Row, err error) { return r, row.Scan(&r.Seq, &r.Time, &r.Body) },
+			page, err := query(ctx, j.db,
+				func(row pgx.CollectableRow) (r store.Row, err error) { return r, row.Scan(&r.Seq, &r.Time, &r.Body) },
 				`SELECT seq, time, body FROM journal WHERE execution = (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2)
 				AND seq > $3 AND workspace_id = $1 ORDER BY seq LIMIT $4`, workspace, execution, int64(min(after, 1<<62)), pageSize)
 			if err != nil {

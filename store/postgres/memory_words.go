@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ const (
 
 // Add implements [memories.Index].
 func (words) Add(w relational.Transaction, place int64, all memories.Words) error {
-	counts := map[string][3]int{}
+	counts := map[string]memories.Counts{}
 	for column, list := range all {
 		for _, word := range list {
 			n := counts[word]
@@ -33,21 +34,18 @@ func (words) Add(w relational.Transaction, place int64, all memories.Words) erro
 			counts[word] = n
 		}
 	}
-	// In order, so that the same text makes the same rows.
-	order := make([]string, 0, len(counts))
-	for word := range counts { // order does not matter: it is sorted
-		order = append(order, word)
+	for part, vector := range WordVectors(counts) {
+		if _, err := w.Exec(`INSERT INTO memory_text (place, part, words) VALUES (?, ?, ?::tsvector)`, place, int64(part+1), vector); err != nil {
+			return err
+		}
 	}
-	slices.Sort(order)
+	return nil
+}
+
+// WordVectors are the rows of the index for a record, by how often it has each word.
+func WordVectors(counts map[string]memories.Counts) (vectors []string) {
 	var vector strings.Builder
-	part := int64(0)
-	flush := func() error {
-		part++
-		_, err := w.Exec(`INSERT INTO memory_text (place, part, words) VALUES (?, ?, ?::tsvector)`, place, part, vector.String())
-		vector.Reset()
-		return err
-	}
-	for _, word := range order {
+	for _, word := range slices.Sorted(maps.Keys(counts)) { // in order, so that the same text makes the same rows
 		vector.WriteString(quoted(word))
 		separator, at := byte(':'), 0
 		for column, n := range counts[word] {
@@ -61,21 +59,21 @@ func (words) Add(w relational.Transaction, place int64, all memories.Words) erro
 		}
 		vector.WriteByte(' ')
 		if vector.Len() > maxWords {
-			if err := flush(); err != nil {
-				return err
-			}
+			vectors = append(vectors, vector.String())
+			vector.Reset()
 		}
 	}
-	if vector.Len() == 0 {
-		return nil
+	if vector.Len() > 0 {
+		vectors = append(vectors, vector.String())
 	}
-	return flush()
+	return vectors
 }
 
+// doubled doubles what has a meaning between quotes. read-only
+var doubled = strings.NewReplacer(`\`, `\\`, "'", "''")
+
 // quoted is a word as vectors and queries have it.
-func quoted(word string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(word) + "'"
-}
+func quoted(word string) string { return "'" + doubled.Replace(word) + "'" }
 
 // Remove implements [memories.Index].
 func (words) Remove(w relational.Transaction, place int64) error {

@@ -2,12 +2,13 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tandem/store"
 )
@@ -22,9 +23,15 @@ const (
 	maxMessage = 7900
 )
 
-// announce lets a transaction tell those who listen which executions have new rows, with one message.
+// announce lets a transaction tell those who listen which executions have new rows, with one message, or as many as are needed where
+// several processes write.
 func (c *committer) announce(t *transaction, batch []*work) {
 	var text strings.Builder
+	sealing := c.db.sealing.Load()
+	room := sealing.room()
+	notify := func(text string) {
+		t.addStatement(`SELECT pg_notify($1, $2)`, newsChannel, sealing.wrap(newsChannel, backendOf(t.conn), text))
+	}
 	any := false
 	for _, w := range batch {
 		if len(w.rows) == 0 || w.err != nil {
@@ -32,8 +39,15 @@ func (c *committer) announce(t *transaction, batch []*work) {
 		}
 		any = true
 		part := kept(w.key.Workspace) + betweenParts + kept(w.key.ID) + betweenParts + strconv.FormatUint(w.rows[len(w.rows)-1].After+1, 10)
-		if strings.Count(part, betweenParts) != 2 || strings.Contains(part, betweenExecutions) || text.Len()+len(part) >= maxMessage {
-			t.add(`SELECT pg_notify($1, '')`, newsChannel)
+		odd := strings.Count(part, betweenParts) != 2 || strings.Contains(part, betweenExecutions)
+		crowded := text.Len()+len(part) >= room
+		if crowded && c.db.shared && !odd && len(part) < room { // others have to know which: they do not see what is written here
+			notify(text.String())
+			text.Reset()
+			crowded = false
+		}
+		if odd || crowded {
+			notify("")
 			return
 		}
 		if text.Len() > 0 {
@@ -42,7 +56,7 @@ func (c *committer) announce(t *transaction, batch []*work) {
 		text.WriteString(part)
 	}
 	if any {
-		t.add(`SELECT pg_notify($1, $2)`, newsChannel, text.String())
+		notify(text.String())
 	}
 }
 
@@ -61,78 +75,73 @@ func freshOf(message string) []store.Fresh {
 		if err != nil {
 			return nil
 		}
-		list = append(list, store.Fresh{Ref: store.Ref{Workspace: showNUL.Replace(fields[0]), Execution: showNUL.Replace(fields[1])}, Seq: seq})
+		ref := store.Ref{Workspace: showNUL.Replace(fields[0]), Execution: showNUL.Replace(fields[1])}
+		list = append(list, store.Fresh{Ref: ref, Seq: seq})
 	}
 	return list
 }
 
 // News are those of a database. They need not be those of the process that owns it.
-type News struct{ config *pgx.ConnConfig }
+type News struct {
+	config  *pgx.ConnConfig
+	sealing *sealing
+}
 
-// NewsOf listens to a database at an address, with connections of its own.
-func NewsOf(url string) (*News, error) {
+// NewsOf listens to a database at an address, with connections of its own. With a seal only sealed messages are believed.
+func NewsOf(url string, seal store.Seal, log *slog.Logger) (*News, error) {
 	config, err := configure(url)
 	if err != nil {
 		return nil, err
 	}
-	return &News{config.ConnConfig}, nil
+	n := &News{config: config.ConnConfig}
+	if seal != nil {
+		n.sealing = newSealing(seal, log)
+	}
+	return n, nil
 }
 
 // News are those of the database.
-func (db *DB) News() *News { return &News{db.pool.Config().ConnConfig} }
+func (db *DB) News() *News { return &News{db.pool.Config().ConnConfig, db.sealing.Load()} }
 
-// listenTimeout is how long nothing may be heard before it is asked whether the server is still there.
-const listenTimeout = 15 * time.Second
+// doubtEvery is how often anything is said to be new, at most, because of messages that are not believed: who has sent them may be a
+// process with another key, and what it has written is to be found all the same.
+const doubtEvery = time.Minute
+
+// doubt is what is done about messages that are not believed.
+type doubt struct {
+	owed bool
+	// looked is when anything was said to be new.
+	looked time.Time
+}
+
+// due says that anything is to be said to be new.
+func (d *doubt) due(now time.Time) bool {
+	if !d.owed || now.Sub(d.looked) < doubtEvery {
+		return false
+	}
+	*d = doubt{looked: now}
+	return true
+}
 
 // Listen implements [store.News]. When the connection is lost another is made.
 func (n *News) Listen(ctx context.Context, told func([]store.Fresh)) error {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		heard, err := n.listen(ctx, told)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !heard && !isAway(err) && !lostConnection(&serverError{err}) {
-			return err
-		}
-		if heard {
-			pause = firstLook
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	var d doubt
+	look := func() {
+		if d.due(time.Now()) {
+			told(nil)
 		}
 	}
-}
-
-// listen listens as long as a connection lasts, and says whether there was one.
-func (n *News) listen(ctx context.Context, told func([]store.Fresh)) (heard bool, err error) {
-	conn, err := pgx.ConnectConfig(ctx, n.config.Copy())
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	if _, err := conn.Exec(ctx, `LISTEN `+newsChannel); err != nil {
-		return false, err
-	}
-	told(nil) // what came before is not heard
-	for {
-		waiting, cancel := context.WithTimeout(ctx, listenTimeout)
-		message, err := conn.WaitForNotification(waiting)
-		quiet := waiting.Err() != nil
-		cancel()
-		switch {
-		case err == nil:
-			told(freshOf(message.Payload))
-		case ctx.Err() != nil || !quiet:
-			return true, err
-		default:
-			asking, cancel := context.WithTimeout(ctx, listenTimeout)
-			err := conn.Ping(asking)
-			cancel()
-			if err != nil {
-				return true, err
-			}
+	return listen(ctx, n.config, func(message *pgconn.Notification) {
+		if message == nil { // what came before is not heard
+			d = doubt{looked: time.Now()}
+			told(nil)
+			return
 		}
-	}
+		if text, ok := n.sealing.unwrap(message.Channel, message.PID, message.Payload); ok {
+			told(freshOf(text))
+		} else {
+			d.owed = true
+		}
+		look()
+	}, look, newsChannel)
 }

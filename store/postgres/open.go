@@ -25,7 +25,8 @@ const (
 	oldest = 150000
 	// connectTimeout is how long a server may take to answer, unless the address says otherwise.
 	connectTimeout = 10 * time.Second
-	// leastConns is how many connections there may be at least, unless the address says otherwise: those who read do not wait for those who write.
+	// leastConns is how many connections there may be at least, unless the address says otherwise: those who read do not wait for those
+	// who write.
 	leastConns = 12
 )
 
@@ -107,9 +108,10 @@ func configure(text string) (*pgxpool.Config, error) {
 // stayAlive are settings by which a server finds out within half a minute that a machine is gone without a word.
 const stayAlive = `set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`
 
-// settings are those of every connection that reads and writes, whatever the role or the database have as theirs. That a commit is on disk when it is
-// acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is raised. The two that follow end
-// transactions of a machine that is gone. Who is alive gives a transaction up before that, and reads what it has asked for.
+// settings are those of every connection that reads and writes, whatever the role or the database have as theirs. That a commit is on
+// disk when it is acknowledged is a promise of ours; how many copies have it by then is for the server to say, so that only off is
+// raised. The two that follow end transactions of a machine that is gone. Who is alive gives a transaction up before that, and reads
+// what it has asked for.
 const settings = `set_config('default_transaction_isolation', 'read committed', false),
 	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
 	set_config('idle_in_transaction_session_timeout', $1, false), set_config('tcp_user_timeout', '60000', false)`
@@ -160,10 +162,22 @@ func (b backend) end(ctx context.Context, conn *pgx.Conn) error {
 
 // connect reaches a database and looks whether it is one that can be used.
 func connect(ctx context.Context, text string) (*pgxpool.Pool, error) {
+	return connectBy(ctx, text, &lines{})
+}
+
+// connectBy is connect with the lines that connections are.
+func connectBy(ctx context.Context, text string, by *lines) (*pgxpool.Pool, error) {
+	return connectPrepared(ctx, text, by, nil)
+}
+
+// connectPrepared is connectBy with something that is done with each connection before it is used; nil: nothing.
+func connectPrepared(ctx context.Context, text string, by *lines, prepare func(context.Context, *pgx.Conn) (bool, error)) (*pgxpool.Pool, error) {
 	config, err := configure(text)
 	if err != nil {
 		return nil, err
 	}
+	config.PrepareConn = prepare
+	by.through(config.ConnConfig)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, explain(config.ConnConfig, err)
@@ -251,10 +265,11 @@ func known() (int64, error) {
 type Inspection struct {
 	// Where is the database, without the password, and Server the version of what keeps it.
 	Where, Server string
-	// Version is the one that the database has, zero when there is nothing of Tandem in it, and Known the one that this program brings it to.
+	// Version is the one that the database has, zero when there is nothing of Tandem in it, and Known the one that this program brings
+	// it to.
 	Version, Known int64
-	// InUse says that a process owns the database.
-	InUse bool
+	// InUse says that a process owns the database, and Public that every role of its server may connect to it.
+	InUse, Public bool
 	// Credentials is how many there are, Size what the database takes up.
 	Credentials, Size int64
 }
@@ -272,11 +287,12 @@ func Inspect(ctx context.Context, text string) (i Inspection, err error) {
 	}
 	var there bool
 	if err := pool.QueryRow(ctx, `SELECT current_setting('server_version'), pg_database_size(current_database()), to_regclass('goose_db_version') IS NOT NULL, EXISTS (SELECT 1 FROM pg_locks
-		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = $1 AND objid = $2 AND objsubid = 1)`,
-		ownerLock>>32, ownerLock&0xffffffff).Scan(&i.Server, &i.Size, &there, &i.InUse); err != nil || !there {
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = $1 AND objid = $2 AND objsubid = 1),
+		has_database_privilege('public', current_database(), 'CONNECT')`,
+		ownerLock>>32, ownerLock&0xffffffff).Scan(&i.Server, &i.Size, &there, &i.InUse, &i.Public); err != nil || !there {
 		return i, err
 	}
-	if err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&i.Version); err != nil || i.Version == 0 {
+	if err := pool.QueryRow(ctx, hasVersion).Scan(&i.Version); err != nil || i.Version == 0 {
 		return i, err
 	}
 	var credentials bool

@@ -89,7 +89,7 @@ func TestOpen_SaysWhatIsWrong(t *testing.T) {
 
 func TestOwned_OneProcess(t *testing.T) {
 	t.Parallel()
-	address := database(t)
+	address := empty(t)
 	if _, err := postgres.OpenOwned(t.Context(), postgres.Options{URL: address, Existing: true}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("opened a database without data: %v", err)
 	}
@@ -147,6 +147,7 @@ func TestOwned_LockOfItsOwn(t *testing.T) {
 		if db.Err() != nil {
 			t.Fatal(db.Err())
 		}
+		pause()
 	}
 	w.silent.Store(false)
 	if db.Err() != nil {
@@ -167,6 +168,7 @@ func TestOwned_LostLock(t *testing.T) {
 	admin(t, address, `SELECT pg_terminate_backend($1)`, first)
 	second := holder()
 	for second == 0 || second == first { // it ends when the lock is back
+		pause()
 		second = holder()
 	}
 	if db.Err() != nil {
@@ -180,7 +182,7 @@ func TestOwned_LostLock(t *testing.T) {
 		_, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, postgres.OwnerLock)
 		waiting <- err
 	}()
-	for waits := false; !waits; {
+	for waits := false; !waits; pause() {
 		check(t, conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)`, other.PgConn().PID()).Scan(&waits))
 	}
 	admin(t, address, `SELECT pg_terminate_backend($1)`, second)
@@ -215,7 +217,7 @@ func TestAwait(t *testing.T) {
 	waits := func(not uint32) (pid uint32) {
 		t.Helper()
 		asked := map[time.Time]bool{}
-		for len(asked) < 5 { // the first may be that the statement is prepared
+		for ; len(asked) < 5; pause() { // the first may be that the statement is prepared
 			var state string
 			var since time.Time
 			var holdsBack bool
@@ -255,7 +257,7 @@ func TestOpen_SettingsOfOthers(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			address := database(t)
+			address := empty(t) // the settings are there before the tables are
 			config, err := pgx.ParseConfig(address)
 			check(t, err)
 			admin(t, address, `ALTER DATABASE `+config.Database+` SET default_transaction_isolation = '`+level+`'`)
@@ -279,7 +281,7 @@ func TestOpen_SettingsOfOthers(t *testing.T) {
 				_, err := db.Stores().Blobs.Put(t.Context(), ann(), strings.NewReader("x"))
 				results <- err
 			}()
-			for waiting := 0; waiting < 2; {
+			for waiting := 0; waiting < 2; pause() {
 				check(t, tx.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 					AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting))
 			}

@@ -32,12 +32,20 @@ type Options struct {
 	URL string
 	// Existing refuses a database that has nothing of Tandem in it, instead of making its tables.
 	Existing bool
+	// Shared lets others write beside the owner, see [Join].
+	Shared bool
 	// Lock is what [Await] has waited for; nil: it is tried to get the database now. It is the database's from then on, or closed.
 	Lock *Lock
+	// Before is called when nobody else can own the database any more, and before the process that had it is kept from writing. Begun
+	// says that the database has been in use. An error of it is that of the opening, and leaves everything as it was. May be nil.
+	Before func(ctx context.Context, begun bool) error
 }
 
 // Lock is the right to open a database. It must be given to [OpenOwned] or closed.
-type Lock struct{ conn *pgx.Conn }
+type Lock struct {
+	conn *pgx.Conn
+	by   *lines
+}
 
 // Close lets go of it.
 func (l *Lock) Close() error { return l.conn.Close(context.Background()) }
@@ -61,11 +69,16 @@ func OpenOwned(ctx context.Context, o Options) (_ *Owned, err error) {
 		return nil, err
 	}
 	var lock *pgx.Conn
+	by := &lines{}
 	held := o.Lock != nil
 	if held {
-		lock = o.Lock.conn
-	} else if lock, held, err = own(ctx, config.ConnConfig); err != nil {
-		return nil, explain(config.ConnConfig, err)
+		lock, by = o.Lock.conn, o.Lock.by
+	}
+	by.through(config.ConnConfig)
+	if !held {
+		if lock, held, err = own(ctx, config.ConnConfig); err != nil {
+			return nil, explain(config.ConnConfig, err)
+		}
 	}
 	defer func() {
 		if err != nil && lock != nil {
@@ -84,7 +97,16 @@ func OpenOwned(ctx context.Context, o Options) (_ *Owned, err error) {
 			return nil, fault.Newf(fault.NotFound, "there is no data in the database %s; name another with --database (TANDEM_DATABASE), or a server with --server", addressOf(config.ConnConfig))
 		}
 	}
-	db, err := Open(ctx, o.URL)
+	if o.Before != nil {
+		now, err := lookInto(ctx, lock)
+		if err != nil {
+			return nil, explain(config.ConnConfig, err)
+		}
+		if err := o.Before(ctx, now.begun); err != nil {
+			return nil, err
+		}
+	}
+	db, err := openBy(ctx, o.URL, by, o.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +138,15 @@ func Await(ctx context.Context, address string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	by := &lines{}
+	by.through(config.ConnConfig)
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		conn, err := ownerConn(ctx, config.ConnConfig)
 		refused := err != nil && !connectsLater(err)
 		if err == nil {
 			pause = firstPause
 			if err = awaitOn(ctx, conn); err == nil {
-				return &Lock{conn}, nil
+				return &Lock{conn, by}, nil
 			}
 			refused = !isAway(err)
 			err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
@@ -141,8 +165,8 @@ func Await(ctx context.Context, address string) (*Lock, error) {
 	}
 }
 
-// awaitOn returns without an error when a connection has the lock. It asks again and again: a statement that waits would keep its snapshot, and with it
-// everything that was deleted in the database since.
+// awaitOn returns without an error when a connection has the lock. It asks again and again: a statement that waits would keep its
+// snapshot, and with it everything that was deleted in the database since.
 func awaitOn(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		asking, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -212,7 +236,8 @@ func own(ctx context.Context, config *pgx.ConnConfig) (_ *pgx.Conn, held bool, e
 	return conn, true, nil
 }
 
-// patience is how long the lock may be somebody else's without another epoch: it may be that of a connection which the server does not know to be lost.
+// patience is how long the lock may be somebody else's without another epoch: it may be that of a connection which the server does not
+// know to be lost.
 const patience = 30 * time.Second
 
 // watch keeps the lock. When its connection is lost, another is made; when somebody else owns the database then, this process has lost it.
@@ -283,7 +308,8 @@ func (o *Owned) unlock(lock *pgx.Conn) {
 	o.unlocked = errors.Join(err, lock.Close(ctx))
 }
 
-// still looks whether nobody has owned the database meanwhile. It goes on when the context ends, which would close a connection that has the lock.
+// still looks whether nobody has owned the database meanwhile. It goes on when the context ends, which would close a connection that
+// has the lock.
 func (o *Owned) still(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()

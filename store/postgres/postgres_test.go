@@ -20,8 +20,11 @@ import (
 	"tandem/store/storetest"
 )
 
-// server is the one that TestMain has started.
-var server *postgrestest.Server
+// server is the one that TestMain has started, ready the address of a database on it that is up to date, which is copied.
+var (
+	server *postgrestest.Server
+	ready  string
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -41,11 +44,41 @@ func run(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
+	if ready, err = makeReady(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
 	return m.Run()
 }
 
-// database makes a database of the test's own and returns its address.
+// makeReady makes a database that is up to date: to bring each test's own there would be most of what tests do.
+func makeReady() (string, error) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, server.URL)
+	if err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, `CREATE DATABASE ready`)
+	if err = errors.Join(err, conn.Close(ctx)); err != nil {
+		return "", err
+	}
+	address := strings.Replace(server.URL, "/postgres?", "/ready?", 1)
+	db, err := postgres.Open(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	db.Close()
+	return address, nil
+}
+
+// database makes a database of the test's own that is up to date, and returns its address.
 func database(t testing.TB) string {
+	t.Helper()
+	return server.Copy(t, ready)
+}
+
+// empty makes a database of the test's own with nothing in it.
+func empty(t testing.TB) string {
 	t.Helper()
 	return server.Database(t)
 }
@@ -81,7 +114,7 @@ func TestEpochs(t *testing.T) {
 
 func TestOpen_ProcessesStartTogether(t *testing.T) {
 	t.Parallel()
-	url := database(t)
+	url := empty(t)
 	errs := make([]error, 4)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -162,6 +195,19 @@ func TestAppend_Company(t *testing.T) {
 		check(t, conn.QueryRow(t.Context(), text).Scan(&got))
 		if got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestRead_NotText: what is not a text in UTF-8 is refused, and does not count as a failure of the database.
+func TestRead_NotText(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t)).Stores()
+	_, get := s.Executions.Get(t.Context(), ann(), "\xff")
+	_, list := s.Executions.List(t.Context(), ann(), store.ExecutionQuery{WorkflowID: "\xff"})
+	for _, err := range []error{get, list} {
+		if fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("%v, code %q", err, fault.CodeOf(err))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"tandem/fault"
 	"tandem/store"
 	"tandem/store/relational"
 	"tandem/store/relational/auditlog"
@@ -29,9 +30,12 @@ func (m tables) Read(ctx context.Context, f func(relational.Reader) error) error
 	return m.db.readError(ctx, f(&reader{db: m.db, conn: c.Conn()}))
 }
 
-// readError tells of a read that has not worked because the database cannot be used. What else went wrong is as it is.
+// readError tells of a read that has not worked because the database cannot be used, or because no text in it can be what was looked
+// for. What else went wrong is as it is.
 func (db *DB) readError(ctx context.Context, err error) error {
 	switch {
+	case codeOf(err) == notText:
+		return fault.New(fault.Invalid, "what is looked for is not a text in UTF-8; nothing is stored under it").WithCause(err)
 	case err == nil || !isAway(err):
 		return err
 	case ctx.Err() != nil:

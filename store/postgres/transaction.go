@@ -21,7 +21,11 @@ type transaction struct {
 	conn *pgx.Conn
 
 	waiting []statement
-	// queued counts the statements that change something, sent those of them that have left.
+	// rows are those of journals. They wait by themselves, so that one statement takes all of them.
+	rows []journalRow
+	// gathered is how often that was done.
+	gathered int
+	// queued counts the statements and the rows that change something, sent those of them that have left.
 	queued, sent int
 	// ending says that the end of the transaction may have been sent.
 	ending    bool
@@ -41,8 +45,8 @@ type serverError struct{ err error }
 func (e *serverError) Error() string { return e.err.Error() }
 func (e *serverError) Unwrap() error { return e.err }
 
-// add lets a statement wait that is as PostgreSQL wants it. It is not counted.
-func (t *transaction) add(text string, args ...any) {
+// addStatement queues a statement that is in the form of PostgreSQL. It is not counted.
+func (t *transaction) addStatement(text string, args ...any) {
 	t.waiting = append(t.waiting, statement{text: text, args: args})
 }
 
@@ -57,18 +61,27 @@ func (t *transaction) enqueue(text string, args []driver.Value) error {
 	return nil
 }
 
-// undo takes back what has been queued since a mark, and says whether none of it has been sent.
-func (t *transaction) undo(mark int) bool {
-	if t.sent > mark {
+// mark is a place in the transaction, for undo.
+type mark struct{ queued, rows, gathered int }
+
+func (t *transaction) mark() mark { return mark{t.queued, len(t.rows), t.gathered} }
+
+// undo takes back what has been queued since a mark, and says whether it could: none of it has been sent, and no row of it is in a
+// statement with others.
+func (t *transaction) undo(m mark) bool {
+	if t.sent > m.queued || t.gathered > m.gathered {
 		return false
 	}
-	t.waiting = t.waiting[:len(t.waiting)-(t.queued-mark)]
-	t.queued = mark
+	added := len(t.rows) - m.rows
+	t.rows = t.rows[:m.rows]
+	t.waiting = t.waiting[:len(t.waiting)-(t.queued-m.queued-added)]
+	t.queued = m.queued
 	return true
 }
 
 // look lets a statement wait that reads.
 func (t *transaction) look(row func(relational.Record) (bool, error), text string, args ...driver.Value) error {
+	t.gather() // what is read may be among them
 	translated, err := t.db.statements.find(text, args)
 	if err != nil {
 		return err
@@ -161,6 +174,7 @@ func (t *transaction) Exec(text string, args ...driver.Value) (driver.Result, er
 
 // Change implements [relational.Transaction].
 func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
+	t.gather()
 	if err := t.enqueue(text, args); err != nil {
 		return 0, err
 	}
@@ -170,6 +184,7 @@ func (t *transaction) Change(text string, args ...driver.Value) (int64, error) {
 
 // Insert implements [relational.Transaction].
 func (t *transaction) Insert(text string, args ...driver.Value) (number int64, added bool, err error) {
+	t.gather()
 	if err := t.enqueue(text, args); err != nil {
 		return 0, false, err
 	}
@@ -185,8 +200,8 @@ func (t *transaction) Insert(text string, args ...driver.Value) (number int64, a
 	return number, added, err
 }
 
-// read sends what waits and a statement that reads.
-func (t *transaction) read(text string, args []driver.Value, row func(relational.Record) (bool, error)) error {
+// queryRows sends the queued statements and one that reads.
+func (t *transaction) queryRows(text string, args []driver.Value, row func(relational.Record) (bool, error)) error {
 	if err := t.look(row, text, args...); err != nil {
 		return err
 	}
@@ -196,7 +211,7 @@ func (t *transaction) read(text string, args []driver.Value, row func(relational
 
 // Row implements [relational.Transaction].
 func (t *transaction) Row(dest []driver.Value, text string, args ...driver.Value) (found bool, err error) {
-	err = t.read(text, args, func(r relational.Record) (bool, error) {
+	err = t.queryRows(text, args, func(r relational.Record) (bool, error) {
 		found = true
 		copy(dest, r)
 		return false, nil
@@ -206,7 +221,7 @@ func (t *transaction) Row(dest []driver.Value, text string, args ...driver.Value
 
 // Rows implements [relational.Transaction].
 func (t *transaction) Rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error {
-	return t.read(text, args, func(r relational.Record) (bool, error) {
+	return t.queryRows(text, args, func(r relational.Record) (bool, error) {
 		each(r[:columns])
 		return true, nil
 	})

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
+
+	"tandem/identity"
 )
 
 // Query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
@@ -17,7 +20,8 @@ func Query[T any](ctx context.Context, db Database, text string, scan func(Scann
 }
 
 // QueryOne reads one row; without any it returns the given error.
-func QueryOne[T any](ctx context.Context, db Database, missing error, text string, scan func(Scanner) (T, error), args ...any) (one T, err error) {
+func QueryOne[T any](ctx context.Context, db Database, missing error, text string, scan func(Scanner) (T, error),
+	args ...any) (one T, err error) {
 	all, err := Query(ctx, db, text, scan, args...)
 	if err == nil && len(all) == 0 {
 		err = missing
@@ -41,6 +45,35 @@ func ChangeOne(ctx context.Context, db Database, missing error, text string, arg
 		err = missing
 	}
 	return err
+}
+
+// QueryIn is [Query] in the workspace of a principal, which is the first argument of the statement.
+func QueryIn[T any](ctx context.Context, db Database, p identity.Principal, text string, scan func(Scanner) (T, error),
+	args ...any) ([]T, error) {
+	workspace, err := p.InWorkspace()
+	if err != nil {
+		return nil, err
+	}
+	return Query(ctx, db, text, scan, slices.Insert(args, 0, any(workspace))...)
+}
+
+// QueryOneIn is [QueryOne] in the workspace of a principal, which is the first argument of the statement.
+func QueryOneIn[T any](ctx context.Context, db Database, p identity.Principal, missing error, text string, scan func(Scanner) (T, error),
+	args ...any) (one T, err error) {
+	workspace, err := p.InWorkspace()
+	if err != nil {
+		return one, err
+	}
+	return QueryOne(ctx, db, missing, text, scan, slices.Insert(args, 0, any(workspace))...)
+}
+
+// ChangeOneIn is [ChangeOne] in the workspace of a principal, which is the last argument of the statement.
+func ChangeOneIn(ctx context.Context, db Database, p identity.Principal, missing error, text string, args ...driver.Value) error {
+	workspace, err := p.InWorkspace()
+	if err != nil {
+		return err
+	}
+	return ChangeOne(ctx, db, missing, text, append(args, workspace)...)
 }
 
 // All reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
@@ -112,7 +145,8 @@ func (l *Listing) Page() string {
 func (l *Listing) where() string { return " WHERE " + strings.Join(l.Conditions, " AND ") }
 
 // List reads a page and counts the whole. The two are read in one transaction, so that they agree.
-func List[T any](ctx context.Context, db Database, l Listing, limit, offset int, scan func(Scanner) (T, error)) (page []T, total int, err error) {
+func List[T any](ctx context.Context, db Database, l Listing, limit, offset int,
+	scan func(Scanner) (T, error)) (page []T, total int, err error) {
 	err = db.Read(ctx, func(c Reader) error {
 		return c.Transaction(ctx, func() error {
 			counts, err := All(ctx, c, cmp.Or(l.Counted, "SELECT count(*) FROM "+l.Table)+l.where(), ScanInt, l.Args)

@@ -13,8 +13,8 @@ import (
 	"tandem/store/sqlite/sqlitetest"
 )
 
-// TestAudit_IsAppendOnly writes to the database through the store and beside it: the database itself refuses to change or remove an entry, and the
-// connection of the store to replace one.
+// TestAudit_IsAppendOnly writes to the database through the store and beside it: the database itself refuses to change or remove an entry,
+// and the connection of the store to replace one.
 func TestAudit_IsAppendOnly(t *testing.T) {
 	t.Parallel()
 	dir := sqlitetest.Dir(t)

@@ -253,7 +253,7 @@ func BenchmarkRecover(b *testing.B) {
 	s := db.Stores()
 	for b.Loop() {
 		found := 0
-		for _, err := range s.Executions.Unfinished(b.Context(), identity.System("")) {
+		for _, err := range s.Executions.Unfinished(b.Context(), identity.System(""), store.Unfinished{}) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // checkpointer moves pages from the log into the database file, beside the committer: a commit never does it. Its
-// goroutine owns its connection. A failed attempt is no harm, since everything is in the log: it is kept for stop, and the
+// goroutine owns its connection. A failed attempt does no harm, since everything is in the log: it is kept for stop, and the
 // next attempt comes with more log.
 type checkpointer struct {
 	c    *sqlconn.Conn
@@ -88,7 +88,8 @@ func checkpoint(c *sqlconn.Conn) (pages int64, all bool, err error) {
 	return pages, moved == pages, nil
 }
 
-// cutLog folds the log into the database and cuts its file. It waits for readers for a moment only; what it cannot do now it does the next time.
+// cutLog folds the log into the database and cuts its file. It waits for readers for a moment only; what it cannot do now it does the next
+// time.
 func (w *writer) cutLog() {
 	var row [3]driver.Value
 	for _, text := range []string{"PRAGMA busy_timeout = 200", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
@@ -109,7 +110,7 @@ func (w *writer) cutLog() {
 	}
 }
 
-// cutLogNow has the log cut by whoever leads, and says whether that was done.
+// cutLogNow has the log cut by the goroutine that leads, and says whether that was done.
 func (w *writer) cutLogNow() bool {
 	w.logCut.Store(false)
 	w.emptyLog.Store(true)

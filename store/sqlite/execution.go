@@ -20,7 +20,8 @@ type executions struct {
 
 // GetWithRows implements [store.Executions]. One statement reads both: first the execution, then its rows, which stand in two tables and
 // are put in order here, since that costs less than to let the statement do so.
-func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (e store.Execution, rows []store.Row, whole bool, err error) {
+func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (e store.Execution,
+	rows []store.Row, whole bool, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.Execution{}, nil, false, err

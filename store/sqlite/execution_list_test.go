@@ -23,7 +23,8 @@ func keepExecutions(t testing.TB, db *sqlite.DB, n int) {
 	}
 }
 
-// TestExecutions_Pages pages through executions, by numbers from both ends and from one page to the next and back, in the order in which they were started.
+// TestExecutions_Pages pages through executions, by numbers from both ends and from one page to the next and back, in the order in which
+// they were started.
 func TestExecutions_Pages(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -114,8 +115,8 @@ func TestExecutions_PagesFromNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkExecutions_Pages lists pages of 100,000 executions: the first, one in the middle and the last by their numbers, and one in the middle as the page that
-// follows the one before it, and as the one before the one that follows.
+// BenchmarkExecutions_Pages lists pages of 100,000 executions: the first, one in the middle and the last by their numbers, and one in the
+// middle as the page that follows the one before it, and as the one before the one that follows.
 func BenchmarkExecutions_Pages(b *testing.B) {
 	const all = 100_000
 	db := open(b)

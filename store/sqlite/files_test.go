@@ -98,8 +98,8 @@ func TestWatch_FilesRemovedOrReplaced(t *testing.T) {
 	}
 }
 
-// TestWatch_LogWrittenOver has somebody take the end of the log away, or put an older one in its place, in the same file. The next commit would make the log
-// as long as it was, so it has to look before it writes; without one the watcher notices.
+// TestWatch_LogWrittenOver has somebody take the end of the log away, or put an older one in its place, in the same file. The next commit
+// would make the log as long as it was, so it has to look before it writes; without one the watcher notices.
 func TestWatch_LogWrittenOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(log string, earlier []byte) error{

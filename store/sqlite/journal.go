@@ -222,7 +222,8 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	}
 	for i := range a.Deliver {
 		item := &a.Deliver[i]
-		if _, _, err := inbox.Deliver(transaction{w}, executionKey{Workspace: key.Workspace, ID: item.Execution}, item); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if _, _, err := inbox.Deliver(transaction{w}, executionKey{Workspace: key.Workspace, ID: item.Execution}, item); err != nil &&
+			!errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
@@ -248,7 +249,8 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 			return err
 		}
 	}
-	if len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil || len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0 {
+	if len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil ||
+		len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0 {
 		return questions.Append(transaction{w}, key, a)
 	}
 	return nil

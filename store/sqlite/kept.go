@@ -30,7 +30,7 @@ func changesOf(text string) (k kept) {
 	return k
 }
 
-// generations count the transactions that may have changed what is kept at hand. Whoever keeps something notes the generation
+// generations count the transactions that may have changed what is kept at hand. A caller that keeps something notes the generation
 // before reading it, and uses it as long as the generation is the same: the next one begins when a change is on disk, before
 // anybody is told of it.
 type generations struct {

@@ -26,8 +26,8 @@ func marksIn(t *testing.T, dir, mark string) (n int) {
 	return n
 }
 
-// TestPages_MovedRows removes rows that SQLite has moved from page to page: copies of them stand in parts of pages that are not in use, and go. So does what stood in
-// pages that are free and stay in the file. What is in use stays as it is.
+// TestPages_MovedRows removes rows that SQLite has moved from page to page: copies of them stand in parts of pages that are not in use, and
+// go. So does what stood in pages that are free and stay in the file. What is in use stays as it is.
 func TestPages_MovedRows(t *testing.T) {
 	t.Parallel()
 	const mark = "CANARY9a1"

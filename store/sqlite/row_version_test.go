@@ -11,8 +11,8 @@ import (
 	"tandem/store/sqlite/datadir"
 )
 
-// partsOfRows are the parts that a row of a journal is written in, each with the first version of a database whose programs read it. A program that does not
-// know a part reads the row without it, so a new part needs a new version: an empty change in migrations is enough.
+// partsOfRows are the parts that a row of a journal is written in, each with the first version of a database whose programs read it. A
+// program that does not know a part reads the row without it, so a new part needs a new version: an empty change in migrations is enough.
 var partsOfRows = map[string]int64{"facts": 1, "values": 1, "large": 1, "told": 1, "closed": 1, "beside": 26}
 
 // TestMigrate_KeepsOlderProgramsFromRows shows that a program which would lose a part of a row is kept from the database.

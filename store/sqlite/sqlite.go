@@ -135,10 +135,12 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
 	db.upkeep = upkeep.New(tables{db}, upkeep.Options{
-		Blobs:    db.blobs,
-		Files:    pages.New(tables{db}, pages.Options{Measure: func() (store.Space, error) { return datadir.Measure(dir) }, CutLog: db.writer.cutLogNow, Err: db.Err}),
+		Blobs: db.blobs,
+		Files: pages.New(tables{db}, pages.Options{Measure: func() (store.Space, error) { return datadir.Measure(dir) },
+			CutLog: db.writer.cutLogNow, Err: db.Err}),
 		Journals: []upkeep.Journal{removedFrom("journal"), removedFrom("journal_in_order")},
-		Epoch:    m.Epoch, Born: m.Time, FirstSince: summaries.New(tables{db}).FirstSince, Write: tables{db}.remove, RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone,
+		Epoch:    m.Epoch, Born: m.Time, FirstSince: summaries.New(tables{db}).FirstSince, Write: tables{db}.remove,
+		RemoveMemories: db.memories.RemoveOf, Gone: db.memories.Gone,
 	})
 	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
@@ -174,7 +176,8 @@ func (db *DB) openBeside(m datadir.Mark) (err error) {
 	return err
 }
 
-// startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing more.
+// startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing
+// more.
 func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m datadir.Mark) (err error) {
 	if db.check, err = newCheckpointer(path); err != nil {
 		return err
@@ -233,46 +236,30 @@ func (db *DB) release() error {
 // Stores returns the seams that the database implements: all of them.
 func (db *DB) Stores() store.Stores {
 	t := tables{db}
-	return store.Stores{
+	s := store.Stores{
 		Journal:      journal{db},
-		Inbox:        inbox.New(t),
-		Timers:       inbox.NewTimers(t),
 		Executions:   executions{summaries.New(t), db},
-		Overviews:    overview.New(t),
-		Logs:         logs.New(t),
-		Ledger:       spending.NewLedger(t),
-		Keys:         inbox.NewKeys(t),
-		Workflows:    workflows{definitions.NewWorkflows(t, forgetWorkflow), db},
-		Templates:    definitions.NewTemplates(t),
 		Blobs:        blobs{db},
-		Workspaces:   accounts.NewWorkspaces(t),
-		Users:        accounts.NewUsers(t),
-		Tokens:       tokens{accounts.NewTokens(t), db},
-		Credentials:  accounts.NewCredentials(t),
 		Memories:     db.memories,
-		Profiles:     definitions.NewProfiles(t),
-		Budgets:      spending.NewBudgets(t, inbox.Deliver),
 		Interactions: questions.New(t, inbox.Deliver),
-		MCPServers:   toolservers.New(t),
-		Audit:        auditlog.New(t),
-		Sessions:     accounts.NewSessions(t),
-		Invitations:  accounts.NewInvitations(t),
-		Logins:       accounts.NewLogins(t),
-		Triggers:     triggers.New(t),
-		Contacts:     accounts.NewContacts(t),
-		Proofs:       accounts.NewProofs(t),
 		Limits:       db.upkeep.Limits(),
 		Upkeep:       db.upkeep,
 	}
+	for _, add := range []func(*store.Stores, relational.Database){
+		accounts.AddTo, auditlog.AddTo, definitions.AddTo, inbox.AddTo, logs.AddTo, overview.AddTo, toolservers.AddTo, triggers.AddTo,
+	} {
+		add(&s, t)
+	}
+	spending.AddTo(&s, t, inbox.Deliver)
+	s.Tokens = tokens{accounts.NewTokens(t), db}
+	s.Workflows = workflows{definitions.NewWorkflows(t, forgetWorkflow), db}
+	return s
 }
 
 // forgetWorkflow removes what belongs to a workflow that is deleted.
 func forgetWorkflow(w relational.Transaction, workspace, workflow string) error {
-	if err := triggers.Forget(w, workspace, workflow); err != nil {
-		return err
-	}
 	w.(transaction).w.tally.Gone(relational.Key{Workspace: workspace, ID: workflow})
-	return triggers.Remove(w, workspace, workflow)
+	return triggers.Forget(w, workspace, workflow)
 }
 
 // Broken is closed when the disk has failed and the store has stopped. [DB.Err] then says why.
@@ -286,6 +273,9 @@ func (db *DB) Err() error {
 	}
 	return nil
 }
+
+// Room says that there is too little room to begin executions; nil: there is enough, or nobody knows.
+func (db *DB) Room() error { return db.writer.room() }
 
 // look looks after the database when nobody writes. Its files come first: to look at them nobody needs to be waited for.
 func (db *DB) look() error {
@@ -302,7 +292,7 @@ func (db *DB) look() error {
 	case sqlconn.CodeCorrupt, sqlconn.CodeNotADB, sqlconn.CodeIOError:
 		return err
 	}
-	return nil // a reader that was too slow is no harm: the next look is soon, and a commit looks for itself
+	return nil // a reader that was too slow does no harm: the next look is soon, and a commit looks for itself
 }
 
 // Check reads the whole database and says what is wrong with it, if anything. It can take long, and once begun goes on to its end.

@@ -56,7 +56,7 @@ func TestStatements_StayPrepared(t *testing.T) {
 		check(err)
 		_, err = s.Logs.Lines(ctx, p, store.LogQuery{Execution: id})
 		check(err)
-		for _, err := range s.Executions.Unfinished(ctx, system) {
+		for _, err := range s.Executions.Unfinished(ctx, system, store.Unfinished{}) {
 			check(err)
 		}
 		_, err = s.Timers.Upcoming(ctx, system, store.Timer{}, n+1)

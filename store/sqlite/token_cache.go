@@ -17,7 +17,8 @@ type tokens struct {
 }
 
 // Resolve implements [store.Tokens].
-func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now int64) (identity.Token, identity.User, error) {
+func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash,
+	now int64) (identity.Token, identity.User, error) {
 	if err := store.RequireSystem(p); err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
@@ -36,7 +37,7 @@ func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity
 }
 
 // tokenCache keeps the tokens that were used lately, with their users, so that not every request reads them. What is kept holds
-// until the next change of any token or user is on disk: whoever was answered that a token is gone, or a user disabled, will
+// until the next change of any token or user is on disk: anyone who was answered that a token is gone, or a user disabled, will
 // not see it accepted again. Tokens that are not known are not kept.
 type tokenCache struct {
 	mu    sync.Mutex
@@ -65,7 +66,7 @@ func (c *tokenCache) find(hash identity.SecretHash, generation uint64, now int64
 	return k.token, k.user, true
 }
 
-// keepToken keeps what was read. Generation is that of before the reading: if there was a change since, it is of no use.
+// keepToken keeps what was read. Generation is that of before the reading: if there was a change since, it is not kept.
 func (c *tokenCache) keepToken(hash identity.SecretHash, generation uint64, t identity.Token, u identity.User) {
 	u.Roles, u.Settings = slices.Clone(u.Roles), slices.Clone(u.Settings)
 	c.mu.Lock()

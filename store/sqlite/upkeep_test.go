@@ -172,8 +172,8 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// TestUpkeep_LeavesNothing removes executions whose inputs, outputs, answers, files, snapshots and messages all have a mark in them, from among others whose rows share
-// their pages: afterwards the mark is in no file of the data directory, and the others are as they were.
+// TestUpkeep_LeavesNothing removes executions whose inputs, outputs, answers, files, snapshots and messages all have a mark in them, from
+// among others whose rows share their pages: afterwards the mark is in no file of the data directory, and the others are as they were.
 func TestUpkeep_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	const mark = "canary5d0b77c1"
@@ -288,7 +288,8 @@ func TestUpkeep_LeavesNothing(t *testing.T) {
 	}
 }
 
-// TestUpkeep_LongJournal removes an execution in several steps, with a crash in between: nobody finds it after the first, and the next process finishes.
+// TestUpkeep_LongJournal removes an execution in several steps, with a crash in between: nobody finds it after the first, and the next
+// process finishes.
 func TestUpkeep_LongJournal(t *testing.T) {
 	t.Parallel()
 	dir := sqlitetest.Dir(t)

@@ -121,8 +121,8 @@ const (
 )
 
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
-	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut. What is removed is overwritten, and what would replace an
-	// entry of the audit log is refused like what removes one.
+	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut. What is removed is overwritten, and
+	// what would replace an entry of the audit log is refused like what removes one.
 	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", datadir.LogLimit), "cache_size(-8192)", "secure_delete(ON)", "recursive_triggers(ON)")
 	if err != nil {
 		return nil, err
@@ -406,14 +406,18 @@ func (w *writer) fail(cause error) error {
 func (w *writer) roomForStart() error {
 	if now := time.Now(); now.After(w.freeUntil) {
 		w.freeUntil = now.Add(time.Second)
-		w.refused = nil
-		free, err := w.freeSpace()
-		if err == nil && free < w.minFree {
-			w.refused = datadir.Full(w.path, fmt.Errorf("%d bytes are free, and the last %d are kept for executions that run already", free, w.minFree))
-		}
-		// Not knowing is no reason to refuse: a full disk also shows when it is written to.
+		w.refused = w.room()
 	}
 	return w.refused
+}
+
+// room says that the disk is nearly full.
+func (w *writer) room() error {
+	free, err := w.freeSpace()
+	if err == nil && free < w.minFree {
+		return datadir.Full(w.path, fmt.Errorf("%d bytes are free, and the last %d are kept for executions that run already", free, w.minFree))
+	}
+	return nil // what is not known is not refused: a full disk also shows when it is written to
 }
 
 // finishCheckpoint is called by the checkpointer. Who leads does it; if nobody does, the checkpointer leads for it.

@@ -95,7 +95,7 @@ func superseded(now any, own int64) error {
 // attest is what comes between a commit that is on disk and telling anybody: the files that took it still have their names,
 // and the mark says that it was there.
 func (w *writer) attest() error {
-	if err := w.files.Essential(); err != nil {
+	if err := w.files.Committed(); err != nil {
 		return err
 	}
 	w.mark.Folded = w.foldedTo.Load()

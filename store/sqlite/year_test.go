@@ -19,7 +19,8 @@ import (
 	"tandem/store/sqlite/sqlitetest"
 )
 
-// peoplesDoing are tables that grow by what people set up, not by what runs. A table that is in this list may not be filled by the load of the test.
+// peoplesDoing are tables that grow by what people set up, not by what runs. A table that is in this list may not be filled by the load of
+// the test.
 var peoplesDoing = map[string]string{ // read-only
 	"accepted_losses":  "an operator accepts a loss",
 	"address_proofs":   "people prove addresses; a proof replaces those of the same person that are out of date",
@@ -51,8 +52,8 @@ type yearLoad struct {
 	n  int
 }
 
-// day lets an installation work for a day: executions with all that belongs to them, one of them with a child and now and then a fork, deliveries that start
-// nothing, logins, tokens, invitations, memories that expire.
+// day lets an installation work for a day: executions with all that belongs to them, one of them with a child and now and then a fork,
+// deliveries that start nothing, logins, tokens, invitations, memories that expire.
 func (y *yearLoad) day(t *testing.T, at time.Time, executions int) {
 	t.Helper()
 	ctx, ms := t.Context(), at.UnixMilli()
@@ -102,11 +103,12 @@ func (y *yearLoad) counts(t *testing.T, dir string) (rows map[string]int64) {
 	return rows
 }
 
-// yearVariable makes [TestYear] a whole year; without it two months are looked at after everything has settled, in which what grows is seen as well.
+// yearVariable makes [TestYear] a whole year; without it two months are looked at after everything has settled, in which what grows is seen
+// as well.
 const yearVariable = "TANDEM_YEAR"
 
-// TestYear runs an installation for months of simulated time under retention: after the time that things are kept for, no table grows any more, whoever has thought of it,
-// and the files stay as large as they are.
+// TestYear runs an installation for months of simulated time under retention: after the time that things are kept for, no table grows any
+// more, whoever has thought of it, and the files stay as large as they are.
 func TestYear(t *testing.T) {
 	t.Parallel()
 	dir := sqlitetest.Dir(t)

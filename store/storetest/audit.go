@@ -26,10 +26,12 @@ func testAuditWithChange(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	ok(t, s.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace}))
 	draft := func() *store.AuditDraft {
-		return &store.AuditDraft{AuditEntry: store.AuditEntry{Workspace: p.Workspace, Time: 7, User: "ann", Means: identity.Means{Kind: identity.ByToken, Token: "tok"}, Address: "192.0.2.1", Agent: "curl"}}
+		return &store.AuditDraft{AuditEntry: store.AuditEntry{Workspace: p.Workspace, Time: 7, User: "ann",
+			Means: identity.Means{Kind: identity.ByToken, Token: "tok"}, Address: "192.0.2.1", Agent: "curl"}}
 	}
 	d := draft()
-	in := store.Audited(store.WithAuditDraft(ctx, d), store.AuditEntry{Action: "user.create", Object: "user", ObjectID: "bob", Detail: store.AuditChange(nil, map[string]string{"name": "Bob"})})
+	in := store.Audited(store.WithAuditDraft(ctx, d), store.AuditEntry{Action: "user.create", Object: "user", ObjectID: "bob",
+		Detail: store.AuditChange(nil, map[string]string{"name": "Bob"})})
 	user := identity.User{ID: "bob", Name: "Bob", Roles: []identity.Role{identity.Viewer}}
 	ok(t, s.Users.Create(in, p, user))
 	equal(t, "settled", true, d.Settled())
@@ -63,26 +65,32 @@ func testAuditWithChange(t *testing.T, s store.Stores) {
 	// A row of a journal, and entries that come from elsewhere, commit alike.
 	in = store.Audited(store.WithAuditDraft(ctx, draft()), store.AuditEntry{Action: "execution.start", Object: "execution", ObjectID: "e1"})
 	ok(t, s.Journal.Append(in, p, first("e1")))
-	in = store.WithEntries(ctx, store.PendingEntries(store.Audited(ctx, store.AuditEntry{Workspace: p.Workspace, Time: 9, User: "eve", Action: "execution.pause", Object: "execution", ObjectID: "e1"})))
+	in = store.WithEntries(ctx, store.PendingEntries(store.Audited(ctx,
+		store.AuditEntry{Workspace: p.Workspace, Time: 9, User: "eve", Action: "execution.pause", Object: "execution", ObjectID: "e1"})))
 	wantCode(t, "a row too late", s.Journal.Append(in, p, next("e1", 9)), fault.Conflict)
 	ok(t, s.Journal.Append(in, p, next("e1", 1)))
 	ok(t, s.Journal.Append(store.WithoutEntries(store.Audited(ctx, store.AuditEntry{Action: "x"})), p, next("e1", 2)))
-	equal(t, "with rows", []string{"ann user.create bob", "ann execution.start e1", "eve execution.pause e1"}, entries(t, s, p, store.AuditQuery{}))
+	equal(t, "with rows", []string{"ann user.create bob", "ann execution.start e1", "eve execution.pause e1"},
+		entries(t, s, p, store.AuditQuery{}))
 
 	for _, duplicate := range []bool{false, true} {
-		in = store.Audited(store.WithAuditDraft(ctx, draft()), store.AuditEntry{Action: "execution.signal", Object: "execution", ObjectID: "e1"})
+		in = store.Audited(store.WithAuditDraft(ctx, draft()),
+			store.AuditEntry{Action: "execution.signal", Object: "execution", ObjectID: "e1"})
 		_, known, err := s.Inbox.Deliver(in, p, store.InboxItem{Execution: "e1", Kind: "signal", Dedup: "d", Time: 1})
 		ok(t, err)
 		equal(t, "a delivery that was made before", duplicate, known)
 	}
-	equal(t, "what was delivered twice", []string{"ann execution.signal e1"}, entries(t, s, p, store.AuditQuery{Action: "execution.signal"}))
+	equal(t, "what was delivered twice", []string{"ann execution.signal e1"},
+		entries(t, s, p, store.AuditQuery{Action: "execution.signal"}))
 	wantCode(t, "an entry without an action", s.Audit.Enter(ctx, p, store.AuditEntry{}), fault.Invalid)
 }
 
 func testAuditQuery(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	for i := range 30 {
-		e := store.AuditEntry{Time: int64(100 + i), User: []string{"ann", "bob"}[i%2], Action: []string{"workflow.update", "workflow.deploy", "login.refuse"}[i%3], Object: "workflow", ObjectID: fmt.Sprintf("w%d", i%5)}
+		e := store.AuditEntry{Time: int64(100 + i), User: []string{"ann", "bob"}[i%2],
+			Action: []string{"workflow.update", "workflow.deploy", "login.refuse"}[i%3], Object: "workflow",
+			ObjectID: fmt.Sprintf("w%d", i%5)}
 		if i%3 == 2 {
 			e.Outcome, e.Object = store.AuditRefused, "login"
 		}
@@ -155,7 +163,8 @@ func testAuditRetention(t *testing.T, s store.Stores) {
 	equal(t, "by count", 4, must[int](t)(s.Audit.Retain(ctx, p, 0, 5, 501)))
 	equal(t, "by count, once more", 0, must[int](t)(s.Audit.Retain(ctx, p, 0, 5, 501)))
 	got := entries(t, s, p, store.AuditQuery{})
-	equal(t, "what is left, and that something was removed", []string{" x 7", " x 8", " x 9", "ann audit.retain ", "ann audit.retain "}, got)
+	equal(t, "what is left, and that something was removed",
+		[]string{" x 7", " x 8", " x 9", "ann audit.retain ", "ann audit.retain "}, got)
 	told := must[[]store.AuditEntry](t)(s.Audit.List(ctx, p, store.AuditQuery{Action: "audit.retain"}))
 	var detail struct{ Removed, Before, Keep int }
 	ok(t, json.Unmarshal(told[1].Detail, &detail))

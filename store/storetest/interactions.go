@@ -23,7 +23,8 @@ func asked(t *testing.T, s store.Stores, p identity.Principal, execution string,
 }
 
 func pendingOne(id string, approvers ...string) store.Interaction {
-	return store.Interaction{ID: id, Status: store.InteractionPending, Priority: 1, Approvers: approvers, Request: json.RawMessage(`{}`), NextAt: 5000, Created: 1000, Updated: 1000}
+	return store.Interaction{ID: id, Status: store.InteractionPending, Priority: 1, Approvers: approvers, Request: json.RawMessage(`{}`),
+		NextAt: 5000, Created: 1000, Updated: 1000}
 }
 
 func getInteraction(t *testing.T, s store.Stores, p identity.Principal, id string) store.Interaction {
@@ -64,25 +65,29 @@ func pausesOf(t *testing.T, s store.Stores, p identity.Principal, execution stri
 func testAsk(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	want := store.Interaction{
-		Workspace: "not looked at", ID: "q1", WorkflowID: "w", Execution: "not looked at", Root: "root", Node: "n", Activation: "a/1", Ask: "ask-1", User: "ann",
+		Workspace: "not looked at", ID: "q1", WorkflowID: "w", Execution: "not looked at", Root: "root", Node: "n",
+		Activation: "a/1", Ask: "ask-1", User: "ann",
 		Type: "approval", Channel: "slack", Purpose: "human_node", Status: store.InteractionPending, Priority: 4, Request: json.RawMessage(`{"title":"t"}`),
-		Approvers: []string{"user:bob", "role:editor", "user:bob"}, MinApprovals: 2, ExcludeRequester: true, Requesters: []string{"eve", "<dan>"}, ArgumentsHash: "h", Attempt: 3, Credential: "c",
+		Approvers: []string{"user:bob", "role:editor", "user:bob"}, MinApprovals: 2, ExcludeRequester: true,
+		Requesters: []string{"eve", "<dan>"}, ArgumentsHash: "h", Attempt: 3, Credential: "c",
 		TimeoutAt: 9000, Progress: json.RawMessage(`{"p":1}`), NextAt: 8000, Created: 1000, Updated: 1001,
 	}
 	started(t, s, p, "e1", func(a *store.Append) {
 		a.Create.WorkflowName = "Orders"
-		a.Ask = []store.Interaction{want, {ID: "q2", Purpose: "budget"}, {ID: "q3", Purpose: "drift"}, {ID: "q4", Purpose: "outcome_unknown"}, {ID: "q5", Purpose: "param"}}
+		a.Ask = []store.Interaction{want, {ID: "q2", Purpose: "budget"}, {ID: "q3", Purpose: "drift"},
+			{ID: "q4", Purpose: "outcome_unknown"}, {ID: "q5", Purpose: "param"}}
 	})
 	want.Workspace, want.Execution, want.WorkflowName, want.Version = p.Workspace, "e1", "Orders", 1
 	equal(t, "interaction", want, getInteraction(t, s, p, "q1"))
 	equal(t, "status that was not given", store.InteractionPending, getInteraction(t, s, p, "q2").Status)
-	equal(t, "pauses", []string{"q1 human active 0 ", "q2 budget active 0 ", "q3 drift active 0 ", "q4 outcome_unknown active 0 ", "q5 human active 0 "}, pausesOf(t, s, p, "e1"))
+	equal(t, "pauses", []string{"q1 human active 0 ", "q2 budget active 0 ", "q3 drift active 0 ", "q4 outcome_unknown active 0 ",
+		"q5 human active 0 "}, pausesOf(t, s, p, "e1"))
 	first := must[[]store.Pause](t)(s.Interactions.Pauses(t.Context(), p, "e1"))[0]
 	equal(t, "pause", store.Pause{ID: "q1", Execution: "e1", Node: "n", Reason: "human", Status: store.PauseActive, Paused: 1000,
 		Conditions: json.RawMessage(`{"interaction_id":"q1","timeout_at":9000}`),
 		Context:    json.RawMessage(`{"interaction_type":"approval","purpose":"human_node","activation_id":"a/1"}`)}, first)
 
-	// Who wants what it does later wants what was asked before, too.
+	// A person who wants what it does later also wants what was asked before.
 	meddled := next("e1", 1)
 	meddled.Requesters = []string{"<dan>", "fay"}
 	mustAppend(t, s, p, meddled)
@@ -90,7 +95,8 @@ func testAsk(t *testing.T, s store.Stores) {
 		equal(t, "requesters of "+id, requesters, getInteraction(t, s, p, id).Requesters)
 	}
 	for user, mine := range map[string]int{"fay": 0, "<dan>": 0, "ann": 0, "f": 1} {
-		page := must[store.InteractionPage](t)(s.Interactions.List(t.Context(), p, store.InteractionQuery{Approvers: []string{"user:bob"}, NotOf: user}))
+		page := must[store.InteractionPage](t)(s.Interactions.List(t.Context(), p,
+			store.InteractionQuery{Approvers: []string{"user:bob"}, NotOf: user}))
 		equal(t, "those that "+user+" may answer", mine, page.Total)
 	}
 
@@ -100,13 +106,15 @@ func testAsk(t *testing.T, s store.Stores) {
 	again.Ask = []store.Interaction{{ID: "q1", Request: json.RawMessage(`"another"`), Approvers: []string{"user:eve"}}}
 	mustAppend(t, s, p, again)
 	got := getInteraction(t, s, p, "q1")
-	equal(t, "asked again", []any{store.InteractionCompleted, want.Approvers, string(want.Request), int64(3)}, []any{got.Status, got.Approvers, string(got.Request), got.Version})
+	equal(t, "asked again", []any{store.InteractionCompleted, want.Approvers, string(want.Request), int64(3)},
+		[]any{got.Status, got.Approvers, string(got.Request), got.Version})
 	mine := must[store.InteractionPage](t)(s.Interactions.List(t.Context(), p, store.InteractionQuery{Approvers: []string{"user:eve"}}))
 	equal(t, "of who was named the second time", 0, mine.Total)
 
 	// A row that is refused asks nothing.
 	late := next("e1", 1)
-	late.Ask, late.Withdraw, late.Pause = []store.Interaction{pendingOne("late")}, []string{"q2"}, &store.Pause{ID: "op", Reason: "operator"}
+	late.Ask, late.Withdraw, late.Pause = []store.Interaction{pendingOne("late")}, []string{"q2"},
+		&store.Pause{ID: "op", Reason: "operator"}
 	if err := s.Journal.Append(t.Context(), p, late); !isConflict(err) {
 		t.Errorf("a late row: %v", err)
 	}
@@ -139,7 +147,8 @@ func testUnasked(t *testing.T, s store.Stores) {
 		a.Ask = []store.Interaction{pendingOne("q")}
 	})
 	equal(t, "unasked", []store.Ref{{Workspace: p.Workspace, Execution: "older"}}, must[[]store.Ref](t)(s.Interactions.Unasked(ctx, p)))
-	if all := must[[]store.Ref](t)(s.Interactions.Unasked(ctx, identity.System(""))); !slices.Contains(all, store.Ref{Workspace: p.Workspace, Execution: "older"}) {
+	all := must[[]store.Ref](t)(s.Interactions.Unasked(ctx, identity.System("")))
+	if !slices.Contains(all, store.Ref{Workspace: p.Workspace, Execution: "older"}) {
 		t.Errorf("of all workspaces %v", all)
 	}
 }
@@ -156,7 +165,8 @@ func testTell(t *testing.T, s store.Stores) {
 		}
 		notice.Request = json.RawMessage(`{"title":"another"}`) // the first stays
 	}
-	if i := getInteraction(t, s, p, "n1"); i.Status != store.InteractionPending || string(i.Request) != `{}` || !slices.Equal(i.Approvers, []string{"user:ann"}) {
+	if i := getInteraction(t, s, p, "n1"); i.Status != store.InteractionPending || string(i.Request) != `{}` ||
+		!slices.Equal(i.Approvers, []string{"user:ann"}) {
 		t.Errorf("told %+v", i)
 	}
 	if list := listed(t, s, p, store.InteractionQuery{}); len(list) != 1 {
@@ -176,15 +186,21 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 	i := getInteraction(t, s, p, "q")
 
 	// What a change may change, and what it may not.
-	i.Priority, i.MinApprovals, i.Approvers, i.TimeoutAt, i.WarningSent, i.Progress, i.NextAt, i.Updated = 5, 2, []string{"user:bob"}, 7, true, json.RawMessage(`{}`), 8, 9
+	i.Priority, i.MinApprovals, i.Approvers, i.TimeoutAt, i.WarningSent, i.Progress, i.NextAt, i.Updated =
+		5, 2, []string{"user:bob"}, 7, true, json.RawMessage(`{}`), 8, 9
 	want := i
 	want.Version = 2
 	i.Execution, i.Ask, i.User, i.Request, i.Created, i.Purpose, i.ExcludeRequester = "x", "x", "x", json.RawMessage(`"x"`), 1, "x", true
 	full := store.InteractionChange{
 		Interaction: i,
-		Responses: []store.Response{{ID: "r1", Address: "mail:a@b", Channel: "email", Dedup: "<1@b>", Raw: "maybe", Origin: store.Origin{Means: identity.Means{Kind: identity.ByChannel, Address: "mail:a@b"}, Ground: store.GroundReading, Reason: "so", ReadBy: "bob", ReadMeans: identity.Means{Kind: identity.ByToken, Token: "t", TokenMadeBy: "boss"}}, Data: json.RawMessage(`{"action":"approve"}`), ReceivedAt: 3,
+		Responses: []store.Response{{ID: "r1", Address: "mail:a@b", Channel: "email", Dedup: "<1@b>", Raw: "maybe",
+			Origin: store.Origin{Means: identity.Means{Kind: identity.ByChannel, Address: "mail:a@b"}, Ground: store.GroundReading,
+				Reason: "so", ReadBy: "bob", ReadMeans: identity.Means{Kind: identity.ByToken, Token: "t", TokenMadeBy: "boss"}},
+			Data: json.RawMessage(`{"action":"approve"}`), ReceivedAt: 3,
 			Relevance: "uncertain", Score: 0.5, Factors: json.RawMessage(`{"content":0.5}`), Classification: "confirmed", Reasoning: "why", Accepted: true}},
-		Links:      []store.Link{{Hash: hash, Attempt: 1, Recipient: "user:ann", Means: identity.Means{Kind: identity.ByLink, Address: "mail:ann@b", AddressSetBy: "boss", AddressSetAt: 7}, Expires: 100, Created: 3}, {Hash: form, Recipient: "anyone", Reusable: true}},
+		Links: []store.Link{{Hash: hash, Attempt: 1, Recipient: "user:ann",
+			Means: identity.Means{Kind: identity.ByLink, Address: "mail:ann@b", AddressSetBy: "boss", AddressSetAt: 7}, Expires: 100,
+			Created: 3}, {Hash: form, Recipient: "anyone", Reusable: true}},
 		Deliveries: []store.Delivery{{ID: "m1", Kind: "ask_back", Channel: "email", Recipient: "a@b", Body: json.RawMessage(`{"x":1}`), NextAt: 3, Created: 3, Updated: 3}},
 	}
 	ok(t, s.Interactions.Change(ctx, p, full))
@@ -246,7 +262,8 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 
 	// The end: reply, link, pause and inbox in one.
 	end := ending(now, "r2")
-	end.UseLink, end.Overrule = &hash, &store.Overruling{Response: "r1", By: "bob", Overruled: store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8}}
+	end.UseLink, end.Overrule = &hash, &store.Overruling{Response: "r1", By: "bob",
+		Overruled: store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8}}
 	end.Deliver.Execution = "not looked at"
 	end.Deliveries = []store.Delivery{{ID: "m1", Kind: "stays as it is"}, {ID: "m2", Kind: "completed"}}
 	ok(t, s.Interactions.Change(ctx, p, end))
@@ -254,8 +271,10 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 	equal(t, "pauses", []string{"q human resumed 2000 human_response", "other human active 0 "}, pausesOf(t, s, p, "e1"))
 	equal(t, "use of the link", int64(2000), must[store.Link](t)(s.Interactions.Link(ctx, identity.System(""), hash)).Used)
 	replies := must[[]store.Response](t)(s.Interactions.Responses(ctx, p, "q"))
-	equal(t, "how it was overruled", store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8}, replies[0].Overruling)
-	equal(t, "who overruled", []any{"bob", false, "", true}, []any{replies[0].OverruledBy, replies[0].Accepted, replies[1].OverruledBy, replies[1].Accepted})
+	equal(t, "how it was overruled", store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8},
+		replies[0].Overruling)
+	equal(t, "who overruled", []any{"bob", false, "", true},
+		[]any{replies[0].OverruledBy, replies[0].Accepted, replies[1].OverruledBy, replies[1].Accepted})
 	sent := must[[]store.Delivery](t)(s.Interactions.Deliveries(ctx, p, "q"))
 	equal(t, "messages", []string{"ask_back", "completed"}, []string{sent[0].Kind, sent[1].Kind})
 
@@ -365,12 +384,14 @@ func testWithdraw(t *testing.T, s store.Stores) {
 		i := getInteraction(t, s, p, id)
 		equal(t, id, want, []any{i.Status, i.NextAt, i.Updated, i.Version})
 	}
-	equal(t, "pauses", []string{"q1 human canceled 1001 canceled", "done human resumed 2000 human_response", "brief human canceled 1001 canceled"}, pausesOf(t, s, p, "e1"))
+	equal(t, "pauses", []string{"q1 human canceled 1001 canceled", "done human resumed 2000 human_response",
+		"brief human canceled 1001 canceled"}, pausesOf(t, s, p, "e1"))
 	due, nextAt, err := s.Interactions.Due(ctx, p, 1001, 10)
 	ok(t, err)
 	equal(t, "due to be told", []string{"q1", "brief"}, idsOf(due))
 	equal(t, "what comes next", int64(5000), nextAt)
-	equal(t, "still to answer", []string{"foreign"}, listed(t, s, p, store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{store.InteractionPending}}))
+	equal(t, "still to answer", []string{"foreign"}, listed(t, s, p,
+		store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{store.InteractionPending}}))
 	if err := s.Interactions.Change(ctx, p, ending(store.Interaction{ID: "q1", Version: 1}, "late")); !isConflict(err) {
 		t.Errorf("an answer that is too late: %v", err)
 	}
@@ -401,7 +422,8 @@ func testPauses(t *testing.T, s store.Stores) {
 	do(operator("p3", 6), nil)
 	do(operator("p4", 7), nil) // it ran in between
 	do(operator("p1", 8), nil) // one that is there
-	equal(t, "pauses", []string{"q human active 0 ", "p1 operator resumed 3 operator", "p2 operator resumed 5 operator", "p3 operator resumed 7 operator", "p4 operator resumed 8 operator"}, pausesOf(t, s, p, "e1"))
+	equal(t, "pauses", []string{"q human active 0 ", "p1 operator resumed 3 operator", "p2 operator resumed 5 operator",
+		"p3 operator resumed 7 operator", "p4 operator resumed 8 operator"}, pausesOf(t, s, p, "e1"))
 	do(operator("p5", 9), nil)
 	do(nil, &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: 10})
 	all := must[[]store.Pause](t)(s.Interactions.Pauses(t.Context(), p, "e1"))
@@ -439,7 +461,8 @@ func testInteractionList(t *testing.T, s store.Stores) {
 	own, budget := one("own", 1, 30, "user:ann", "user:bob"), one("budget", 1, 40, "role:admin")
 	own.ExcludeRequester, budget.Purpose = true, "budget"
 	asked(t, s, p, "e1", one("low", 1, 10, "user:ann"), one("urgent", 5, 20, "role:editor", "user:ann"), own, budget)
-	asked(t, s, p, "e2", one("old-done", 1, 1, "user:ann"), one("new-done", 1, 2, "user:ann", "role:editor"), one("urgent-done", 5, 0, "user:bob"), one("twin", 1, 10, "anyone"))
+	asked(t, s, p, "e2", one("old-done", 1, 1, "user:ann"), one("new-done", 1, 2, "user:ann", "role:editor"),
+		one("urgent-done", 5, 0, "user:bob"), one("twin", 1, 10, "anyone"))
 	for _, id := range []string{"old-done", "new-done", "urgent-done"} {
 		c := ending(getInteraction(t, s, p, id), "r-"+id)
 		if id == "urgent-done" {
@@ -453,11 +476,13 @@ func testInteractionList(t *testing.T, s store.Stores) {
 		query store.InteractionQuery
 		want  []string
 	}{
-		"all":                    {store.InteractionQuery{}, all},
-		"pending":                {store.InteractionQuery{Statuses: []store.InteractionStatus{pending}}, all[:5]},
-		"completed":              {store.InteractionQuery{Statuses: []store.InteractionStatus{completed}}, all[6:]},
-		"pending and completed":  {store.InteractionQuery{Statuses: []store.InteractionStatus{pending, completed}}, slices.Concat(all[:5], all[6:])},
-		"ended":                  {store.InteractionQuery{Statuses: []store.InteractionStatus{completed, store.InteractionTimeout}}, all[5:]},
+		"all":       {store.InteractionQuery{}, all},
+		"pending":   {store.InteractionQuery{Statuses: []store.InteractionStatus{pending}}, all[:5]},
+		"completed": {store.InteractionQuery{Statuses: []store.InteractionStatus{completed}}, all[6:]},
+		"pending and completed": {store.InteractionQuery{Statuses: []store.InteractionStatus{pending, completed}},
+			slices.Concat(all[:5], all[6:])},
+		"ended": {store.InteractionQuery{Statuses: []store.InteractionStatus{completed, store.InteractionTimeout}},
+			all[5:]},
 		"mine":                   {store.InteractionQuery{Approvers: []string{"user:ann", "role:editor"}}, []string{"urgent", "low", "own", "new-done", "old-done"}},
 		"mine and anyone's":      {store.InteractionQuery{Approvers: []string{"user:nobody", "anyone"}}, []string{"twin"}},
 		"mine, pending":          {store.InteractionQuery{Approvers: []string{"user:ann", "role:editor"}, Statuses: []store.InteractionStatus{pending}}, []string{"urgent", "low", "own"}},
@@ -465,9 +490,10 @@ func testInteractionList(t *testing.T, s store.Stores) {
 		"mine without my own":    {store.InteractionQuery{Approvers: []string{"user:ann"}, NotOf: "ann", Statuses: []store.InteractionStatus{pending}}, []string{"urgent", "low"}},
 		"another's without mine": {store.InteractionQuery{Approvers: []string{"user:bob"}, NotOf: "bob", Statuses: []store.InteractionStatus{pending}}, []string{"own"}},
 		"of an execution":        {store.InteractionQuery{Execution: "e2"}, []string{"twin", "urgent-done", "new-done", "old-done"}},
-		"mine of an execution":   {store.InteractionQuery{Execution: "e2", Approvers: []string{"user:ann", "role:editor"}}, []string{"new-done", "old-done"}},
-		"by purpose":             {store.InteractionQuery{Purpose: "budget"}, []string{"budget"}},
-		"nobody's":               {store.InteractionQuery{Approvers: []string{"user:eve"}}, nil},
+		"mine of an execution": {store.InteractionQuery{Execution: "e2", Approvers: []string{"user:ann", "role:editor"}},
+			[]string{"new-done", "old-done"}},
+		"by purpose": {store.InteractionQuery{Purpose: "budget"}, []string{"budget"}},
+		"nobody's":   {store.InteractionQuery{Approvers: []string{"user:eve"}}, nil},
 	} {
 		equal(t, name, c.want, listed(t, s, p, c.query))
 	}
@@ -477,16 +503,20 @@ func testInteractionList(t *testing.T, s store.Stores) {
 		page := must[store.InteractionPage](t)(s.Interactions.List(ctx, p, q))
 		equal(t, "page", []any{want, 5}, []any{idsOf(page.Interactions), page.Total})
 	}
-	// Who has answered waits for the others; an answer that was overruled is none.
-	for n, one := range []store.Response{{ID: "v1", User: "ann", Accepted: true, ReceivedAt: 5}, {ID: "v2", User: "ann", Accepted: true, OverruledBy: "bob", ReceivedAt: 5}, {ID: "v3", User: "ann", ReceivedAt: 5}} {
-		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, []string{"urgent", "own", "low"}[n]), Responses: []store.Response{one}}))
+	// A person who has answered waits for the others; an answer that was overruled does not count.
+	for n, one := range []store.Response{{ID: "v1", User: "ann", Accepted: true, ReceivedAt: 5},
+		{ID: "v2", User: "ann", Accepted: true, OverruledBy: "bob", ReceivedAt: 5}, {ID: "v3", User: "ann", ReceivedAt: 5}} {
+		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p,
+			[]string{"urgent", "own", "low"}[n]), Responses: []store.Response{one}}))
 	}
 	mine := store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{pending}}
 	equal(t, "mine, answered too", []string{"urgent", "low", "own"}, listed(t, s, p, mine))
 	mine.NotAnsweredBy = "ann"
 	equal(t, "mine, to be answered", []string{"low", "own"}, listed(t, s, p, mine))
-	equal(t, "answered by another", []string{"urgent"}, listed(t, s, p, store.InteractionQuery{Approvers: []string{"role:editor"}, Statuses: []store.InteractionStatus{pending}, NotAnsweredBy: "eve"}))
-	equal(t, "ended", []string{"new-done", "old-done"}, listed(t, s, p, store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{completed}, NotAnsweredBy: "ann"}))
+	equal(t, "answered by another", []string{"urgent"}, listed(t, s, p,
+		store.InteractionQuery{Approvers: []string{"role:editor"}, Statuses: []store.InteractionStatus{pending}, NotAnsweredBy: "eve"}))
+	equal(t, "ended", []string{"new-done", "old-done"}, listed(t, s, p,
+		store.InteractionQuery{Approvers: []string{"user:ann"}, Statuses: []store.InteractionStatus{completed}, NotAnsweredBy: "ann"}))
 	// Whose it is follows a change: delegation, escalation.
 	c := getInteraction(t, s, p, "low")
 	c.Approvers = []string{"user:bob", "role:editor"}
@@ -498,7 +528,8 @@ func testInteractionList(t *testing.T, s store.Stores) {
 func testInteractionFamily(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	for _, e := range []struct{ id, parent, root string }{
-		{"root", "", "root"}, {"child", "root", "root"}, {"grandchild", "child", "root"}, {"detached", "", "root"}, {"stranger", "", "stranger"},
+		{"root", "", "root"}, {"child", "root", "root"}, {"grandchild", "child", "root"}, {"detached", "", "root"},
+		{"stranger", "", "stranger"},
 	} {
 		q := pendingOne("q-" + e.id)
 		q.Root = e.root
@@ -520,14 +551,16 @@ func testInteractionIsolation(t *testing.T, s store.Stores) {
 	for _, p := range []identity.Principal{a, b} {
 		asked(t, s, p, "e1", pendingOne("q", "user:ann"))
 		c := store.InteractionChange{
-			Interaction: getInteraction(t, s, p, "q"), Responses: []store.Response{{ID: "r", Channel: "email", Dedup: "d", Raw: p.Workspace}},
+			Interaction: getInteraction(t, s, p, "q"), Responses: []store.Response{{ID: "r", Channel: "email",
+				Dedup: "d", Raw: p.Workspace}},
 			Deliveries: []store.Delivery{{ID: "m", Channel: "email", Recipient: p.Workspace}},
 		}
 		ok(t, s.Interactions.Change(ctx, p, c))
 		ok(t, s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m", Status: store.DeliverySent}, nil, []string{"th"}))
 	}
 	hash := identity.HashSecret(a.Workspace)
-	ok(t, s.Interactions.Change(ctx, a, store.InteractionChange{Interaction: getInteraction(t, s, a, "q"), Links: []store.Link{{Hash: hash}}}))
+	ok(t, s.Interactions.Change(ctx, a, store.InteractionChange{Interaction: getInteraction(t, s, a, "q"),
+		Links: []store.Link{{Hash: hash}}}))
 	before := getInteraction(t, s, a, "q")
 
 	i := getInteraction(t, s, b, "q")

@@ -26,7 +26,8 @@ func testInteractionsDue(t *testing.T, s store.Stores) {
 		next  int64
 	}{
 		{5, 10, nil, 10}, {10, 10, []string{"first"}, 20}, {50, 10, []string{"first", "second", "third"}, 100},
-		{50, 2, []string{"first", "second"}, 30}, {50, 3, []string{"first", "second", "third"}, 100}, {500, 10, []string{"first", "second", "third", "later"}, 0}, {50, 0, nil, 10},
+		{50, 2, []string{"first", "second"}, 30}, {50, 3, []string{"first", "second", "third"}, 100},
+		{500, 10, []string{"first", "second", "third", "later"}, 0}, {50, 0, nil, 10},
 	} {
 		due, next, err := s.Interactions.Due(ctx, p, c.now, c.limit)
 		ok(t, err)
@@ -61,7 +62,8 @@ func testDeliveries(t *testing.T, s store.Stores) {
 
 	i := getInteraction(t, s, p, "q")
 	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: i, Deliveries: []store.Delivery{
-		{ID: "m2", Kind: "reminder", Channel: "email", Recipient: "b", NextAt: 20}, {ID: "m1", Kind: "request", Channel: "email", Recipient: "a", NextAt: 10}, {ID: "m0", Channel: "email"},
+		{ID: "m2", Kind: "reminder", Channel: "email", Recipient: "b", NextAt: 20},
+		{ID: "m1", Kind: "request", Channel: "email", Recipient: "a", NextAt: 10}, {ID: "m0", Channel: "email"},
 	}}))
 	dueNow := func(now int64, limit int) ([]string, int64) {
 		t.Helper()
@@ -78,7 +80,8 @@ func testDeliveries(t *testing.T, s store.Stores) {
 		limit int
 		want  []string
 		next  int64
-	}{{5, 10, []string{"m0"}, 10}, {10, 1, []string{"m0"}, 10}, {20, 10, []string{"m0", "m1", "m2"}, 0}, {10, 10, []string{"m0", "m1"}, 20}, {10, 0, nil, 1}} {
+	}{{5, 10, []string{"m0"}, 10}, {10, 1, []string{"m0"}, 10}, {20, 10, []string{"m0", "m1", "m2"}, 0},
+		{10, 10, []string{"m0", "m1"}, 20}, {10, 0, nil, 1}} {
 		ids, next := dueNow(c.now, c.limit)
 		equal(t, fmt.Sprintf("messages due at %d, at most %d", c.now, c.limit), []any{c.want, c.next}, []any{ids, next})
 	}
@@ -86,7 +89,8 @@ func testDeliveries(t *testing.T, s store.Stores) {
 	hash := identity.HashSecret(p.Workspace + "link")
 	d := store.Delivery{ID: "m1", Status: store.DeliveryPending, Attempts: 1, NextAt: 15, Error: "busy", Updated: 11}
 	ok(t, s.Interactions.Delivered(ctx, p, d, []store.Link{{Hash: hash, Interaction: "not looked at", Recipient: "mail:a"}}, nil))
-	equal(t, "link", store.Link{Hash: hash, Workspace: p.Workspace, Interaction: "q", Recipient: "mail:a"}, must[store.Link](t)(s.Interactions.Link(ctx, identity.System(""), hash)))
+	equal(t, "link", store.Link{Hash: hash, Workspace: p.Workspace, Interaction: "q", Recipient: "mail:a"},
+		must[store.Link](t)(s.Interactions.Link(ctx, identity.System(""), hash)))
 	_, err := s.Interactions.Link(ctx, p, hash)
 	wantCode(t, "a link for a user", err, fault.Forbidden)
 	d = store.Delivery{ID: "m1", Status: store.DeliverySent, Attempts: 2, Receipt: json.RawMessage(`{"ts":1}`), Updated: 12}
@@ -94,15 +98,18 @@ func testDeliveries(t *testing.T, s store.Stores) {
 	equal(t, "thread", "q", must[string](t)(s.Interactions.Thread(ctx, p, "email", "<m1b@t>")))
 	_, err = s.Interactions.Thread(ctx, p, "slack", "<m1@t>")
 	wantCode(t, "a thread of another channel", err, fault.NotFound)
-	want := store.Delivery{Workspace: p.Workspace, ID: "m1", Interaction: "q", Kind: "request", Channel: "email", Recipient: "a", Status: store.DeliverySent, Attempts: 2,
+	want := store.Delivery{Workspace: p.Workspace, ID: "m1", Interaction: "q", Kind: "request", Channel: "email", Recipient: "a",
+		Status: store.DeliverySent, Attempts: 2,
 		Receipt: json.RawMessage(`{"ts":1}`), Updated: 12}
 	equal(t, "message", want, must[[]store.Delivery](t)(s.Interactions.Deliveries(ctx, p, "q"))[1])
 	ids, _ := dueNow(100, 10)
 	equal(t, "still to send", []string{"m0", "m2"}, ids)
 
 	// A thread that goes on with another question belongs to that one.
-	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, "other"), Deliveries: []store.Delivery{{ID: "m3", Channel: "email"}}}))
-	if err := s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m3", Status: store.DeliverySent}, []store.Link{{Hash: hash}}, nil); !isConflict(err) {
+	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, "other"),
+		Deliveries: []store.Delivery{{ID: "m3", Channel: "email"}}}))
+	if err := s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m3", Status: store.DeliverySent},
+		[]store.Link{{Hash: hash}}, nil); !isConflict(err) {
 		t.Errorf("a link of another question: %v", err)
 	}
 	ok(t, s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m3", Status: store.DeliverySent}, nil, []string{"<m1@t>"}))

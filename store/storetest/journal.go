@@ -172,7 +172,8 @@ func testConcurrency(t *testing.T, s store.Stores) {
 					t.Error(err)
 					return
 				}
-				if _, _, err := s.Inbox.Deliver(t.Context(), p, store.InboxItem{Execution: id, Dedup: fmt.Sprint(after / 2), Kind: "k"}); err != nil {
+				item := store.InboxItem{Execution: id, Dedup: fmt.Sprint(after / 2), Kind: "k"}
+				if _, _, err := s.Inbox.Deliver(t.Context(), p, item); err != nil {
 					t.Error(err)
 					return
 				}
@@ -373,7 +374,8 @@ func testTimers(t *testing.T, s store.Stores) {
 	}
 	started(t, s, other, "a", func(a *store.Append) { a.SetTimers = []store.Timer{{ID: "t", Until: 10}} })
 	slices.SortFunc(want, func(a, b store.Timer) int {
-		return slices.Compare([]string{fmt.Sprintf("%05d", a.Until+100), a.Execution, a.ID}, []string{fmt.Sprintf("%05d", b.Until+100), b.Execution, b.ID})
+		return slices.Compare([]string{fmt.Sprintf("%05d", a.Until+100), a.Execution, a.ID},
+			[]string{fmt.Sprintf("%05d", b.Until+100), b.Execution, b.ID})
 	})
 	for _, size := range []int{1, 2, 4, 100} {
 		var got []store.Timer
@@ -408,11 +410,15 @@ func testTimers(t *testing.T, s store.Stores) {
 	}
 	equal(t, "timers of both", len(want)+1, len(all))
 	if !slices.IsSortedFunc(all, func(a, b store.Timer) int {
-		return slices.Compare([]string{fmt.Sprintf("%05d", a.Until+100), a.Workspace, a.Execution, a.ID}, []string{fmt.Sprintf("%05d", b.Until+100), b.Workspace, b.Execution, b.ID})
+		return slices.Compare([]string{fmt.Sprintf("%05d", a.Until+100), a.Workspace, a.Execution, a.ID},
+			[]string{fmt.Sprintf("%05d", b.Until+100), b.Workspace, b.Execution, b.ID})
 	}) {
 		t.Errorf("the timers of all workspaces are out of order: %v", all)
 	}
 	equal(t, "limit 0", 0, len(must[[]store.Timer](t)(s.Timers.Upcoming(t.Context(), p, store.Timer{}, 0))))
+	own := slices.DeleteFunc(slices.Clone(want), func(x store.Timer) bool { return x.Execution != "a" })
+	equal(t, "timers of one execution", own, must[[]store.Timer](t)(s.Timers.Of(t.Context(), p, "a")))
+	equal(t, "timers of none", 0, len(must[[]store.Timer](t)(s.Timers.Of(t.Context(), p, "missing"))))
 }
 
 func testTimerChanges(t *testing.T, s store.Stores) {
@@ -488,7 +494,7 @@ func testJournalIsolation(t *testing.T, s store.Stores) {
 	ok(t, err)
 	equal(t, "snapshot of a", "secret", string(snap.Body))
 	mustAppend(t, s, a, next("e1", 1))
-	// Nobody in particular may not even ask.
+	// A principal without a workspace may not even ask.
 	var nobody identity.Principal
 	wantCode(t, "append for nobody", s.Journal.Append(t.Context(), nobody, next("e1", 2)), fault.Forbidden)
 	wantCode(t, "append for the system without a workspace", s.Journal.Append(t.Context(), identity.System(""), next("e1", 2)), fault.Forbidden)

@@ -33,7 +33,8 @@ func loginProbes() map[string]probe {
 			return s.Audit.Retain(ctx, p, 1<<50, 0, 1)
 		},
 		"Sessions.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Sessions.Create(ctx, p, identity.Session{Workspace: k.workspace, ID: "intruder", User: "ann"}, identity.HashSecret("intruder"))
+			return nil, s.Sessions.Create(ctx, p, identity.Session{Workspace: k.workspace, ID: "intruder", User: "ann"},
+				identity.HashSecret("intruder"))
 		},
 		"Sessions.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			x, u, err := s.Sessions.Resolve(ctx, p, identity.HashSecret(secret+k.workspace), 1, 0)
@@ -55,7 +56,8 @@ func loginProbes() map[string]probe {
 			return s.Sessions.Expire(ctx, p, 1<<50, 1<<50)
 		},
 		"Invitations.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Invitations.Create(ctx, p, identity.Invitation{Workspace: k.workspace, ID: "intruder"}, identity.HashSecret("intruder "+p.Workspace))
+			return nil, s.Invitations.Create(ctx, p, identity.Invitation{Workspace: k.workspace, ID: "intruder"},
+				identity.HashSecret("intruder "+p.Workspace))
 		},
 		"Invitations.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Invitations.List(ctx, p)
@@ -70,7 +72,8 @@ func loginProbes() map[string]probe {
 			return s.Invitations.ForEmail(ctx, p, secret, 1)
 		},
 		"Invitations.Accept": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Invitations.Accept(ctx, p, store.Acceptance{Invitation: "inv", Now: 1, User: identity.User{Workspace: k.workspace, ID: "intruder"}})
+			return nil, s.Invitations.Accept(ctx, p, store.Acceptance{Invitation: "inv", Now: 1,
+				User: identity.User{Workspace: k.workspace, ID: "intruder"}})
 		},
 		"Logins.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			l, u, err := s.Logins.Resolve(ctx, p, secret, p.Workspace)
@@ -87,8 +90,10 @@ func fillLogins(t *testing.T, s store.Stores, p identity.Principal) {
 	t.Helper()
 	ctx := t.Context()
 	ok(t, s.Audit.Enter(ctx, p, store.AuditEntry{Time: 1, Action: "x", ObjectID: secret}))
-	ok(t, s.Sessions.Create(ctx, p, identity.Session{ID: "ses", User: "ann", Agent: secret, Seen: 1, Expires: 1 << 50}, identity.HashSecret(secret+p.Workspace)))
-	ok(t, s.Invitations.Create(ctx, p, identity.Invitation{ID: "inv", Email: secret, Roles: []identity.Role{identity.Viewer}, Expires: 1 << 50}, identity.HashSecret(secret+p.Workspace)))
+	ok(t, s.Sessions.Create(ctx, p, identity.Session{ID: "ses", User: "ann", Agent: secret, Seen: 1, Expires: 1 << 50},
+		identity.HashSecret(secret+p.Workspace)))
+	ok(t, s.Invitations.Create(ctx, p, identity.Invitation{ID: "inv", Email: secret, Roles: []identity.Role{identity.Viewer},
+		Expires: 1 << 50}, identity.HashSecret(secret+p.Workspace)))
 	ok(t, s.Logins.Bind(ctx, p, identity.Login{Issuer: secret, Subject: p.Workspace, User: "ann"}))
 }
 
@@ -105,9 +110,11 @@ func ann(t *testing.T, s store.Stores) (identity.Principal, identity.User) {
 func testTokenUse(t *testing.T, s store.Stores) {
 	p, _ := ann(t, s)
 	ctx, secret := t.Context(), identity.NewSecret()
-	token := identity.Token{Workspace: p.Workspace, ID: "t1", User: "ann", Scopes: []identity.Scope{identity.ScopeRead, identity.ScopeExecute}}
+	token := identity.Token{Workspace: p.Workspace, ID: "t1", User: "ann",
+		Scopes: []identity.Scope{identity.ScopeRead, identity.ScopeExecute}}
 	ok(t, s.Tokens.Create(ctx, p, token, identity.HashSecret(secret)))
-	wantCode(t, "an unknown scope", s.Tokens.Create(ctx, p, identity.Token{ID: "t2", User: "ann", Scopes: []identity.Scope{"fly"}}, identity.HashSecret("x")), fault.Invalid)
+	wantCode(t, "an unknown scope", s.Tokens.Create(ctx, p, identity.Token{ID: "t2", User: "ann", Scopes: []identity.Scope{"fly"}},
+		identity.HashSecret("x")), fault.Invalid)
 	got, _, err := s.Tokens.Resolve(ctx, identity.System(""), identity.HashSecret(secret), 1)
 	ok(t, err)
 	equal(t, "resolved", token, got)
@@ -126,7 +133,8 @@ func testSessions(t *testing.T, s store.Stores) {
 	p, u := ann(t, s)
 	ctx, system := t.Context(), identity.System("")
 	session := func(id string) identity.Session {
-		return identity.Session{Workspace: p.Workspace, ID: id, User: "ann", Method: "token", Token: "tok", TokenMadeBy: "boss", Scopes: []identity.Scope{identity.ScopeRead}, Address: "192.0.2.1", Agent: "browser", Created: 100, Seen: 100, Expires: 1000}
+		return identity.Session{Workspace: p.Workspace, ID: id, User: "ann", Method: "token", Token: "tok", TokenMadeBy: "boss",
+			Scopes: []identity.Scope{identity.ScopeRead}, Address: "192.0.2.1", Agent: "browser", Created: 100, Seen: 100, Expires: 1000}
 	}
 	hash := func(id string) identity.SecretHash { return identity.HashSecret(p.Workspace + id) }
 	is := func(id string, now, idle int64) bool {
@@ -137,12 +145,14 @@ func testSessions(t *testing.T, s store.Stores) {
 		}
 		return got.ID == id && user.ID == "ann"
 	}
-	ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: "tok", User: "ann", Name: "browser", Created: 1, Expires: 2000}, identity.HashSecret(p.Workspace+"tok")))
+	ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: "tok", User: "ann", Name: "browser", Created: 1,
+		Expires: 2000}, identity.HashSecret(p.Workspace+"tok")))
 	for _, id := range []string{"a", "b", "c"} {
 		ok(t, s.Sessions.Create(ctx, p, session(id), hash(id)))
 	}
 	for id, token := range map[string]string{"of-gone": "gone", "of-brief": "brief"} { // order does not matter: each has its own
-		ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: token, User: "ann", Name: token, Created: 1, Expires: 600}, identity.HashSecret(p.Workspace+token)))
+		ok(t, s.Tokens.Create(ctx, p, identity.Token{Workspace: p.Workspace, ID: token, User: "ann", Name: token, Created: 1, Expires: 600},
+			identity.HashSecret(p.Workspace+token)))
 		of := session(id)
 		of.Token = token
 		ok(t, s.Sessions.Create(ctx, p, of, hash(id)))
@@ -191,7 +201,8 @@ func testInvitations(t *testing.T, s store.Stores) {
 	p, _ := ann(t, s)
 	ctx, system := t.Context(), identity.System("")
 	mail := p.Workspace + "@example.com"
-	i := identity.Invitation{Workspace: p.Workspace, ID: "i1", Email: mail, Name: "Bob", Roles: []identity.Role{identity.Operator}, InvitedBy: "ann", TokenMadeBy: "boss", Created: 10, Expires: 100}
+	i := identity.Invitation{Workspace: p.Workspace, ID: "i1", Email: mail, Name: "Bob", Roles: []identity.Role{identity.Operator},
+		InvitedBy: "ann", TokenMadeBy: "boss", Created: 10, Expires: 100}
 	ok(t, s.Invitations.Create(ctx, p, i, identity.HashSecret(mail)))
 	wantCode(t, "twice", s.Invitations.Create(ctx, p, i, identity.HashSecret("x")), fault.Conflict)
 	wantCode(t, "unknown role", s.Invitations.Create(ctx, p, identity.Invitation{ID: "i2", Roles: []identity.Role{"king"}}, identity.HashSecret("y")), fault.Invalid)
@@ -207,7 +218,8 @@ func testInvitations(t *testing.T, s store.Stores) {
 		hash := identity.HashSecret(mail + user)
 		return s.Invitations.Accept(ctx, p, store.Acceptance{
 			Invitation: "i1", Now: 50, User: identity.User{ID: user, Name: "Bob", Email: mail, Roles: []identity.Role{identity.Admin}},
-			Token: identity.Token{ID: "tok-" + user, User: user}, TokenHash: &hash, Login: &identity.Login{Issuer: "issuer", Subject: mail + user, User: user},
+			Token: identity.Token{ID: "tok-" + user, User: user}, TokenHash: &hash,
+			Login: &identity.Login{Issuer: "issuer", Subject: mail + user, User: user},
 		})
 	}
 	wantCode(t, "for an id that is taken", accept("ann"), fault.Conflict)

@@ -80,7 +80,8 @@ func testMCPActivations(t *testing.T, s store.Stores) {
 		return store.MCPPin{Definition: []byte(`"` + text + `"`), Hash: "h-" + text}
 	}
 	activation := func(server, user string) store.MCPActivation {
-		return store.MCPActivation{Server: server, User: user, Tools: map[string]store.MCPPin{"x": pin("x"), "y": pin("y")}, Activated: 3, AcceptedBy: user, TokenMadeBy: "mallory", Accepted: 3}
+		return store.MCPActivation{Server: server, User: user, Tools: map[string]store.MCPPin{"x": pin("x"), "y": pin("y")}, Activated: 3,
+			AcceptedBy: user, TokenMadeBy: "mallory", Accepted: 3}
 	}
 	if err := s.MCPServers.Activate(t.Context(), p, activation("a", "ann"), store.MCPDecided{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a server that is not there was activated: %v", err)
@@ -97,8 +98,9 @@ func testMCPActivations(t *testing.T, s store.Stores) {
 	want.Workspace = p.Workspace
 	equal(t, "activation", want, got)
 
-	repinned, err := s.MCPServers.Repin(t.Context(), p, store.MCPRepin{Server: "a", User: "ann", AcceptedBy: "eve", TokenMadeBy: "oscar", Accepted: 9,
-		Tools: map[string]*store.MCPPin{"x": nil, "z": {Definition: []byte(`"z"`), Hash: "h-z"}}})
+	repinned, err := s.MCPServers.Repin(t.Context(), p,
+		store.MCPRepin{Server: "a", User: "ann", AcceptedBy: "eve", TokenMadeBy: "oscar", Accepted: 9,
+			Tools: map[string]*store.MCPPin{"x": nil, "z": {Definition: []byte(`"z"`), Hash: "h-z"}}})
 	ok(t, err)
 	want.Tools, want.AcceptedBy, want.TokenMadeBy, want.Accepted = map[string]store.MCPPin{"y": pin("y"), "z": pin("z")}, "eve", "oscar", 9
 	equal(t, "repinned", want, repinned)
@@ -123,7 +125,8 @@ func testMCPActivations(t *testing.T, s store.Stores) {
 	if _, err := s.MCPServers.Repin(t.Context(), p, store.MCPRepin{Server: "a", User: "nobody"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if err := s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", Tools: map[string]store.MCPPin{"x": {}}}, store.MCPDecided{}); err == nil {
+	if err := s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", Tools: map[string]store.MCPPin{"x": {}}},
+		store.MCPDecided{}); err == nil {
 		t.Error("a pin without a hash was kept")
 	}
 

@@ -27,7 +27,8 @@ func testMCPPolicies(t *testing.T, s store.Stores) {
 		{Argument: "n", Equals: json.RawMessage(`5`), Policy: store.MCPReadOnly}, {Argument: "path", Under: "/srv", Policy: store.MCPAsk},
 		{Argument: "q", Pattern: "a+", Policy: store.MCPNever}, {Argument: "force", Absent: true, Policy: store.MCPReadOnly},
 	}
-	ok(t, s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", AcceptedBy: "ann"}, store.MCPDecided{Policies: []store.MCPPolicy{byArgument}}))
+	ok(t, s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", AcceptedBy: "ann"},
+		store.MCPDecided{Policies: []store.MCPPolicy{byArgument}}))
 	ok(t, s.MCPServers.SetPolicies(t.Context(), p, policy("x", "", store.MCPNever), policy("y", "bob", store.MCPReadOnly)))
 	got, err := s.MCPServers.Policies(t.Context(), p, "a", "x", "ann")
 	ok(t, err)
@@ -94,8 +95,10 @@ func testMCPAcceptances(t *testing.T, s store.Stores) {
 		if user == "eve" {
 			was = "x0" // an older one
 		}
-		ok(t, s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: user, Tools: map[string]store.MCPPin{"x": pin(was), "y": pin("y")}, AcceptedBy: user},
-			store.MCPDecided{Policies: []store.MCPPolicy{{Server: "a", Tool: "x", User: user, Policy: store.MCPReadOnly, Hash: "h-" + was}}}))
+		ok(t, s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: user,
+			Tools: map[string]store.MCPPin{"x": pin(was), "y": pin("y")}, AcceptedBy: user},
+			store.MCPDecided{Policies: []store.MCPPolicy{{Server: "a", Tool: "x", User: user,
+				Policy: store.MCPReadOnly, Hash: "h-" + was}}}))
 	}
 	ok(t, s.MCPServers.SetPolicies(t.Context(), p, store.MCPPolicy{Server: "a", Tool: "x", Policy: store.MCPAsk, Hash: "h-x1"}))
 	repin := func(user, by, before, after string, everyone bool) {
@@ -105,9 +108,12 @@ func testMCPAcceptances(t *testing.T, s store.Stores) {
 			whose = ""
 		}
 		now := pin(after)
-		_, err := s.MCPServers.Repin(t.Context(), p, store.MCPRepin{Server: "a", User: user, Everyone: everyone, AcceptedBy: by, Accepted: 7, Tools: map[string]*store.MCPPin{"x": &now},
-			Decided: store.MCPDecided{Carry: []string{"x"}, Records: []store.MCPAcceptance{{Server: "a", Tool: "x", User: whose, Kind: "changed", Summary: before + " to " + after,
-				Before: pin(before).Definition, BeforeHash: "h-" + before, After: now.Definition, AfterHash: now.Hash, By: by, Execution: "e", Accepted: 7}}}})
+		_, err := s.MCPServers.Repin(t.Context(), p, store.MCPRepin{Server: "a", User: user, Everyone: everyone, AcceptedBy: by,
+			Accepted: 7, Tools: map[string]*store.MCPPin{"x": &now},
+			Decided: store.MCPDecided{Carry: []string{"x"}, Records: []store.MCPAcceptance{{Server: "a", Tool: "x", User: whose,
+				Kind: "changed", Summary: before + " to " + after,
+				Before: pin(before).Definition, BeforeHash: "h-" + before, After: now.Definition, AfterHash: now.Hash, By: by, Execution: "e",
+				Accepted: 7}}}})
 		ok(t, err)
 	}
 	pins := func() (list []string) {
@@ -123,10 +129,12 @@ func testMCPAcceptances(t *testing.T, s store.Stores) {
 	// What a user accepts counts for that user, also if it is done twice.
 	repin("ann", "ann", "x1", "x2", false)
 	repin("ann", "ann", "x1", "x2", false)
-	equal(t, "by a user", []string{"ann h-x2 h-y ann", "h-x1 h-x2", "bob h-x1 h-y bob", "h-x1 h-x1", "eve h-x0 h-y eve", "h-x1 h-x0"}, pins())
+	equal(t, "by a user", []string{"ann h-x2 h-y ann", "h-x1 h-x2", "bob h-x1 h-y bob", "h-x1 h-x1", "eve h-x0 h-y eve", "h-x1 h-x0"},
+		pins())
 	// What an admin accepts counts for everybody; policies that were set for something else stay with that.
 	repin("bob", "bob", "x1", "x2", true)
-	equal(t, "by an admin", []string{"ann h-x2 h-y bob", "h-x2 h-x2", "bob h-x2 h-y bob", "h-x2 h-x2", "eve h-x2 h-y bob", "h-x2 h-x0"}, pins())
+	equal(t, "by an admin", []string{"ann h-x2 h-y bob", "h-x2 h-x2", "bob h-x2 h-y bob", "h-x2 h-x2", "eve h-x2 h-y bob", "h-x2 h-x0"},
+		pins())
 
 	told := func(user string) (list []string) {
 		all, err := s.MCPServers.Acceptances(t.Context(), p, "a", user, 10)

@@ -18,7 +18,8 @@ import (
 
 // memoryScope is a scope of the principal's own.
 func memoryScope(p identity.Principal, id string) store.MemoryScope {
-	return store.MemoryScope{ID: id, User: p.User, Kind: "KEY_VALUE_STORE", Workflow: "w", Node: "n", Session: "s", Execution: "e", Part: "p"}
+	return store.MemoryScope{ID: id, User: p.User, Kind: "KEY_VALUE_STORE", Workflow: "w", Node: "n",
+		Session: "s", Execution: "e", Part: "p"}
 }
 
 func remember(t *testing.T, s store.Stores, p identity.Principal, c store.MemoryChange) store.MemoryReceipt {
@@ -50,7 +51,8 @@ func testMemories(t *testing.T, s store.Stores) {
 	wantCode(t, "a record without an id", err, fault.Invalid)
 
 	a := store.MemoryRecord{Sort: "item", ID: "a", Body: json.RawMessage(`{"x":1}`), Source: "s", Target: "t", Weight: 0.5, At: 7, Expires: 1000}
-	receipt := remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 10, Put: []store.MemoryRecord{a, {Sort: "item", ID: "b", Body: []byte("22")}}})
+	receipt := remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 10,
+		Put: []store.MemoryRecord{a, {Sort: "item", ID: "b", Body: []byte("22")}}})
 	equal(t, "receipt", store.MemoryReceipt{Version: 1}, receipt)
 	want := memoryScope(p, "m")
 	want.Workspace, want.Version, want.Records, want.Bytes, want.Created, want.Updated = p.Workspace, 1, 2, 9, 10, 10
@@ -59,7 +61,8 @@ func testMemories(t *testing.T, s store.Stores) {
 	equal(t, "record", a, must[store.MemoryPage](t)(s.Memories.Records(t.Context(), p, store.MemoryQuery{Scope: "m"})).Records[0])
 
 	// Replaced in its place, with its age.
-	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 20, Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("333"), Vector: []float32{1}, Space: "v"}},
+	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 20,
+		Put:   []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("333"), Vector: []float32{1}, Space: "v"}},
 		Touch: []store.MemoryKey{{Sort: "item", ID: "b"}}, Delete: []store.MemoryKey{{Sort: "item", ID: "nothing"}}})
 	equal(t, "receipt", store.MemoryReceipt{Version: 2}, receipt)
 	all := must[store.MemoryPage](t)(s.Memories.Records(t.Context(), p, store.MemoryQuery{Scope: "m", Sort: "item", Count: true}))
@@ -67,17 +70,20 @@ func testMemories(t *testing.T, s store.Stores) {
 		{Sort: "item", ID: "a", Seq: 1, Body: []byte("333"), Space: "v", Used: 20, Version: 2, Created: 10, Updated: 20},
 		{Sort: "item", ID: "b", Seq: 2, Body: []byte("22"), Used: 20, Version: 1, Created: 10, Updated: 10},
 	}}, all)
-	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 30, Delete: []store.MemoryKey{{Sort: "item", ID: "a"}, {Sort: "other", ID: "b"}}})
+	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 30,
+		Delete: []store.MemoryKey{{Sort: "item", ID: "a"}, {Sort: "other", ID: "b"}}})
 	equal(t, "deleted", 1, receipt.Deleted)
 	equal(t, "left", []string{"b"}, recalled(t, s, p, store.MemoryQuery{Scope: "m"}))
-	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 40, Clear: true, Put: []store.MemoryRecord{{Sort: "item", ID: "c", Body: []byte("1")}}})
+	receipt = remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 40, Clear: true,
+		Put: []store.MemoryRecord{{Sort: "item", ID: "c", Body: []byte("1")}}})
 	equal(t, "cleared", 1, receipt.Deleted)
 	scope := must[store.MemoryScope](t)(s.Memories.Scope(t.Context(), p, "m"))
 	equal(t, "counts", []int64{1, 1, 4}, []int64{scope.Records, scope.Bytes, scope.Version})
 	ok(t, s.Memories.Forget(t.Context(), p, "m"))
 	wantCode(t, "forgotten twice", s.Memories.Forget(t.Context(), p, "m"), fault.NotFound)
 	// What comes after it begins anew.
-	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 50, Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}})
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 50,
+		Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}})
 	equal(t, "begun anew", []string{"a"}, recalled(t, s, p, store.MemoryQuery{Scope: "m"}))
 
 	// Another user of the workspace, and Tandem itself.
@@ -103,7 +109,8 @@ func testMemories(t *testing.T, s store.Stores) {
 
 func testMemoryMarks(t *testing.T, s store.Stores) {
 	p := tenant(t)
-	change := store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "e1\x00a", Result: json.RawMessage(`{"n":1}`), Time: 5, Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}}
+	change := store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "e1\x00a", Result: json.RawMessage(`{"n":1}`), Time: 5,
+		Put: []store.MemoryRecord{{Sort: "item", ID: "a", Body: []byte("1")}}}
 	equal(t, "first", store.MemoryReceipt{Version: 1, Result: json.RawMessage(`{"n":1}`)}, remember(t, s, p, change))
 	again := change
 	again.Result, again.Clear, again.Expect = json.RawMessage(`{"n":2}`), true, 99 // even what it would do now is not looked at
@@ -126,7 +133,8 @@ func testMemoryMarks(t *testing.T, s store.Stores) {
 func testMemoryConflicts(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	put := func(id string, expect int64) error {
-		_, err := s.Memories.Change(t.Context(), p, store.MemoryChange{Scope: memoryScope(p, "m"), Expect: expect, Put: []store.MemoryRecord{{Sort: "item", ID: id, Body: []byte("1")}}})
+		_, err := s.Memories.Change(t.Context(), p, store.MemoryChange{Scope: memoryScope(p, "m"), Expect: expect,
+			Put: []store.MemoryRecord{{Sort: "item", ID: id, Body: []byte("1")}}})
 		return err
 	}
 	wantCode(t, "a version of nothing", put("x", 3), fault.Conflict)
@@ -166,10 +174,12 @@ func testMemoryList(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	var put []store.MemoryRecord
 	for i := range 10 {
-		put = append(put, store.MemoryRecord{Sort: "edge", ID: fmt.Sprint("e", i), Body: []byte("0"), Source: fmt.Sprint("n", i%3), Target: fmt.Sprint("n", i%4),
+		put = append(put, store.MemoryRecord{Sort: "edge", ID: fmt.Sprint("e", i), Body: []byte("0"), Source: fmt.Sprint("n", i%3),
+			Target: fmt.Sprint("n", i%4),
 			Weight: float64(i%5) / 10, At: int64(100 - i), Used: int64(1000 - i)})
 	}
-	put = append(put, store.MemoryRecord{Sort: "gone", ID: "x", Body: []byte("0"), Expires: 50}, store.MemoryRecord{Sort: "gone", ID: "y", Body: []byte("0"), Expires: 51})
+	put = append(put, store.MemoryRecord{Sort: "gone", ID: "x", Body: []byte("0"), Expires: 50},
+		store.MemoryRecord{Sort: "gone", ID: "y", Body: []byte("0"), Expires: 51})
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Time: 1, Put: put})
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m2"), Time: 1, Put: put[:1]})
 	for _, c := range []struct {
@@ -253,15 +263,18 @@ func testMemoryScopes(t *testing.T, s store.Stores) {
 func testMemorySearch(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	text := func(id, title, content, extra string) store.MemoryRecord {
-		return store.MemoryRecord{Sort: "document", ID: id, Body: []byte("0"), Text: &store.MemoryText{Title: title, Content: content, Extra: extra}}
+		return store.MemoryRecord{Sort: "document", ID: id, Body: []byte("0"),
+			Text: &store.MemoryText{Title: title, Content: content, Extra: extra}}
 	}
 	expired := text("old", "", "apple", "")
 	expired.Expires = 5
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{
-		text("apple", "Fruit", "An apple a day; APPLE pie", ""), text("pear", "Fruit", "A pear", "apple"), text("zh", "水果", "数据库里有苹果和小猫", ""),
+		text("apple", "Fruit", "An apple a day; APPLE pie", ""), text("pear", "Fruit", "A pear", "apple"),
+		text("zh", "水果", "数据库里有苹果和小猫", ""),
 		text("odd", `"quoted" AND (broken`, "a* OR NEAR(x) -y ^z {title}: s1x", ""), expired, {Sort: "document", ID: "silent", Body: []byte("0")},
 	}})
-	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m2"), Put: []store.MemoryRecord{text("other", "apple", "apple 数据库", "apple")}})
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m2"),
+		Put: []store.MemoryRecord{text("other", "apple", "apple 数据库", "apple")}})
 	search := func(q store.MemorySearch) store.MemoryFound {
 		t.Helper()
 		q.Scope = "m"
@@ -305,21 +318,23 @@ func testMemorySearch(t *testing.T, s store.Stores) {
 	equal(t, "counts", []int{3, 5}, []int{found.Total, found.Documents})
 	equal(t, "limited", 1, len(search(store.MemorySearch{Words: []string{"apple"}, Limit: 1}).Records))
 
-	// A text of many words.
+	// A text of more than a megabyte, which is more than some indexes take at once.
+	word := func(i int) string { return fmt.Sprintf("w%dz%s", i, strings.Repeat("x", 45)) }
 	var long strings.Builder
-	for i := range 120_000 {
-		fmt.Fprintf(&long, "w%dz ", i)
+	for i := range 24_000 {
+		long.WriteString(word(i) + " ")
 	}
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("long", "", long.String(), "fruit")}})
-	check("words of a long text", store.MemorySearch{Words: []string{"w0z", "w9999z", "w119999z"}, Content: true}, "long")
-	found = search(store.MemorySearch{Words: []string{"w0z", "w119999z", "fruit"}})
-	equal(t, "of a long text", fmt.Sprint(3, map[string]int{"w0z": 1, "w119999z": 1, "fruit": 3}), fmt.Sprint(found.Total, found.Frequency))
+	check("words of a long text", store.MemorySearch{Words: []string{word(0), word(9999), word(23_999)}, Content: true}, "long")
+	found = search(store.MemorySearch{Words: []string{word(0), word(23_999), "fruit"}})
+	equal(t, "of a long text", fmt.Sprint(3, map[string]int{word(0): 1, word(23_999): 1, "fruit": 3}), fmt.Sprint(found.Total, found.Frequency))
 	equal(t, "with more of the rare words", "long", found.Records[0].ID)
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Delete: []store.MemoryKey{{Sort: "document", ID: "long"}}})
-	check("of a long text that is gone", store.MemorySearch{Words: []string{"w0z", "w119999z"}})
+	check("of a long text that is gone", store.MemorySearch{Words: []string{word(0), word(23_999)}})
 
 	// What is replaced or removed is no longer found.
-	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("apple", "", "plum", "")}, Delete: []store.MemoryKey{{Sort: "document", ID: "pear"}}})
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{text("apple", "", "plum", "")},
+		Delete: []store.MemoryKey{{Sort: "document", ID: "pear"}}})
 	check("after a change", store.MemorySearch{Words: []string{"apple", "pear"}}, "old")
 	check("the new words", store.MemorySearch{Words: []string{"plum"}}, "apple")
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Clear: true})
@@ -405,7 +420,8 @@ func testMemoryNearest(t *testing.T, s store.Stores) {
 	compare("with more")
 	put("i7", "j1", "i499") // replaced
 	compare("with others in their place")
-	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Delete: []store.MemoryKey{{Sort: "item", ID: "i3"}, {Sort: "item", ID: "j2"}}})
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"),
+		Delete: []store.MemoryKey{{Sort: "item", ID: "i3"}, {Sort: "item", ID: "j2"}}})
 	delete(vectors, "i3")
 	delete(vectors, "j2")
 	compare("with fewer")
@@ -413,7 +429,8 @@ func testMemoryNearest(t *testing.T, s store.Stores) {
 	v := unit(r, dims)
 	for _, id := range []string{"t3", "t1", "t2"} {
 		vectors[id] = v
-		remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{{Sort: "item", ID: id, Body: json.RawMessage(`"` + id + `"`), Vector: v, Space: "v"}}})
+		remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"),
+			Put: []store.MemoryRecord{{Sort: "item", ID: id, Body: json.RawMessage(`"` + id + `"`), Vector: v, Space: "v"}}})
 	}
 	equal(t, "ties by id", []string{"t1", "t2"}, nearest(store.MemoryNearest{Vector: v, Limit: 2}))
 	equal(t, "another space", []string{}, nearest(store.MemoryNearest{Vector: v, Limit: 2, Space: "w"}))
@@ -422,7 +439,8 @@ func testMemoryNearest(t *testing.T, s store.Stores) {
 	// A record that had no vector gets one.
 	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{{Sort: "item", ID: "t1", Body: []byte(`"t1"`)}}})
 	equal(t, "without", []string{"t2", "t3"}, nearest(store.MemoryNearest{Vector: v, Limit: 2, Min: 0.99}))
-	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Put: []store.MemoryRecord{{Sort: "item", ID: "t1", Body: []byte(`"t1"`), Vector: v, Space: "v"}}})
+	remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"),
+		Put: []store.MemoryRecord{{Sort: "item", ID: "t1", Body: []byte(`"t1"`), Vector: v, Space: "v"}}})
 	equal(t, "with", []string{"t1", "t2", "t3"}, nearest(store.MemoryNearest{Vector: v, Limit: 5, Min: 0.99}))
 	ok(t, s.Memories.Forget(t.Context(), p, "m"))
 	clear(vectors)
@@ -438,7 +456,8 @@ func testMemoryPurge(t *testing.T, s store.Stores) {
 	other := tenant(t)
 	for _, p := range []identity.Principal{p, other} {
 		remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "k", Time: 5, Put: []store.MemoryRecord{
-			{Sort: "item", ID: "old", Body: []byte("0"), Expires: 10, Text: &store.MemoryText{Content: "apple"}, Vector: []float32{1}, Space: "v"},
+			{Sort: "item", ID: "old", Body: []byte("0"), Expires: 10, Text: &store.MemoryText{Content: "apple"},
+				Vector: []float32{1}, Space: "v"},
 			{Sort: "item", ID: "later", Body: []byte("0"), Expires: 11}, {Sort: "item", ID: "ever", Body: []byte("0")},
 		}})
 	}
@@ -447,7 +466,8 @@ func testMemoryPurge(t *testing.T, s store.Stores) {
 	equal(t, "of the other workspace", 3, len(recalled(t, s, other, store.MemoryQuery{Scope: "m"})))
 	scope := must[store.MemoryScope](t)(s.Memories.Scope(t.Context(), p, "m"))
 	equal(t, "count", int64(2), scope.Records)
-	equal(t, "found", 0, len(must[store.MemoryFound](t)(s.Memories.Search(t.Context(), p, store.MemorySearch{Scope: "m", Words: []string{"apple"}, Limit: 1})).Records))
+	equal(t, "found", 0, len(must[store.MemoryFound](t)(s.Memories.Search(t.Context(), p,
+		store.MemorySearch{Scope: "m", Words: []string{"apple"}, Limit: 1})).Records))
 	equal(t, "the mark", true, remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "k"}).Repeated)
 	equal(t, "marks purged", 1, must[int](t)(s.Memories.Purge(t.Context(), p, 0, 6)))
 	equal(t, "the mark is gone", false, remember(t, s, p, store.MemoryChange{Scope: memoryScope(p, "m"), Mark: "k"}).Repeated)

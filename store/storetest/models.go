@@ -73,7 +73,8 @@ func testReserve(t *testing.T, s store.Stores) {
 		t.Errorf("%d of 7 tokens fitted into 100", taken)
 	}
 	over := &store.OverError{}
-	if err := s.Ledger.Reserve(t.Context(), p, entry("more", 7), limit); !errors.As(err, &over) || over.Budget != "m/day" || over.OpenCalls != 14 || over.OpenTokens != 98 {
+	if err := s.Ledger.Reserve(t.Context(), p, entry("more", 7), limit); !errors.As(err, &over) || over.Budget != "m/day" ||
+		over.OpenCalls != 14 || over.OpenTokens != 98 {
 		t.Errorf("got %v", err)
 	}
 	// What is given back is there again; other profiles and days do not count.
@@ -87,7 +88,8 @@ func testReserve(t *testing.T, s store.Stores) {
 	}
 	other := entry("other", 90)
 	other.Profile = "n"
-	if err := s.Ledger.Reserve(t.Context(), p, other, store.Limit{Budget: "n/day", Query: store.LedgerQuery{Profile: "n", Day: "d"}, Tokens: 100}); err != nil {
+	if err := s.Ledger.Reserve(t.Context(), p, other, store.Limit{Budget: "n/day",
+		Query: store.LedgerQuery{Profile: "n", Day: "d"}, Tokens: 100}); err != nil {
 		t.Error(err)
 	}
 	// A raise makes room.

@@ -43,16 +43,21 @@ func testOverview(t *testing.T, s store.Stores) {
 	q := store.OverviewQuery{Since: 1000, Until: 1200, Bucket: 100, MaxFailures: 9}
 	got := must[store.Overview](t)(s.Overviews.Overview(t.Context(), p, q))
 	equal(t, "counts", map[engine.Status]int64{engine.StatusSuccess: 23, engine.StatusError: 4, engine.StatusRunning: 1}, got.Counts)
-	equal(t, "buckets", []store.OverviewBucket{{Start: 1000, Started: 20, Succeeded: 21, P50: 100, P95: 190}, {Start: 1100, Started: 4, Failed: 3}}, got.Buckets)
-	send := store.FailureGroup{WorkflowID: "w", WorkflowName: "Name of w", Node: "send", Code: "timeout", Count: 2, Execution: "bad2", Message: "why bad2", Time: 1130}
-	equal(t, "failures", []store.FailureGroup{{WorkflowID: "v", WorkflowName: "Name of v", Code: "timeout", Count: 1, Execution: "bad3", Message: "why bad3", Time: 1150}, send}, got.Failures)
+	equal(t, "buckets", []store.OverviewBucket{{Start: 1000, Started: 20, Succeeded: 21, P50: 100, P95: 190},
+		{Start: 1100, Started: 4, Failed: 3}}, got.Buckets)
+	send := store.FailureGroup{WorkflowID: "w", WorkflowName: "Name of w", Node: "send", Code: "timeout", Count: 2, Execution: "bad2",
+		Message: "why bad2", Time: 1130}
+	equal(t, "failures", []store.FailureGroup{{WorkflowID: "v", WorkflowName: "Name of v", Code: "timeout", Count: 1, Execution: "bad3",
+		Message: "why bad3", Time: 1150}, send}, got.Failures)
 	q.WorkflowID, q.MaxFailures = "w", 1
 	one := must[store.Overview](t)(s.Overviews.Overview(t.Context(), p, q))
-	equal(t, "of one workflow", []any{int64(3), int64(3), []store.FailureGroup{send}}, []any{one.Counts[engine.StatusError], one.Buckets[1].Started, one.Failures})
+	equal(t, "of one workflow", []any{int64(3), int64(3), []store.FailureGroup{send}},
+		[]any{one.Counts[engine.StatusError], one.Buckets[1].Started, one.Failures})
 
 	runs := must[map[string][]store.Execution](t)(s.Overviews.LastRuns(t.Context(), p, []string{"w", "none"}, 3))
 	equal(t, "runs", map[string][]store.Execution{"none": nil, "w": {
-		{ID: "after", WorkflowID: "w", Status: engine.StatusSuccess, DurationMS: 1, Created: 1200}, {ID: "runs", WorkflowID: "w", Status: engine.StatusRunning, Created: 1170},
+		{ID: "after", WorkflowID: "w", Status: engine.StatusSuccess, DurationMS: 1, Created: 1200},
+		{ID: "runs", WorkflowID: "w", Status: engine.StatusRunning, Created: 1170},
 		{ID: "bad2", WorkflowID: "w", Status: engine.StatusError, DurationMS: 1, Created: 1120}}}, runs)
 
 	for name, c := range map[string]struct {
@@ -80,7 +85,8 @@ func overviewProbes() map[string]probe {
 			return s.Workflows.Source(ctx, p, "w", 1)
 		},
 		"Workflows.KeepDraft": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			return nil, s.Workflows.KeepDraft(ctx, p, store.Draft{WorkflowID: "w", Execution: "from b", Hash: "b", Definition: []byte("from b")})
+			return nil, s.Workflows.KeepDraft(ctx, p, store.Draft{WorkflowID: "w", Execution: "from b", Hash: "b",
+				Definition: []byte("from b")})
 		},
 		"Workflows.DropDraft": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Workflows.DropDraft(ctx, p, "e1")

@@ -13,7 +13,8 @@ import (
 func reachProbes() map[string]probe {
 	return map[string]probe{
 		"Contacts.Put": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Contacts.Put(ctx, p, store.ContactChannel{Workspace: k.workspace, Name: "office", Channel: "email", Credential: "intruder"})
+			return nil, s.Contacts.Put(ctx, p, store.ContactChannel{Workspace: k.workspace, Name: "office",
+				Channel: "email", Credential: "intruder"})
 		},
 		"Contacts.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Contacts.Get(ctx, p, "office")
@@ -25,7 +26,8 @@ func reachProbes() map[string]probe {
 			return nil, s.Contacts.Delete(ctx, p, "office")
 		},
 		"Proofs.Begin": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Proofs.Begin(ctx, p, store.AddressProof{Workspace: k.workspace, User: "ann", Address: secret, Contact: "intruder"}, store.ProofLimit{Most: 9})
+			return nil, s.Proofs.Begin(ctx, p, store.AddressProof{Workspace: k.workspace, User: "ann", Address: secret,
+				Contact: "intruder"}, store.ProofLimit{Most: 9})
 		},
 		"Proofs.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Proofs.List(ctx, p, "ann")
@@ -44,20 +46,24 @@ func reachProbes() map[string]probe {
 func fillReach(t *testing.T, s store.Stores, p identity.Principal) {
 	t.Helper()
 	ok(t, s.Contacts.Put(t.Context(), p, store.ContactChannel{Name: "office", Channel: "email", Credential: secret, CreatedBy: secret}))
-	ok(t, s.Proofs.Begin(t.Context(), p, store.AddressProof{User: "ann", Address: "mail:ann", Contact: secret, Expires: 1 << 50}, store.ProofLimit{Most: 9}))
+	ok(t, s.Proofs.Begin(t.Context(), p, store.AddressProof{User: "ann", Address: "mail:ann", Contact: secret, Expires: 1 << 50},
+		store.ProofLimit{Most: 9}))
 }
 
 func testContacts(t *testing.T, s store.Stores) {
 	p, _ := ann(t, s)
 	ctx := t.Context()
-	mail := store.ContactChannel{Workspace: p.Workspace, Name: "office", Channel: "email", Credential: "c1", InCredential: "c2", CreatedBy: "ann", Created: 1, Updated: 1}
-	hook := store.ContactChannel{Workspace: p.Workspace, Name: "hook", Channel: "webhook", Credential: "c3", Settings: []byte(`{"webhook_url":"https://a.example"}`), CreatedBy: "ann", Created: 2, Updated: 2}
+	mail := store.ContactChannel{Workspace: p.Workspace, Name: "office", Channel: "email", Credential: "c1", InCredential: "c2",
+		CreatedBy: "ann", Created: 1, Updated: 1}
+	hook := store.ContactChannel{Workspace: p.Workspace, Name: "hook", Channel: "webhook", Credential: "c3",
+		Settings: []byte(`{"webhook_url":"https://a.example"}`), CreatedBy: "ann", Created: 2, Updated: 2}
 	ok(t, s.Contacts.Put(ctx, p, mail))
 	ok(t, s.Contacts.Put(ctx, p, hook))
 	wantCode(t, "without a name", s.Contacts.Put(ctx, p, store.ContactChannel{Channel: "email"}), fault.Invalid)
 	equal(t, "listed", []store.ContactChannel{hook, mail}, must[[]store.ContactChannel](t)(s.Contacts.List(ctx, p)))
 	// One that is replaced keeps who made it.
-	ok(t, s.Contacts.Put(ctx, p, store.ContactChannel{Name: "office", Channel: "slack", Credential: "c4", CreatedBy: "bob", Created: 9, Updated: 9}))
+	ok(t, s.Contacts.Put(ctx, p, store.ContactChannel{Name: "office", Channel: "slack", Credential: "c4",
+		CreatedBy: "bob", Created: 9, Updated: 9}))
 	mail.Channel, mail.Credential, mail.InCredential, mail.Updated = "slack", "c4", "", 9
 	equal(t, "replaced", mail, must[store.ContactChannel](t)(s.Contacts.Get(ctx, p, "office")))
 	ok(t, s.Contacts.Delete(ctx, p, "office"))
@@ -70,7 +76,8 @@ func testProofs(t *testing.T, s store.Stores) {
 	p, _ := ann(t, s)
 	ctx := t.Context()
 	limit := store.ProofLimit{Most: 2, Since: 100}
-	one := store.AddressProof{Workspace: p.Workspace, User: "ann", Address: "mail:a", Contact: "office", Hash: identity.HashSecret("1"), Created: 200, Expires: 300}
+	one := store.AddressProof{Workspace: p.Workspace, User: "ann", Address: "mail:a", Contact: "office",
+		Hash: identity.HashSecret("1"), Created: 200, Expires: 300}
 	two := one
 	two.Address = "mail:b"
 	ok(t, s.Proofs.Begin(ctx, p, one, limit))
@@ -107,10 +114,13 @@ func testProofs(t *testing.T, s store.Stores) {
 func testChosenAccounts(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	asked(t, s, p, "e1", pendingOne("q"), pendingOne("w"))
-	mail, slack := store.Account{Workspace: p.Workspace, Channel: "email", Credential: "c1"}, store.Account{Workspace: p.Workspace, Channel: "slack", Credential: "c2"}
+	mail := store.Account{Workspace: p.Workspace, Channel: "email", Credential: "c1"}
+	slack := store.Account{Workspace: p.Workspace, Channel: "slack", Credential: "c2"}
 	for _, id := range []string{"q", "w"} {
-		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, id), Accounts: []store.Account{slack, mail}}))
-		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, id), Accounts: []store.Account{mail}}))
+		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, id),
+			Accounts: []store.Account{slack, mail}}))
+		ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{Interaction: getInteraction(t, s, p, id),
+			Accounts: []store.Account{mail}}))
 	}
 	equal(t, "accounts", []store.Account{mail, slack}, must[[]store.Account](t)(s.Interactions.Accounts(ctx, p)))
 	ok(t, s.Interactions.Change(ctx, p, ending(getInteraction(t, s, p, "q"), "r")))

@@ -11,15 +11,18 @@ import (
 	"tandem/store"
 )
 
-// testReadAsWritten reads executions as they were written, whatever their texts hold: the character that stands between texts when they are read, too.
+// testReadAsWritten reads executions as they were written, whatever their texts hold: the character that stands between texts when they are
+// read, too.
 func testReadAsWritten(t *testing.T, stores store.Stores) {
 	p := identity.System(tenant(t).Workspace)
 	texts := []string{"", "plain", "\x1f", "a\x1fb", "\x1f7\x1f8\x1f", "名\x00<b>\"'\\", "\x1e\x1d", "7"}
 	for n, text := range texts {
 		for place := range 5 {
 			want := store.Execution{
-				Workspace: p.Workspace, ID: fmt.Sprintf("e%d.%d", n, place), WorkflowID: fmt.Sprintf("f%d.%d", n, place), WorkflowName: "name", WorkflowVersion: "1.0", Revision: 1 << 60, RevisionHash: "hash+set",
-				Status: engine.StatusError, Priority: -3, Parent: "parent", ForkedFrom: "source", TriggerType: "API", User: "ann", TokenMadeBy: "bob", Conversation: "talk",
+				Workspace: p.Workspace, ID: fmt.Sprintf("e%d.%d", n, place), WorkflowID: fmt.Sprintf("f%d.%d", n, place),
+				WorkflowName: "name", WorkflowVersion: "1.0", Revision: 1 << 60, RevisionHash: "hash+set",
+				Status: engine.StatusError, Priority: -3, Parent: "parent", ForkedFrom: "source", TriggerType: "API", User: "ann",
+				TokenMadeBy: "bob", Conversation: "talk",
 				Started: 2, Ended: 1794809501713, DurationMS: 4, Credits: 0.1 + 0.2*float64(n), Error: "why", Created: 1, Updated: 1,
 			}
 			switch place {
@@ -50,7 +53,8 @@ func testReadAsWritten(t *testing.T, stores store.Stores) {
 func readAsWritten(t *testing.T, stores store.Stores, p identity.Principal, want store.Execution, text string) {
 	t.Helper()
 	create := want
-	if err := stores.Journal.Append(t.Context(), p, &store.Append{Execution: want.ID, Time: 1, Body: []byte("{}"), Create: &create}); err != nil {
+	if err := stores.Journal.Append(t.Context(), p, &store.Append{Execution: want.ID, Time: 1, Body: []byte("{}"),
+		Create: &create}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := stores.Executions.Get(t.Context(), p, want.ID)
@@ -59,7 +63,8 @@ func readAsWritten(t *testing.T, stores store.Stores, p identity.Principal, want
 	}
 	// A strange text may make it be read without its rows.
 	got, rows, whole, err := stores.Executions.GetWithRows(t.Context(), p, want.ID)
-	if err != nil || got != want || whole != (len(rows) == 1) || !whole && !strings.Contains(text, "\x1f") || whole && string(rows[0].Body) != "{}" {
+	if err != nil || got != want || whole != (len(rows) == 1) || !whole && !strings.Contains(text, "\x1f") || whole &&
+		string(rows[0].Body) != "{}" {
 		t.Errorf("with its rows it is read as\n%+v, %+v, %v, %v\nand was written as\n%+v", got, rows, whole, err, want)
 	}
 	page, err := stores.Executions.List(t.Context(), p, store.ExecutionQuery{WorkflowID: want.WorkflowID})

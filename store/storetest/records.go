@@ -31,7 +31,8 @@ func testSummaries(t *testing.T, s store.Stores) {
 	a.Time = 200
 	a.Change = &store.Change{Status: engine.StatusError, Started: 110, Ended: 199, DurationMS: 80, Credits: 1.5, Error: "boom"}
 	mustAppend(t, s, p, a)
-	want.Status, want.Started, want.Ended, want.DurationMS, want.Credits, want.Error, want.Updated = engine.StatusError, 110, 199, 80, 1.5, "boom", 200
+	want.Status, want.Started, want.Ended, want.DurationMS, want.Credits, want.Error, want.Updated = engine.StatusError,
+		110, 199, 80, 1.5, "boom", 200
 	equal(t, "changed", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e1")))
 	mustAppend(t, s, p, next("e1", 2))
 	equal(t, "after a row without a change", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e1")))
@@ -63,7 +64,8 @@ func testSummaries(t *testing.T, s store.Stores) {
 	equal(t, "begun and ended at once", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e2")))
 	equal(t, "rows that came together", 20, len(rows(t, s, p, "e2", 0)))
 	counted := func(status engine.Status) int {
-		return must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p, store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{status}})).Total
+		return must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p,
+			store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{status}})).Total
 	}
 	equal(t, "that run", 0, counted(engine.StatusRunning))
 	equal(t, "that wait", 0, counted(engine.StatusWaiting))
@@ -132,7 +134,8 @@ func testExecutionList(t *testing.T, s store.Stores) {
 	equal(t, "forks of nothing", 0, list(store.ExecutionQuery{ForkedFrom: "nothing"}).Total)
 	equal(t, "conversation", 4, list(store.ExecutionQuery{Conversation: "talk"}).Total)
 	equal(t, "conversation of nobody", 0, list(store.ExecutionQuery{Conversation: "tal"}).Total)
-	equal(t, "conversation with a workflow and a user", []string{"e00"}, ids(list(store.ExecutionQuery{Conversation: "talk", User: "bob", WorkflowID: "w0"})))
+	equal(t, "conversation with a workflow and a user", []string{"e00"},
+		ids(list(store.ExecutionQuery{Conversation: "talk", User: "bob", WorkflowID: "w0"})))
 	equal(t, "status", 6, list(store.ExecutionQuery{Statuses: []engine.Status{engine.StatusSuccess}}).Total)
 	equal(t, "statuses", n, list(store.ExecutionQuery{Statuses: []engine.Status{engine.StatusSuccess, engine.StatusRunning}}).Total)
 	equal(t, "both", 6, list(store.ExecutionQuery{WorkflowID: "w0", Statuses: []engine.Status{engine.StatusSuccess}}).Total)
@@ -166,14 +169,15 @@ func testUnfinished(t *testing.T, s store.Stores) {
 	started(t, s, other, "x", func(a *store.Append) { a.Create.Priority = 2 })
 	collect := func(as identity.Principal) (ids []string) {
 		t.Helper()
-		for u, err := range s.Executions.Unfinished(t.Context(), as) {
+		for u, err := range s.Executions.Unfinished(t.Context(), as, store.Unfinished{}) {
 			ok(t, err)
 			if u.Workspace != p.Workspace && u.Workspace != other.Workspace {
 				continue
 			}
 			// The loop may use the store.
 			e := must[store.Execution](t)(s.Executions.Get(t.Context(), identity.System(u.Workspace), u.Execution))
-			equal(t, "status and priority", fmt.Sprint(e.WorkflowID, e.Status, e.Priority, e.Created), fmt.Sprint(u.WorkflowID, u.Status, u.Priority, u.Created))
+			equal(t, "status and priority", fmt.Sprint(e.WorkflowID, e.Status, e.Priority, e.Created),
+				fmt.Sprint(u.WorkflowID, u.Status, u.Priority, u.Created))
 			ids = append(ids, u.Execution)
 		}
 		return ids
@@ -188,7 +192,8 @@ func testUnfinished(t *testing.T, s store.Stores) {
 	a.Change = &store.Change{Status: engine.StatusRunning}
 	mustAppend(t, s, p, a)
 	equal(t, "after it was revived", []string{"e1", "e3", "e0", "e4", "e2"}, collect(p))
-	for id, status := range map[string]engine.Status{"e1": engine.StatusPending, "e4": engine.StatusPending, "e0": engine.StatusWaiting, "e2": engine.StatusWaitingForHuman} {
+	for id, status := range map[string]engine.Status{"e1": engine.StatusPending, "e4": engine.StatusPending, "e0": engine.StatusWaiting,
+		"e2": engine.StatusWaitingForHuman} {
 		a = next(id, 1)
 		a.Change = &store.Change{Status: status}
 		mustAppend(t, s, p, a)
@@ -198,6 +203,32 @@ func testUnfinished(t *testing.T, s store.Stores) {
 	a.Change = &store.Change{Status: engine.StatusPaused}
 	mustAppend(t, s, p, a)
 	equal(t, "with one that is paused", []string{"e3", "e1", "e4"}, collect(p))
+	mustAppend(t, s, p, func() *store.Append {
+		a := next("e2", 2)
+		a.Change = &store.Change{Status: engine.StatusRunning}
+		return a
+	}())
+	testUnfinishedAfter(t, s, p, "e3", "e2", "e1", "e4")
+}
+
+// testUnfinishedAfter begins behind each of those that are unfinished, of which the last two are to begin.
+func testUnfinishedAfter(t *testing.T, s store.Stores, p identity.Principal, want ...string) {
+	t.Helper()
+	behind := func(after store.Unfinished) (found []string, all []store.Unfinished) {
+		for u, err := range s.Executions.Unfinished(t.Context(), p, after) {
+			ok(t, err)
+			found, all = append(found, u.Execution), append(all, u)
+		}
+		return found, all
+	}
+	found, all := behind(store.Unfinished{})
+	equal(t, "unfinished", want, found)
+	for i, u := range all {
+		found, _ := behind(u)
+		equal(t, "behind "+u.Execution, fmt.Sprint(want[i+1:]), fmt.Sprint(found))
+	}
+	found, _ = behind(store.Unfinished{Status: engine.StatusPending})
+	equal(t, "to begin", want[2:], found)
 }
 
 func testKeys(t *testing.T, s store.Stores) {
@@ -221,13 +252,14 @@ func testKeys(t *testing.T, s store.Stores) {
 	wantCode(t, "another user's key", err, fault.NotFound)
 	his := first("bobs")
 	his.Create.User, his.Key = "bob", &store.IdempotencyKey{Key: "k", RequestHash: "another"}
-	ok(t, s.Journal.Append(t.Context(), p, his)) // the key is that of who starts, whoever writes
+	ok(t, s.Journal.Append(t.Context(), p, his)) // the key is that of who starts, no matter who writes
 	equal(t, "bob's", "bobs", must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), bob, "k")).Execution)
 	for _, id := range []string{"e2", "e3"} {
 		_, err := s.Executions.Get(t.Context(), p, id)
 		wantCode(t, "an execution that was not started", err, fault.NotFound)
 	}
-	equal(t, "found", store.IdempotencyKey{Key: "k", RequestHash: "h", Execution: "e1", Created: 1000}, must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), p, "k")))
+	equal(t, "found", store.IdempotencyKey{Key: "k", RequestHash: "h", Execution: "e1", Created: 1000},
+		must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), p, "k")))
 	_, err = s.Keys.Find(t.Context(), p, "unknown")
 	wantCode(t, "unknown key", err, fault.NotFound)
 	var wg sync.WaitGroup
@@ -259,7 +291,8 @@ func testLogs(t *testing.T, s store.Stores) {
 		a.Logs = []store.LogLine{{Activation: "a1", NodeID: "n", Time: 1, Level: store.LevelDebug, Message: "begin"},
 			{Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: strange, Context: []byte(`{"k":1}`)}}
 	})
-	ok(t, s.Logs.Write(t.Context(), p, "e1", []store.LogLine{{Activation: "a2", NodeID: "m", Time: 3, Level: store.LevelError, Message: odd}}))
+	ok(t, s.Logs.Write(t.Context(), p, "e1", []store.LogLine{{Activation: "a2", NodeID: "m", Time: 3,
+		Level: store.LevelError, Message: odd}}))
 	page := must[store.LogPage](t)(s.Logs.Lines(t.Context(), p, store.LogQuery{Execution: "e1"}))
 	messages := func(page store.LogPage) (all []string) {
 		for _, l := range page.Lines {
@@ -268,7 +301,8 @@ func testLogs(t *testing.T, s store.Stores) {
 		return all
 	}
 	equal(t, "all", []string{"begin", strange, odd}, messages(page))
-	want := store.LogLine{ID: page.Lines[1].ID, Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: strange, Context: []byte(`{"k":1}`)}
+	want := store.LogLine{ID: page.Lines[1].ID, Activation: "a1", NodeID: "n", Time: 2, Level: store.LevelWarn, Message: strange,
+		Context: []byte(`{"k":1}`)}
 	equal(t, "line", want, page.Lines[1])
 	equal(t, "no context", 0, len(page.Lines[0].Context))
 	info, first := store.LevelInfo, page.Lines[0].ID
@@ -329,8 +363,10 @@ func testLedger(t *testing.T, s store.Stores) {
 	equal(t, "of nothing", store.LedgerSum{}, sum(store.LedgerQuery{Workflow: "other"}))
 
 	for i, e := range []store.LedgerEntry{
-		{Execution: "old", Workflow: "w", Day: "2026-01-01", Tokens: 900}, {Execution: "small", Workflow: "w", Day: "2026-01-03", Tokens: 5, Cost: 2},
-		{Execution: "large", Workflow: "v", Day: "2026-01-03", Tokens: 40}, {Execution: "large", Workflow: "v", Day: "2026-01-02", Tokens: 2}, {Day: "2026-01-03", Tokens: 1},
+		{Execution: "old", Workflow: "w", Day: "2026-01-01", Tokens: 900},
+		{Execution: "small", Workflow: "w", Day: "2026-01-03", Tokens: 5, Cost: 2},
+		{Execution: "large", Workflow: "v", Day: "2026-01-03", Tokens: 40},
+		{Execution: "large", Workflow: "v", Day: "2026-01-02", Tokens: 2}, {Day: "2026-01-03", Tokens: 1},
 	} {
 		e.ID, e.Profile = "m"+string(rune('0'+i)), "m"
 		ok(t, s.Ledger.Open(t.Context(), p, e))
@@ -341,10 +377,12 @@ func testLedger(t *testing.T, s store.Stores) {
 		return must[[]store.Spender](t)(s.Ledger.Spenders(t.Context(), p, q))
 	}
 	equal(t, "executions", []store.Spender{
-		{ID: "large", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}}, {ID: "small", LedgerSum: store.LedgerSum{OpenTokens: 5, OpenCost: 2, OpenCalls: 1}},
+		{ID: "large", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}},
+		{ID: "small", LedgerSum: store.LedgerSum{OpenTokens: 5, OpenCost: 2, OpenCalls: 1}},
 	}, spenders(store.SpenderQuery{Profile: "m", Limit: 2}))
 	equal(t, "workflows", []store.Spender{
-		{ID: "w", LedgerSum: store.LedgerSum{OpenTokens: 905, OpenCost: 2, OpenCalls: 2}}, {ID: "v", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}},
+		{ID: "w", LedgerSum: store.LedgerSum{OpenTokens: 905, OpenCost: 2, OpenCalls: 2}},
+		{ID: "v", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}},
 	}, spenders(store.SpenderQuery{Profile: "m", Workflows: true, Limit: 9}))
 	equal(t, "of another tenant", 0, len(must[[]store.Spender](t)(s.Ledger.Spenders(t.Context(), tenant(t), store.SpenderQuery{Profile: "m", Limit: 9}))))
 }
@@ -401,7 +439,8 @@ func testBlobs(t *testing.T, s store.Stores) {
 		wantCode(t, fmt.Sprintf("hash %q", hash), err, fault.Invalid)
 	}
 	broken := errors.New("the source broke")
-	if _, err := s.Blobs.Put(t.Context(), p, io.MultiReader(bytes.NewReader([]byte("half")), errorReader{broken})); !errors.Is(err, broken) {
+	if _, err := s.Blobs.Put(t.Context(), p, io.MultiReader(bytes.NewReader([]byte("half")), errorReader{broken})); !errors.Is(err,
+		broken) {
 		t.Errorf("a source that breaks: %v", err)
 	}
 	half := sha256.Sum256([]byte("half"))
@@ -418,7 +457,8 @@ func testAccounts(t *testing.T, s store.Stores) {
 	system := identity.System("")
 	wantCode(t, "a workspace made by a user", s.Workspaces.Create(t.Context(), p, identity.Workspace{ID: p.Workspace}), fault.Forbidden)
 	wantCode(t, "a bad id", s.Workspaces.Create(t.Context(), system, identity.Workspace{ID: "../x"}), fault.Invalid)
-	u := identity.User{ID: "ann", Name: "Ann", Email: "ann@example.com", Roles: []identity.Role{identity.Admin, identity.Viewer}, Settings: []byte(`{"a":1}`), Created: 1, Updated: 1}
+	u := identity.User{ID: "ann", Name: "Ann", Email: "ann@example.com", Roles: []identity.Role{identity.Admin, identity.Viewer},
+		Settings: []byte(`{"a":1}`), Created: 1, Updated: 1}
 	wantCode(t, "a user of no workspace", s.Users.Create(t.Context(), p, u), fault.NotFound)
 	w := identity.Workspace{ID: p.Workspace, Name: "W", Created: 5}
 	ok(t, s.Workspaces.Create(t.Context(), system, w))
@@ -474,7 +514,8 @@ func testAccounts(t *testing.T, s store.Stores) {
 
 func testCredentials(t *testing.T, s store.Stores) {
 	p := tenant(t)
-	c := store.Credential{ID: "c1", Name: "mail", Type: "smtp", Sealed: []byte{0, 1, 2}, CreatedBy: "ann", TokenMadeBy: "boss", Created: 1, Updated: 1}
+	c := store.Credential{ID: "c1", Name: "mail", Type: "smtp", Sealed: []byte{0, 1, 2}, CreatedBy: "ann",
+		TokenMadeBy: "boss", Created: 1, Updated: 1}
 	ok(t, s.Credentials.Create(t.Context(), p, c))
 	wantCode(t, "same id", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c1", Name: "x"}), fault.Conflict)
 	wantCode(t, "same name", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c2", Name: "mail"}), fault.Conflict)
@@ -492,7 +533,8 @@ func testCredentials(t *testing.T, s store.Stores) {
 	equal(t, "list", []string{"post", "zzz"}, []string{all[0].Name, all[1].Name})
 	equal(t, "secrets in a list", 0, len(all[0].Sealed)+len(all[1].Sealed))
 	every := must[[]store.Credential](t)(s.Credentials.List(t.Context(), identity.System("")))
-	equal(t, "in the list of all workspaces", 2, len(slices.DeleteFunc(every, func(c store.Credential) bool { return c.Workspace != p.Workspace })))
+	equal(t, "in the list of all workspaces", 2, len(slices.DeleteFunc(every,
+		func(c store.Credential) bool { return c.Workspace != p.Workspace })))
 	equal(t, "problem in a list", "authorize it again", all[0].Problem)
 	ok(t, s.Credentials.Delete(t.Context(), p, "c1"))
 	wantCode(t, "deleted twice", s.Credentials.Delete(t.Context(), p, "c1"), fault.NotFound)

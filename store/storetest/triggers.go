@@ -43,14 +43,16 @@ func testDeployment(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	first := deploy(t, s, p, "w", "h1", store.Trigger{Node: "a", Kind: "K", Cursor: []byte("7")}, hook("b"))
 	heading := must[store.WorkflowHeading](t)(s.Workflows.Heading(ctx, p, "w"))
-	equal(t, "heading", store.WorkflowHeading{Name: "w", Revision: 1, RevisionHash: "h1", DeploymentStatus: store.DeploymentDeployed, DeployedRevision: 1, DeployedHash: "h1"}, heading)
+	equal(t, "heading", store.WorkflowHeading{Name: "w", Revision: 1, RevisionHash: "h1", DeploymentStatus: store.DeploymentDeployed,
+		DeployedRevision: 1, DeployedHash: "h1"}, heading)
 	equal(t, "in force", "a@1 active 7; b@1 active ", inForce(t, s, p, "w"))
 	wantCode(t, "put in force twice", s.Triggers.PutInForce(ctx, p, first), fault.Conflict)
 
 	// While the next one is pending, and after it has failed, the first is in force.
 	_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: "w", Name: "w", Hash: "h2", Definition: []byte("d2"), Time: 2})
 	ok(t, err)
-	second := store.Deployment{WorkflowID: "w", Revision: 2, Hash: "h2", Triggers: []store.Trigger{{Node: "a", Kind: "K"}, {Node: "c", Kind: "K"}}, Time: 9, By: "ann"}
+	second := store.Deployment{WorkflowID: "w", Revision: 2, Hash: "h2",
+		Triggers: []store.Trigger{{Node: "a", Kind: "K"}, {Node: "c", Kind: "K"}}, Time: 9, By: "ann"}
 	ok(t, s.Triggers.Prepare(ctx, p, second))
 	equal(t, "who deploys it", []string{"ann"}, must[[]string](t)(s.Triggers.DeployedBy(ctx, p, "w", 2)))
 	equal(t, "who deployed the first", 0, len(must[[]string](t)(s.Triggers.DeployedBy(ctx, p, "w", 1))))
@@ -114,10 +116,12 @@ func testTriggersDue(t *testing.T, s store.Stores) {
 }
 
 func delivery(id, key string, decision store.Decision) store.TriggerDelivery {
-	return store.TriggerDelivery{ID: id, WorkflowID: "w", Node: "b", Kind: "TRIGGER.WEBHOOK", Revision: 1, Key: key, Received: 10, Decision: decision, Payload: []byte(`{"n":1}`)}
+	return store.TriggerDelivery{ID: id, WorkflowID: "w", Node: "b", Kind: "TRIGGER.WEBHOOK", Revision: 1, Key: key, Received: 10,
+		Decision: decision, Payload: []byte(`{"n":1}`)}
 }
 
-// A workflow that is made again with the id of one that was deleted is another one: it knows nothing of what senders have called their requests to that.
+// A workflow that is made again with the id of one that was deleted is another one: it knows nothing of what senders have called their
+// requests to that.
 func testDeletedKeys(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	for round, execution := range []string{"e1", "e2"} {
@@ -189,12 +193,16 @@ func testArrivals(t *testing.T, s store.Stores) {
 	equal(t, "delivery", fmt.Sprint("d", winner, " started {\"n\":1}"), fmt.Sprint(got.ID, " ", got.Decision, " ", string(got.Payload)))
 	equal(t, "cursor", "b@1 active far", inForce(t, s, p, "w"))
 	equal(t, "executions", 1, must[store.ExecutionPage](t)(s.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: "w"})).Total)
-	known("recorded again", s.Triggers.Record(ctx, p, delivery("other", "k", store.DeliveryAccepted), []byte("farther")), fmt.Sprint("e", winner))
+	known("recorded again", s.Triggers.Record(ctx, p, delivery("other", "k", store.DeliveryAccepted), []byte("farther")),
+		fmt.Sprint("e", winner))
 	equal(t, "the cursor goes on over what is known", "b@1 active farther", inForce(t, s, p, "w"))
 
-	// Who is no longer in force cannot move the cursor, and delivers nothing: what it has read comes again from the one in force.
+	// A trigger that is no longer in force cannot move the cursor, and delivers nothing: what it has read comes again from the one in
+	// force.
 	for what, change := range map[string]func(*store.TriggerDelivery){
-		"another revision": func(d *store.TriggerDelivery) { d.Revision = 2 }, "another node": func(d *store.TriggerDelivery) { d.Node = "x" }, "another kind": func(d *store.TriggerDelivery) { d.Kind = "K" },
+		"another revision": func(d *store.TriggerDelivery) { d.Revision = 2 },
+		"another node":     func(d *store.TriggerDelivery) { d.Node = "x" },
+		"another kind":     func(d *store.TriggerDelivery) { d.Kind = "K" },
 	} { // order does not matter: none of them leaves anything
 		late := delivery("late", "late", "")
 		change(&late)
@@ -290,11 +298,13 @@ func testAnswers(t *testing.T, s store.Stores) {
 func fillTriggers(t *testing.T, s store.Stores, p identity.Principal) {
 	t.Helper()
 	ctx := t.Context()
-	d := store.Deployment{WorkflowID: "w", Revision: 1, Hash: secret, Triggers: []store.Trigger{{Node: "n", Kind: "K", Config: []byte(`"` + secret + `"`), NextDue: 1}}, Time: 1, By: secret}
+	d := store.Deployment{WorkflowID: "w", Revision: 1, Hash: secret,
+		Triggers: []store.Trigger{{Node: "n", Kind: "K", Config: []byte(`"` + secret + `"`), NextDue: 1}}, Time: 1, By: secret}
 	ok(t, s.Triggers.Prepare(ctx, p, d))
 	ok(t, s.Triggers.PutInForce(ctx, p, d))
 	ok(t, s.Triggers.Prepare(ctx, p, store.Deployment{WorkflowID: "w2", Revision: 1, Hash: secret, Triggers: d.Triggers}))
-	ok(t, s.Triggers.Record(ctx, p, store.TriggerDelivery{ID: "open", WorkflowID: "w", Node: "n", Key: "open", Decision: store.DeliveryAccepted, Payload: []byte(`"` + secret + `"`)}, nil))
+	ok(t, s.Triggers.Record(ctx, p, store.TriggerDelivery{ID: "open", WorkflowID: "w", Node: "n", Key: "open",
+		Decision: store.DeliveryAccepted, Payload: []byte(`"` + secret + `"`)}, nil))
 	started(t, s, p, "e3", func(a *store.Append) {
 		a.Arrival = &store.Arrival{Delivery: store.TriggerDelivery{ID: "d", WorkflowID: "w", Node: "n", Key: "k", Payload: []byte(`"` + secret + `"`)}}
 	})
@@ -337,13 +347,16 @@ func triggerProbes() map[string]probe {
 			return due, err
 		},
 		"Triggers.Move": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Triggers.Move(ctx, p, store.Trigger{Workspace: k.workspace, WorkflowID: "w", Node: "n", Revision: 1, Cursor: []byte("from b")})
+			return nil, s.Triggers.Move(ctx, p, store.Trigger{Workspace: k.workspace, WorkflowID: "w", Node: "n",
+				Revision: 1, Cursor: []byte("from b")})
 		},
 		"Triggers.Record": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Triggers.Record(ctx, p, store.TriggerDelivery{Workspace: k.workspace, ID: "d", WorkflowID: "w", Node: "n", Key: "k", Decision: store.DeliveryIgnored}, []byte("from b"))
+			return nil, s.Triggers.Record(ctx, p, store.TriggerDelivery{Workspace: k.workspace, ID: "d", WorkflowID: "w", Node: "n",
+				Key: "k", Decision: store.DeliveryIgnored}, []byte("from b"))
 		},
 		"Triggers.Settle": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.Triggers.Settle(ctx, p, store.TriggerDelivery{Workspace: k.workspace, ID: "open", Decision: store.DeliveryGivenUp})
+			return nil, s.Triggers.Settle(ctx, p, store.TriggerDelivery{Workspace: k.workspace, ID: "open",
+				Decision: store.DeliveryGivenUp})
 		},
 		"Triggers.Delivery": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			d, err := s.Triggers.Delivery(ctx, p, "d")

@@ -52,7 +52,8 @@ func testRemovalRefused(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	refused := func(id, word string) {
 		t.Helper()
-		if _, err := s.Upkeep.Remove(t.Context(), p, store.Removal{Execution: id}); fault.CodeOf(err) != fault.Conflict || !strings.Contains(err.Error(), word) {
+		if _, err := s.Upkeep.Remove(t.Context(), p, store.Removal{Execution: id}); fault.CodeOf(err) != fault.Conflict ||
+			!strings.Contains(err.Error(), word) {
 			t.Errorf("removing %s: %v, want a conflict that says %q", id, err, word)
 		}
 		if _, err := s.Executions.Get(t.Context(), p, id); err != nil {
@@ -98,14 +99,16 @@ func testRemoval(t *testing.T, s store.Stores) {
 		ended(t, s, p, id, 1000, func(a *store.Append) {
 			a.Create.WorkflowID = "w"
 			a.Key = &store.IdempotencyKey{Key: "key " + id, RequestHash: "h"}
-			a.Arrival = &store.Arrival{Delivery: store.TriggerDelivery{ID: "dlv " + id, WorkflowID: "w", Node: "hook", Kind: "TRIGGER.WEBHOOK", Key: id, Received: 1000, Payload: []byte(`{"n":1}`)}}
+			a.Arrival = &store.Arrival{Delivery: store.TriggerDelivery{ID: "dlv " + id, WorkflowID: "w", Node: "hook",
+				Kind: "TRIGGER.WEBHOOK", Key: id, Received: 1000, Payload: []byte(`{"n":1}`)}}
 			a.OpenLedger = []store.LedgerEntry{{ID: "call " + id, Execution: id, Workflow: "w", Profile: "m", Day: "2001-02-03", Tokens: 5}}
 			a.Logs = []store.LogLine{{Activation: "a", Message: "m"}}
 			a.Snapshot = &store.Snapshot{Seq: 1, Body: []byte("s")}
 		})
 	}
 	audited := store.Audited(ctx, store.AuditEntry{Workspace: p.Workspace, User: "ann", Action: "execution.delete", ObjectID: "e1"})
-	equal(t, "removed", store.Removed{Executions: 1, Rows: 2, IDs: []string{"e1"}}, must[store.Removed](t)(s.Upkeep.Remove(audited, p, store.Removal{Execution: "e1", Traces: true, Reason: "gone"})))
+	equal(t, "removed", store.Removed{Executions: 1, Rows: 2, IDs: []string{"e1"}},
+		must[store.Removed](t)(s.Upkeep.Remove(audited, p, store.Removal{Execution: "e1", Traces: true, Reason: "gone"})))
 	_, err := s.Executions.Get(ctx, p, "e1")
 	wantCode(t, "read it", err, fault.NotFound)
 	equal(t, "its rows", 0, len(rows(t, s, p, "e1", 0)))
@@ -170,7 +173,8 @@ func testRetainDeliveries(t *testing.T, s store.Stores) {
 		if n == 1 {
 			decision = store.DeliveryAccepted
 		}
-		ok(t, s.Triggers.Record(ctx, p, store.TriggerDelivery{ID: fmt.Sprint("d", n), WorkflowID: "w", Node: "n", Kind: "K", Received: int64(n), Decision: decision}, nil))
+		ok(t, s.Triggers.Record(ctx, p, store.TriggerDelivery{ID: fmt.Sprint("d", n), WorkflowID: "w", Node: "n", Kind: "K",
+			Received: int64(n), Decision: decision}, nil))
 	}
 	left := func() string {
 		t.Helper()

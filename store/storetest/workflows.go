@@ -18,10 +18,12 @@ func testRevisions(t *testing.T, s store.Stores) {
 		ok(t, err)
 		return got, created
 	}
-	w := store.SaveWorkflow{ID: "w", Name: "Orders", Description: "d", IconURL: "i", Tags: []string{"a", "b"}, Version: "1.0", Parent: "v", Hash: "h1", Definition: []byte("one"), Time: 10}
+	w := store.SaveWorkflow{ID: "w", Name: "Orders", Description: "d", IconURL: "i", Tags: []string{"a", "b"}, Version: "1.0", Parent: "v",
+		Hash: "h1", Definition: []byte("one"), Time: 10}
 	got, created := save(w)
 	equal(t, "created", true, created)
-	want := store.Workflow{Workspace: p.Workspace, ID: "w", Name: "Orders", Description: "d", IconURL: "i", Tags: []string{"a", "b"}, Version: "1.0", Parent: "v",
+	want := store.Workflow{Workspace: p.Workspace, ID: "w", Name: "Orders", Description: "d", IconURL: "i",
+		Tags: []string{"a", "b"}, Version: "1.0", Parent: "v",
 		Revision: 1, RevisionHash: "h1", DeploymentStatus: store.DeploymentDraft, CreatedBy: "ann", UpdatedBy: "ann", Created: 10, Updated: 10}
 	equal(t, "first", want, got)
 	w.Time = 11
@@ -92,7 +94,8 @@ func testWorkflowList(t *testing.T, s store.Stores) {
 		if i%3 == 0 {
 			tags = append(tags, "third", "100%")
 		}
-		_, _, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: fmt.Sprintf("w%02d", i), Name: fmt.Sprintf("Flow %d", i), Description: "Über 50% 订单", Tags: tags, Hash: "h", Time: 7})
+		_, _, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: fmt.Sprintf("w%02d", i), Name: fmt.Sprintf("Flow %d", i),
+			Description: "Über 50% 订单", Tags: tags, Hash: "h", Time: 7})
 		ok(t, err)
 	}
 	deployed := store.Deployment{WorkflowID: "w03", Revision: 1, Hash: "h"}
@@ -121,7 +124,8 @@ func testWorkflowList(t *testing.T, s store.Stores) {
 	equal(t, "draft", n-1, total(store.WorkflowQuery{DeploymentStatus: store.DeploymentDraft}))
 	var got []string
 	for number := 1; number <= 3; number++ {
-		for _, w := range must[store.WorkflowPage](t)(s.Workflows.List(t.Context(), p, store.WorkflowQuery{Page: store.Page{Number: number, Size: 5}})).Workflows {
+		for _, w := range must[store.WorkflowPage](t)(s.Workflows.List(t.Context(), p,
+			store.WorkflowQuery{Page: store.Page{Number: number, Size: 5}})).Workflows {
 			got = append(got, w.ID)
 		}
 	}
@@ -133,7 +137,9 @@ func testSources(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	save := func(hash, format, text string) (int64, bool) {
 		t.Helper()
-		w, created, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: "w", Name: "n", Hash: hash, Definition: []byte(hash), Source: store.Source{Format: format, Text: []byte(text)}, Time: 1})
+		w, created, err := s.Workflows.Save(t.Context(), p,
+			store.SaveWorkflow{ID: "w", Name: "n", Hash: hash, Definition: []byte(hash),
+				Source: store.Source{Format: format, Text: []byte(text)}, Time: 1})
 		ok(t, err)
 		return w.Revision, created
 	}
@@ -154,7 +160,8 @@ func testSources(t *testing.T, s store.Stores) {
 		revision, created := save(c.hash, c.format, c.text)
 		equal(t, fmt.Sprint(i, " ", c.what), []any{c.revision, c.created}, []any{revision, created})
 	}
-	for number, want := range map[int64]store.Source{1: {Format: "yaml", Text: []byte("# one\n")}, 2: {Format: "yaml", Text: []byte("# two\n")}, 3: {Format: "json", Text: []byte("{\n1}")}, 4: {}} {
+	for number, want := range map[int64]store.Source{1: {Format: "yaml", Text: []byte("# one\n")},
+		2: {Format: "yaml", Text: []byte("# two\n")}, 3: {Format: "json", Text: []byte("{\n1}")}, 4: {}} {
 		equal(t, fmt.Sprint("source ", number), want, must[store.Source](t)(s.Workflows.Source(t.Context(), p, "w", number)))
 	}
 	_, err := s.Workflows.Source(t.Context(), p, "w", 5)
@@ -170,8 +177,10 @@ func testDrafts(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	_, _, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: "w", Name: "n", Hash: "h1", Definition: []byte("saved"), Time: 1})
 	ok(t, err)
-	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e1", Hash: "h2", Definition: []byte("draft"), Time: 7}))
-	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e2", Hash: "h1", Definition: []byte("never"), Time: 8}))
+	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e1", Hash: "h2",
+		Definition: []byte("draft"), Time: 7}))
+	ok(t, s.Workflows.KeepDraft(t.Context(), p, store.Draft{WorkflowID: "w", Execution: "e2", Hash: "h1",
+		Definition: []byte("never"), Time: 8}))
 	r := must[store.Revision](t)(s.Workflows.RevisionByHash(t.Context(), p, "w", "h2"))
 	equal(t, "draft", store.Revision{Workspace: p.Workspace, WorkflowID: "w", Hash: "h2", Definition: []byte("draft"), CreatedBy: "ann", Created: 7}, r)
 	equal(t, "a revision comes first", "saved", string(must[store.Revision](t)(s.Workflows.RevisionByHash(t.Context(), p, "w", "h1")).Definition))
@@ -189,7 +198,8 @@ func testDrafts(t *testing.T, s store.Stores) {
 	a.Change = &store.Change{Status: engine.StatusError, Ended: 9, DurationMS: 5, Credits: 2}
 	mustAppend(t, s, p, a)
 	equal(t, "the workflow after a test", before, must[store.Workflow](t)(s.Workflows.Get(t.Context(), p, "w")))
-	list := must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p, store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{engine.StatusError}}))
+	list := must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p,
+		store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{engine.StatusError}}))
 	equal(t, "it is listed", []any{1, 1}, []any{list.Total, len(list.Executions)})
 }
 
@@ -251,7 +261,8 @@ func testStatistics(t *testing.T, s store.Stores) {
 	change("e2", 2, store.Change{Status: engine.StatusRunning, DurationMS: 60, Credits: 0.5})
 	equal(t, "one revived", store.Statistics{TotalRuns: 2, AverageDurationMS: 40, TotalCredits: 2, LastSuccess: 150}, stats().Statistics)
 	change("e2", 3, store.Change{Status: engine.StatusSuccess, Ended: 300, DurationMS: 80, Credits: 1})
-	equal(t, "one ended twice", store.Statistics{TotalRuns: 2, AverageDurationMS: 60, TotalCredits: 3, LastSuccess: 300}, stats().Statistics)
+	equal(t, "one ended twice", store.Statistics{TotalRuns: 2, AverageDurationMS: 60, TotalCredits: 3, LastSuccess: 300},
+		stats().Statistics)
 	// A late word of an older execution is not the last status.
 	change("e1", 2, store.Change{Status: engine.StatusCanceled, DurationMS: 40, Credits: 2})
 	equal(t, "last status", engine.StatusSuccess, stats().LastStatus)

@@ -9,8 +9,8 @@ import (
 	"tandem/store"
 )
 
-// testWorkspaces renames a workspace and deletes another: only one that holds nothing goes, nobody gets in any more, its id is not given again, and nothing of
-// the first is touched.
+// testWorkspaces renames a workspace and deletes another: only one that holds nothing goes, nobody gets in any more, its id is not given
+// again, and nothing of the first is touched.
 func testWorkspaces(t *testing.T, s store.Stores, p identity.Principal, w identity.Workspace) {
 	ctx, system := t.Context(), identity.System("")
 	wantCode(t, "renamed by a user", s.Workspaces.Rename(ctx, p, w.ID, "N"), fault.Forbidden)

@@ -64,7 +64,8 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 				return workflow.Plan{}, []workflow.Problem{{Severity: workflow.SeverityError, Code: "invalid_config", Message: err.Error()}}
 			}
 		}
-		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5, Whole: name == agent.TaskKind, Traits: workflow.Traits{GivesTasks: workflow.TypeOf(name) == workflow.TypeAgent}}, nil
+		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5,
+			Whole: name == agent.TaskKind, Traits: workflow.Traits{GivesTasks: workflow.TypeOf(name) == workflow.TypeAgent}}, nil
 	}}
 	if name == "TEST.LOOP" {
 		k.Scope = &workflow.ScopeKeys{Entry: "iteration", Exits: []string{"completed"}}
@@ -143,11 +144,13 @@ func NewOf(t testing.TB, definition, start string) *Stage {
 	if graph == nil {
 		t.Fatalf("compile: %v", problems)
 	}
-	st := &Stage{T: t, workflow: cmp.Or(def.Metadata.ID, "wf"), Graph: graph, source: &def, Hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
+	st := &Stage{T: t, workflow: cmp.Or(def.Metadata.ID, "wf"), Graph: graph, source: &def, Hub: host.NewHub(), clock: 1000,
+		status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
 	j := st.Journal()
 	st.Fold = host.NewFold(graph, Revision{}, agent.Programs(), j.Loader(t.Context()))
 	st.Row(func(put func(json.RawMessage) engine.Ref) engine.Fact {
-		return engine.ExecutionCreated{Semantics: engine.Semantics, Execution: Execution, Revision: graph.Hash, Input: put(json.RawMessage(start))}
+		return engine.ExecutionCreated{Semantics: engine.Semantics, Execution: Execution, Revision: graph.Hash,
+			Input: put(json.RawMessage(start))}
 	})
 	return st
 }
@@ -161,7 +164,8 @@ func (list Revisions) Pinned(_ context.Context, _ identity.Principal, workflowID
 }
 
 func (st *Stage) Journal() host.Journal {
-	return host.Journal{Source: st, Principal: User(), Execution: Execution, Graph: st.Graph, Revision: Revision{}, Programs: agent.Programs()}
+	return host.Journal{Source: st, Principal: User(), Execution: Execution, Graph: st.Graph,
+		Revision: Revision{}, Programs: agent.Programs()}
 }
 
 type Fact func(put func(json.RawMessage) engine.Ref) engine.Fact
@@ -358,7 +362,8 @@ func (e Executions) Get(_ context.Context, p identity.Principal, id string) (sto
 	if id != Execution || p.Workspace != "w" {
 		return store.Execution{}, store.ErrNotFound
 	}
-	return store.Execution{Workspace: "w", ID: id, WorkflowID: e.St.workflow, WorkflowName: "Flow", RevisionHash: e.St.Graph.Hash, Status: e.St.status}, nil
+	return store.Execution{Workspace: "w", ID: id, WorkflowID: e.St.workflow, WorkflowName: "Flow", RevisionHash: e.St.Graph.Hash,
+		Status: e.St.status}, nil
 }
 
 func (e Executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {

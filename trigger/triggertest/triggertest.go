@@ -1,4 +1,5 @@
-// Package triggertest lets tests of trigger sources run a service in memory: a store that forgets with the test, and starts that are only noted.
+// Package triggertest lets tests of trigger sources run a service in memory: a store that forgets with the test, and starts that are only
+// noted.
 //
 // Only tests import it.
 package triggertest
@@ -46,10 +47,11 @@ type Shelf struct {
 
 // NewShelf makes an empty one.
 func NewShelf() *Shelf {
-	return &Shelf{triggers: map[string]store.Trigger{}, pending: map[string]store.Deployment{}, blobs: map[string][]byte{}, changed: make(chan struct{})}
+	return &Shelf{triggers: map[string]store.Trigger{}, pending: map[string]store.Deployment{}, blobs: map[string][]byte{},
+		changed: make(chan struct{})}
 }
 
-// change tells who waits that something has changed. The lock is held.
+// change tells those who wait that something has changed. The lock is held.
 func (s *Shelf) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -80,7 +82,8 @@ func (s *Shelf) All() []store.TriggerDelivery {
 }
 
 // Service makes a service on the shelf. Nodes are the triggers of every revision.
-func (s *Shelf) Service(sources []trigger.Source, nodes func(workflow string, revision int64) []trigger.Node, change ...func(*trigger.Options)) *trigger.Service {
+func (s *Shelf) Service(sources []trigger.Source, nodes func(workflow string, revision int64) []trigger.Node,
+	change ...func(*trigger.Options)) *trigger.Service {
 	o := trigger.Options{
 		Triggers: s, Blobs: s, Sources: sources, Log: slog.New(slog.DiscardHandler), PublicURL: "https://tandem.test",
 		Credentials: func(string) credential.Opener {
@@ -322,7 +325,8 @@ func (s *Shelf) Settle(_ context.Context, _ identity.Principal, d store.TriggerD
 }
 
 // DueDeliveries implements [store.Triggers].
-func (s *Shelf) DueDeliveries(_ context.Context, _ identity.Principal, now int64, _ int) (due []store.TriggerDelivery, next int64, _ error) {
+func (s *Shelf) DueDeliveries(_ context.Context, _ identity.Principal, now int64,
+	_ int) (due []store.TriggerDelivery, next int64, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.deliveries {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
+import { accessible, accessibleToo } from "./axe"
 import { ended } from "./questions"
 import { slowModel } from "./model"
-import { world } from "./tandem"
+import { follow, world } from "./tandem"
 import { tools, withTools } from "./tools"
 
 const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"], inOrder: true })
@@ -53,7 +53,7 @@ test("chat through a parameter form and a confirmation; a reload in the middle k
   expect(await page.getByRole("table", { name: "It will be done with exactly this" }).textContent()).toMatch(/p1.*2/)
   await page.reload()
   await page.getByRole("heading", { name: "May toolbox/parcels be called?" }).waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.getByRole("button", { name: "Confirm" }).click()
   await page.getByText("By the standard tariff: 1 for 6 euros.").waitFor()
   expect((await ended(tandem, run)).status).toBe("SUCCESS")
@@ -91,7 +91,7 @@ test("the answer is shown while it is written, also after a reload, as Markdown 
   model.write("Dear <img src=x onerror=alert(1)> Ada, ")
   await page.getByText("Dear <img src=x onerror=alert(1)> Ada,").waitFor()
   await page.getByText("Working…").waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   model.write("我写信 [click](javascript:alert(1)) ")
   await page.getByText("Ada, 我写信 [click](javascript:alert(1))").waitFor()
   await page.reload()
@@ -156,7 +156,7 @@ test("tools that are not activated are named and activated; an agent is changed 
   await tandem.api("POST", "/agents", { name: "Porter", llm_profile: "demo", mcp_servers: ["toolbox"], auto_execute: true })
   const page = await open("/agents/porter")
   await page.getByText("Some tools are not activated for you").waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.getByRole("button", { name: "Activate toolbox" }).click()
   await page.getByText("Some tools are not activated for you").waitFor({ state: "detached" })
   const own = page.getByRole("switch", { name: "Run low-risk calls without asking me" })
@@ -193,6 +193,6 @@ test("hostile words are inert, on a phone, dark and in Chinese", async () => {
 test("an agent or a task that does not exist is told as that", async () => {
   const page = await open("/agents/nobody")
   await page.getByRole("alert").waitFor()
-  await page.goto("/agents/clerk/tasks/none")
+  await follow(page, "/agents/clerk/tasks/none")
   await page.getByRole("alert").waitFor()
 })

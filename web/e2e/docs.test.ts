@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
-import { world } from "./tandem"
+import { accessible, accessibleToo } from "./axe"
+import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world()
 
@@ -18,20 +18,20 @@ test("the documents are read, linked and searched, and keep their address over a
   const heading = page.getByRole("heading", { name: "Replies in prose" })
   await expect.poll(async () => (await heading.boundingBox())!.y).toBeLessThan(400)
   // A link between documents stays in the UI.
-  await page.goto("/docs/api")
+  await follow(page, "/docs/api")
   await page.getByRole("article").getByRole("link", { name: "triggers.md" }).first().click()
   await page.waitForURL(/\/docs\/triggers/)
   await page.getByRole("heading", { level: 1 }).waitFor()
-  await page.goto("/docs?find=ai_analysis_model")
+  await follow(page, "/docs?find=ai_analysis_model")
   await page.getByRole("link", { name: /People in the loop · Replies in prose/ }).click()
   await page.waitForURL("**/docs/people#replies-in-prose")
-  await page.goto("/docs?find=zzzzqqqq")
+  await follow(page, "/docs?find=zzzzqqqq")
   await page.getByText("Nothing was found").waitFor()
   // Whoever reads Chinese is told at the top that the document is English.
   const zh = await open("/docs/people", { locale: "zh-CN" })
   await zh.getByRole("heading", { level: 1, name: "People in the loop" }).waitFor()
   await expect.poll(async () => (await zh.getByText("这篇文档目前只有英文版。").boundingBox())!.y).toBeGreaterThanOrEqual(0)
-  await page.goto("/docs/none")
+  await follow(page, "/docs/none")
   await page.getByText("There is no such document").waitFor()
   quiet()
 })
@@ -52,10 +52,10 @@ test("the kinds of nodes are told in the language of the reader, as the server h
   await zh.getByRole("heading", { level: 1, name: "延迟" }).waitFor()
   await zh.getByText("等待多久（秒）。").waitFor()
   await accessible(zh)
-  await zh.goto("/docs/people")
+  await follow(zh, "/docs/people")
   await zh.getByText("这篇文档目前只有英文版。").waitFor()
   expect(await zh.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375)
-  await accessible(zh)
+  await accessibleToo(zh)
   quiet()
 })
 
@@ -70,7 +70,7 @@ test("the palette finds headings of documents and kinds; the operations of the A
   await page.getByRole("combobox").fill("delay")
   await page.getByRole("option", { name: /Kind of node/ }).filter({ hasText: "Delay" }).first().click()
   await page.waitForURL("**/docs/kinds/FLOW.DELAY")
-  await page.goto("/docs")
+  await follow(page, "/docs")
   await page.getByRole("link", { name: "Every operation of the API" }).click()
   await page.waitForURL("**/openapi")
   await page.getByRole("heading", { name: /Tandem API/ }).waitFor()

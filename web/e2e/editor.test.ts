@@ -1,7 +1,7 @@
 import type { Locator, Page } from "playwright-core"
 import { expect, test } from "vitest"
 import { accessible, readableUnderPointer } from "./axe"
-import { world } from "./tandem"
+import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world()
 
@@ -191,7 +191,7 @@ test("what two editors change at once is shown as a difference, and either can b
   await two.getByText("Saved as revision 3").first().waitFor()
   expect(await sourceOf(id)).toContain("Of the second.")
   // Who has changed nothing sees what the other has saved, without asking.
-  await one.getByText("Saved as revision 3").first().waitFor({ timeout: 30_000 })
+  await one.getByText("Saved as revision 3").first().waitFor()
   expect(await said(one)).toContain("Of the second.")
   quiet()
 })
@@ -454,7 +454,7 @@ connections:
   await write(condition, "name == 'Ada'")
   await worth.getByText("→ true").waitFor()
   // A node that has not run reads the end of the last run.
-  await page.goto(`/workflows/${id}?node=tell`)
+  await follow(page, `/workflows/${id}?node=tell`)
   const ask = page.getByRole("complementary", { name: "Node tell" })
   await write(ask.getByRole("textbox", { name: /^Title/ }), "Buy for {{name}}: {{start.outputs.lines[1].price}}?")
   await ask.getByRole("status").getByText("→ Buy for Ada: 15?").waitFor()

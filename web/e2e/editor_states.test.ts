@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core"
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
-import { world } from "./tandem"
+import { accessible, accessibleInBoth } from "./axe"
+import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world({ inOrder: true })
 
@@ -17,14 +17,11 @@ test("axe finds nothing serious: an empty workflow, the palette, a node, the tex
   await page.getByRole("button", { name: "Add" }).click()
   await page.getByRole("option", { name: /^Delay/ }).waitFor()
   await accessible(page)
-  for (const colorScheme of ["light", "dark"] as const) {
-    const other = await open("/workflows/small?node=check&yaml=1", { colorScheme })
-    await card(other, "check").waitFor()
-    await other.getByText("Condition expression").waitFor()
-    await other.getByRole("button", { name: "No problems found" }).waitFor()
-    await accessible(other)
-    await other.context().close()
-  }
+  await follow(page, "/workflows/small?node=check&yaml=1")
+  await card(page, "check").waitFor()
+  await page.getByText("Condition expression").waitFor()
+  await page.getByRole("button", { name: "No problems found" }).waitFor()
+  await accessibleInBoth(page)
   quiet()
 })
 
@@ -54,7 +51,7 @@ test("a workflow that is not there says so", async () => {
   await page.getByRole("link", { name: "Show all workflows" }).click()
   await page.getByRole("heading", { name: "Workflows" }).waitFor()
   // Nor is there a page at every address.
-  await page.goto("/nowhere")
+  await follow(page, "/nowhere")
   await page.getByRole("link", { name: "Go to the first page" }).click()
   await page.waitForURL((url) => url.pathname === "/")
   quiet()

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Page } from "playwright-core"
-import { accessible } from "./axe"
+import { accessible, accessibleToo } from "./axe"
 import { addWorkflows, hostile, run, SlowModel } from "./executions_world"
-import { world } from "./tandem"
+import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world({ flags: ["--http-allow", "127.0.0.1"], prepare: (tandem) => addWorkflows(tandem, "buying", "outer", "slow", "evil", "writer") })
 const model = new SlowModel()
@@ -206,7 +206,7 @@ test("a failed step is told with its error, tried again, skipped with another ou
   await page.getByRole("dialog").getByRole("button", { name: "Retry this step" }).click()
   await page.getByRole("tab", { name: "History" }).click()
   await page.getByText("admin had fails tried again").waitFor()
-  await page.goto(`/executions/${id}?step=fails`)
+  await follow(page, `/executions/${id}?step=fails`)
   await page.getByRole("button", { name: "Skip this step" }).click()
   await page.getByLabel("Output instead").fill('{"instead": true}')
   await page.getByRole("dialog").getByRole("button", { name: "Skip this step" }).click()
@@ -222,7 +222,7 @@ test("the page goes on by itself after the server was killed, with no gap and no
   await page.getByText(/The server does not answer/).first().waitFor()
   await steps(page).getByText("#4").first().waitFor()
   await tandem.start("--http-allow", "127.0.0.1")
-  await page.getByText(/^Succeeded after/).waitFor({ timeout: 60_000 })
+  await page.getByText(/^Succeeded after/).waitFor()
   expect(await page.getByText(/The server does not answer/).count()).toBe(0)
   const listed = await everyActivation(id)
   await page.getByText(`${listed.length} steps`).waitFor()
@@ -262,7 +262,7 @@ test("hostile names, data, errors and log lines are shown as text and do nothing
   }
   await page.getByRole("tab", { name: "Log" }).click()
   await page.getByRole("log").getByText(/click/).first().waitFor()
-  await page.goto("/executions")
+  await follow(page, "/executions")
   await page.getByRole("link", { name: /<img src=x onerror=alert\(1\)>/ }).first().waitFor()
   await page.getByText("Failures by cause").click()
   await page.getByText(/broken/).first().waitFor()
@@ -329,7 +329,7 @@ test("an address that names no run, and a server that is away, are told", async 
   await run(tandem, "evil", { html: "away" }, 20)
   const page = await open("/executions/exec_missing")
   await page.getByText("There is no such run").waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.getByRole("link", { name: "Show all runs" }).click()
   await page.getByRole("columnheader", { name: "Workflow" }).waitFor()
   await tandem.kill()
@@ -362,15 +362,15 @@ test("the list is filtered by who started runs and when", async () => {
   await page.locator("tbody tr").first().waitFor()
   const { total_count } = await tandem.api<{ total_count: number }>("GET", "/executions?user_id=me")
   await page.getByText(`${total_count} runs`).waitFor()
-  await page.goto("/executions?to=1000")
+  await follow(page, "/executions?to=1000")
   await page.getByText("No run fits these filters").waitFor()
   await page.getByLabel("Started at or after").waitFor()
-  await page.goto("/executions?user=nobody")
+  await follow(page, "/executions?user=nobody")
   await page.getByText("No run fits these filters").waitFor()
   await page.getByRole("combobox", { name: "Started by" }).click()
   await page.getByRole("option", { name: "Me" }).click()
   await page.getByText(`${total_count} runs`).waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   quiet()
 })
 
@@ -413,8 +413,8 @@ test("Chinese, dark, and the width of a phone", async () => {
     await page.getByRole("tabpanel").waitFor()
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true)
   }
-  await page.goto("/executions")
+  await follow(page, "/executions")
   await page.getByRole("heading", { name: "运行" }).waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   quiet()
 })

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { accessible } from "./axe"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world({ inOrder: true })
+const { tandem, open, leave, quiet } = world({ inOrder: true })
 
 type Run = { execution: { status: string } }
 const status = async (id: string) => (await tandem.api<Run>("GET", `/executions/${id}`)).execution.status
@@ -47,7 +47,7 @@ test("from the first page to a finished example with an approval: few clicks, we
   await click(/Inbox/, "link")
   await click(/Buy a desk\?/, "link")
   await click("Buy it")
-  await expect.poll(() => status(run), { timeout: 20_000 }).toBe("SUCCESS")
+  await expect.poll(() => status(run)).toBe("SUCCESS")
   expect(clicks).toBeLessThanOrEqual(4)
   expect(Date.now() - began).toBeLessThan(120_000)
   quiet()
@@ -67,7 +67,7 @@ test("the first page leads to a question that waits for me, and forgets it when 
   await tandem.api("POST", `/interactions/${interactions[0]!.id}/respond`, { response_data: { action: "refuse", notes: "too dear" } })
   await page.getByText("Nobody waits for an answer of yours.").waitFor()
   await page.getByRole("link", { name: /0 wait for a person/ }).waitFor()
-  await expect.poll(() => status(run), { timeout: 20_000 }).toBe("SUCCESS")
+  await expect.poll(() => status(run)).toBe("SUCCESS")
   quiet()
 })
 
@@ -76,18 +76,18 @@ test("the other examples run with one click: a model that asks before it writes,
   await page.getByRole("button", { name: "Run it: A model that uses tools" }).click()
   await page.waitForURL(/\/executions\//)
   const agent = idOf(page.url())
-  await expect.poll(() => status(agent), { timeout: 20_000 }).toBe("WAITING_FOR_HUMAN")
+  await expect.poll(() => status(agent)).toBe("WAITING_FOR_HUMAN")
   // What Tandem itself asks is asked in the language of the reader.
   const zh = await open("/", { locale: "zh-CN" })
   await zh.getByRole("link", { name: /是否允许调用/ }).waitFor()
-  await zh.context().close()
+  await leave(zh)
   const { interactions } = await tandem.api<{ interactions: { id: string }[] }>("GET", `/interactions?status=pending&execution_id=${agent}`)
   await tandem.api("POST", `/interactions/${interactions[0]!.id}/respond`, { response_data: { action: "approve" } })
-  await expect.poll(() => status(agent), { timeout: 20_000 }).toBe("SUCCESS")
+  await expect.poll(() => status(agent)).toBe("SUCCESS")
   await page.getByRole("link", { name: "Home" }).click()
   await page.getByRole("button", { name: "Run it: Go through a list" }).click()
   await page.waitForURL(/\/executions\//)
-  await expect.poll(() => status(idOf(page.url())), { timeout: 20_000 }).toBe("SUCCESS")
+  await expect.poll(() => status(idOf(page.url()))).toBe("SUCCESS")
   // One with a trigger is added, and one is led to where it is deployed.
   await page.getByRole("link", { name: "Home" }).click()
   await page.getByRole("button", { name: "Show all examples" }).click()

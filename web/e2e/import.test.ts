@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
 import { expect, test } from "vitest"
-import { accessible, accessibleInBoth } from "./axe"
+import { accessible, accessibleInBoth, accessibleToo } from "./axe"
 import { world } from "./tandem"
 
 const { tandem, open, quiet } = world()
@@ -47,7 +47,7 @@ test("what becomes of each node is shown before anything is kept, and leads to i
   await orders.getByText(/The credential fetch_orders_key .* was made of a secret in the file/).waitFor()
   expect(await total()).toBe(before + 5)
   expect(await dialog(page).getByRole("link", { name: "Open it" }).count()).toBe(5)
-  await accessible(page)
+  await accessibleToo(page)
   await orders.getByRole("link", { name: "Odd" }).click()
   await page.waitForURL(/\/workflows\/[^/]+\?node=odd$/)
   await page.getByRole("complementary", { name: "Node odd", exact: true }).waitFor()

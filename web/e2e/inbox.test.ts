@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
+import { accessible, accessibleToo } from "./axe"
 import { answerOf, ask, ended, questionOf } from "./questions"
-import { type Tandem, world } from "./tandem"
+import { follow, type Tandem, world } from "./tandem"
 
 const { tandem, open, quiet } = world()
 
@@ -116,7 +116,7 @@ test("a form in Chinese tells in Chinese what is wrong", async () => {
   await page.getByRole("button", { name: "发送" }).click()
   await page.getByText("请检查您的回答").waitFor()
   expect(await page.getByRole("form", { name: "您的回答" }).textContent()).toContain("数值过小，最小为 5。")
-  await accessible(page)
+  await accessibleToo(page)
   quiet()
 })
 
@@ -156,7 +156,7 @@ test("a selection of several and of one", async () => {
   await page.getByText(/Recorded at/).waitFor()
   expect(await answerOf(tandem, several.question)).toMatchObject({ selected_values: ["x", "Schmidt"] })
   const one = await ask(tandem, "only_one", "IN_APP_APPROVAL", { title: "Which one?", interaction_type: "selection", selection_options: ["A", "B"] })
-  await page.goto(`/inbox/${one.question}`)
+  await follow(page, `/inbox/${one.question}`)
   await page.getByRole("radio", { name: "B" }).check()
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByText(/Recorded at/).waitFor()
@@ -192,7 +192,7 @@ test("a score of one's own, and a checklist of which one item is not ticked", as
   await page.getByText(/Recorded at/).waitFor()
   expect(await answerOf(tandem, own.question)).toMatchObject({ scores: { Clear: 3.5 } })
   const list = await ask(tandem, "checklist", "MANUAL_REVIEW", { title: "Check", reviewers: ["user:admin"], review_criteria: ["Locked", "Dark"], scoring_system: "checklist", require_evidence: false })
-  await page.goto(`/inbox/${list.question}`)
+  await follow(page, `/inbox/${list.question}`)
   await page.getByRole("checkbox", { name: "Locked" }).check()
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByText(/Recorded at/).waitFor()
@@ -210,7 +210,7 @@ test("two look, one answers, the other sees it at once", async () => {
   await one.getByRole("button", { name: "Approve" }).click()
   await other.getByText("This happened while you were looking", { exact: false }).waitFor()
   await other.getByText(/Answered by admin/).waitFor()
-  await accessible(other)
+  await accessibleToo(other)
   quiet()
 })
 
@@ -268,7 +268,7 @@ test("an admin decides in the place of others only with a reason, reminds them, 
   await page.getByText(/decided in the place of those who were asked \(Eli is ill\)/).waitFor()
   expect(await answerOf(tandem, question)).toMatchObject({ action: "approve" })
   const other = await ask(tandem, "withdrawn", "IN_APP_APPROVAL", { title: "Not needed" })
-  await page.goto(`/inbox/${other.question}`)
+  await follow(page, `/inbox/${other.question}`)
   await page.getByRole("button", { name: "Withdraw the question" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Withdraw it" }).click()
   await page.getByText(/Withdrawn at/).waitFor()
@@ -293,7 +293,7 @@ test("the keys j, k and Enter go through the list; what is shown is in the addre
   await page.keyboard.press("Enter")
   await page.waitForURL(`**/inbox/${focused}`)
   expect(second).toBeTruthy()
-  await page.goto("/inbox?show=ended")
+  await follow(page, "/inbox?show=ended")
   await page.getByRole("link", { name: /Key three/ }).waitFor()
   quiet()
 })
@@ -350,8 +350,8 @@ test("on a phone, dark and in Chinese: one column, buttons far apart, nothing wi
   await accessible(page)
   await page.getByRole("link", { name: "全部问题" }).click()
   await page.waitForURL("**/inbox")
-  await accessible(page)
-  await page.goto(`/inbox/${question}`)
+  await accessibleToo(page)
+  await follow(page, `/inbox/${question}`)
   await yes.click()
   await page.getByText(/记录/).first().waitFor()
   quiet()

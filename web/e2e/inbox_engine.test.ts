@@ -1,6 +1,6 @@
 // The questions that the engine and tools ask by themselves, answered in the inbox.
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
+import { accessible, accessibleToo } from "./axe"
 import { ended, questionOf } from "./questions"
 import { world } from "./tandem"
 import { call, tools, withTools } from "./tools"
@@ -73,7 +73,7 @@ test("a budget that is used up is raised", async () => {
   await page.getByLabel("Raise the budget by").fill("-5")
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByText(/A positive number was expected/).waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.getByLabel("Raise the budget by").fill("100000")
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByText(/Recorded at/).waitFor()
@@ -92,7 +92,7 @@ test("what became of a call in which the process died is asked, and the run goes
   await tandem.start()
   const page = await open(`/inbox/${await questionOf(tandem, run, "outcome_unknown")}`)
   await page.getByRole("button", { name: "It was done", exact: true }).waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.getByLabel(/Result \(JSON, optional\)/).fill('{"euros": 6}')
   await page.getByRole("button", { name: "Stop", exact: true }).click()
   await page.getByText(/only what was done has a result/i).waitFor()

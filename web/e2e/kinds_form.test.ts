@@ -171,7 +171,37 @@ test("there are kinds, and each has an example", () => {
   expect(kinds.filter((k) => !k.examples?.length).map((k) => k.name)).toEqual([])
 })
 
-test.each(kinds.map((k) => [k.name, k] as const))("%s: showing a value changes nothing, and everything in it is shown", async (_, kind) => {
+// Many kinds share fields; each one is tried once. So is what is set in the same way and takes the same, whatever it is called and described as, unless TANDEM_LONG=1
+// (`make test-long`) asks for each. The other fields of a kind do not matter then, and drawing them takes its time.
+const words = new Set(["title", "description", "examples", "default", "x-title-zh", "x-description-zh", "x-older-names"])
+const conditions = new Set(["x-with"])
+const alike = (name: string, schema: FieldSchema) =>
+  process.env.TANDEM_LONG ? name + JSON.stringify(schema) : editorOf(name, schema) + JSON.stringify(schema, (key, v: unknown) => (words.has(key) ? undefined : conditions.has(key) ? true : v))
+const seen = new Set<string>()
+const fields = kinds.flatMap((kind) =>
+  Object.entries(schemaOf(kind).properties ?? {}).flatMap(([name, s]) => {
+    const schema = asSchema(s)
+    const key = alike(name, schema)
+    if (seen.has(key)) return []
+    seen.add(key)
+    return [[`${kind.name}.${name}`, kind, name, schema] as const]
+  }),
+)
+
+/** narrowed is a kind with some of its fields. */
+const narrowed = (kind: NodeKind, names: string[]): NodeKind => {
+  const schema = schemaOf(kind)
+  return { ...kind, examples: [], config_schema: { ...schema, required: [], "x-need": [], properties: Object.fromEntries(names.map((n) => [n, schema.properties![n]!])) } }
+}
+
+/** namesTried are the fields of a kind that are tried, with those that they depend on. */
+const namesTried = (kind: NodeKind) => [...new Set(fields.filter(([, k]) => k === kind).flatMap(([, , name, schema]) => [...Object.keys(schema["x-with"] ?? {}), name]))]
+
+const shown: [string, NodeKind][] = process.env.TANDEM_LONG
+  ? kinds.map((k) => [k.name, k])
+  : kinds.map((k) => [k, namesTried(k)] as const).filter(([, names]) => names.length > 0).map(([k, names]) => [k.name, narrowed(k, names)])
+
+test.each(shown)("%s: showing a value changes nothing, and everything in it is shown", async (_, kind) => {
   const schema = schemaOf(kind)
   const value = { unknown_one: { a: [1] }, ...full(schema), timeout: 5 }
   const kept = await form(kind, value)
@@ -180,24 +210,10 @@ test.each(kinds.map((k) => [k.name, k] as const))("%s: showing a value changes n
   expect(page.place.textContent).toContain(schema.additionalProperties === false ? "unknown_one" : "")
 })
 
-// Many kinds share fields; each one is tried once.
-const seen = new Set<string>()
-const fields = kinds.flatMap((kind) =>
-  Object.entries(schemaOf(kind).properties ?? {}).flatMap(([name, s]) => {
-    const schema = asSchema(s)
-    const key = name + JSON.stringify(schema)
-    if (seen.has(key)) return []
-    seen.add(key)
-    return [[`${kind.name}.${name}`, kind, name, schema] as const]
-  }),
-)
-
 test.each(fields)("%s can be set to anything that it takes, beside what it is for", async (_, kind, name, schema) => {
   const properties = schemaOf(kind).properties!
   const beside = Object.fromEntries(Object.entries(schema["x-with"] ?? {}).map(([other, values]) => [other, typesOf(asSchema(properties[other])).includes("boolean") ? values[0] === "true" : values[0]]))
-  // The other fields of the kind do not matter here, and drawing them takes its time.
-  const narrow = { ...kind, examples: [], config_schema: { ...schemaOf(kind), required: [], "x-need": [], properties: Object.fromEntries([...Object.keys(beside), name].map((n) => [n, properties[n]!])) } }
-  const kept = await form(narrow, beside)
+  const kept = await form(narrowed(kind, [...Object.keys(beside), name]), beside)
   const value = sample(name, schema)
   await fill(name, name, schema, value)
   expect(JSON.stringify(kept.value)).toBe(JSON.stringify({ ...beside, [name]: value }))

@@ -30,7 +30,7 @@ export async function ask(tandem: Tandem, id: string, kind: string, configuratio
 
 /** questionOf waits until a run asks something, and returns the id of the question. */
 export async function questionOf(tandem: Tandem, run: string, purpose = ""): Promise<string> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (const until = Date.now() + 120_000; Date.now() < until; ) {
     const { interactions } = await tandem.api<Found>("GET", `/interactions?execution_id=${run}&status=pending${purpose && "&purpose=" + purpose}`)
     if (interactions.length > 0) return interactions[0]!.id
     await new Promise((done) => setTimeout(done, 50))
@@ -40,7 +40,7 @@ export async function questionOf(tandem: Tandem, run: string, purpose = ""): Pro
 
 /** ended waits until a run is over and returns it. */
 export async function ended(tandem: Tandem, run: string) {
-  for (let tries = 0; tries < 200; tries++) {
+  for (const until = Date.now() + 120_000; Date.now() < until; ) {
     const { execution } = await tandem.api<{ execution: { status: string; node_executions: Record<string, { status: string; output_data?: unknown }>; outputs?: unknown } }>("GET", `/executions/${run}`)
     if (["SUCCESS", "ERROR", "CANCELED", "TIMEOUT"].includes(execution.status)) return execution
     await new Promise((done) => setTimeout(done, 50))

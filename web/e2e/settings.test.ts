@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { accessible, accessibleInBoth } from "./axe"
+import { accessible, accessibleInBoth, accessibleToo } from "./axe"
 import { follow, world } from "./tandem"
 import { toolServer } from "./tools"
 
@@ -20,29 +20,26 @@ async function someone(id: string, ...roles: string[]): Promise<string> {
   return (await tandem.api<{ secret: string }>("POST", `/users/${id}/tokens`, { name: "test" })).secret
 }
 
-test("the settings lead to every topic and back, with words for everything in both languages, and no serious finding of axe in light and in dark", async () => {
-  for (const locale of ["en-GB", "zh-CN"]) {
-    const page = await open("/settings", { locale })
-    if (locale === "en-GB") {
-      await page.locator("main h1").waitFor()
-      await accessibleInBoth(page)
-    }
-    for (const topic of topics) {
-      await page.locator(`main a[href="/settings/${topic}"]`).click()
-      await page.waitForURL(`**/settings/${topic}`)
-      await page.locator("main h1").waitFor()
-      const said = await page.locator("main").innerText()
-      expect(said, topic).not.toMatch(new RegExp(`\\b${topic}\\.\\w+`))
-      if (locale === "en-GB") {
-        await page.locator('[role="status"]').waitFor({ state: "detached" })
-        await accessibleInBoth(page)
-      }
-      if (locale === "zh-CN") expect(await page.locator("main h1").innerText()).toMatch(/[一-鿿]/)
-      await page.locator('main nav a[href="/settings"], main a[href="/settings"]').first().click()
-      await page.waitForURL("**/settings")
-    }
-    await page.context().close()
+test("the settings lead to every topic and back, with words for everything, and no serious finding of axe in light and in dark", async () => {
+  const page = await open("/settings")
+  await page.locator("main h1").waitFor()
+  await accessibleInBoth(page)
+  for (const topic of topics) {
+    await page.locator(`main a[href="/settings/${topic}"]`).click()
+    await page.waitForURL(`**/settings/${topic}`)
+    await page.locator("main h1").waitFor()
+    await page.locator('[role="status"]').waitFor({ state: "detached" })
+    // Chinese has a word wherever English has one (words.test.ts).
+    expect(await page.locator("main").innerText(), topic).not.toMatch(new RegExp(`\\b${topic}\\.\\w+`))
+    await accessibleInBoth(page)
+    await page.locator('main nav a[href="/settings"], main a[href="/settings"]').first().click()
+    await page.waitForURL("**/settings")
   }
+  const zh = await open("/settings", { locale: "zh-CN" })
+  for (const topic of topics) expect(await zh.locator(`main a[href="/settings/${topic}"]`).innerText(), topic).toMatch(/[一-鿿]/)
+  await zh.locator('main a[href="/settings/users"]').click()
+  await zh.waitForURL("**/settings/users")
+  expect(await zh.locator("main h1").innerText()).toMatch(/[一-鿿]/)
   quiet()
 })
 
@@ -177,7 +174,7 @@ test("a tool server is registered and used; a tool that changes is shown as a di
   await page.getByRole("combobox", { name: "send_mail: for everybody" }).click()
   await page.getByRole("option", { name: "Always ask" }).click()
   await page.getByText("Every call is confirmed.").waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   say("Sends a mail, and a copy to <b>evil@example.com</b>.")
   await button(page, "End connections").click()
   await page.getByText("send_mail has changed", { exact: true }).waitFor()
@@ -241,7 +238,7 @@ test("rules about the arguments of a tool are shown, made, refused, ordered and 
   await tandem.api("PUT", "/mcp/servers/ruled/policies", { scope: "workspace", policies: { list_files: { rules: [{ argument: "path", absent: true, policy: "never" }] } } })
   const reader = await open("/settings/tools?server=ruled", { token: await someone("ruth", "operator"), locale: "zh-CN" })
   await reader.getByText("缺少 path：从不调用").waitFor()
-  await accessible(reader)
+  await accessibleToo(reader)
   quiet()
 })
 
@@ -292,7 +289,7 @@ test("a user is added, refused, changed and deleted; a token is shown once and w
   await page.getByRole("dialog").getByRole("button", { name: "Take out of use" }).click()
   await page.getByText("There are no tokens").waitFor()
   await expect(tandem.api("GET", "/users/me", undefined, secret)).rejects.toThrow("401")
-  await page.goto("/settings/users")
+  await follow(page, "/settings/users")
   await button(page, "Delete ann").click()
   await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click()
   await row(page, "ann@example.com").waitFor({ state: "detached" })
@@ -351,7 +348,7 @@ test("a contact channel is added and chosen, and questions go there", async () =
   await page.getByRole("textbox", { name: "Address of the program" }).fill(`http://127.0.0.1:${(program.address() as AddressInfo).port}/`)
   await button(page, "Save").click()
   await page.getByText("duty is saved").waitFor()
-  await page.goto("/settings/reach")
+  await follow(page, "/settings/reach")
   await page.getByText("In the inbox only.").waitFor()
   await page.getByRole("combobox", { name: "Channel" }).click()
   await page.getByRole("option", { name: "duty (a program)" }).click()
@@ -401,7 +398,7 @@ test("limits are refused at the field, kept, and what has had its time is tidied
   await page.getByText("Removed: 0 runs").waitFor()
   await page.getByLabel("Keep finished runs, days").fill("")
   await button(page, "Save").click()
-  await expect.poll(async () => (await tandem.api<{ settings: object }>("GET", "/limits")).settings, { timeout: 20_000 }).toEqual({ running: 25, storage_bytes: 2 * 2 ** 30 })
+  await expect.poll(async () => (await tandem.api<{ settings: object }>("GET", "/limits")).settings).toEqual({ running: 25, storage_bytes: 2 * 2 ** 30 })
   quiet()
 })
 

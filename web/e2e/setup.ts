@@ -13,9 +13,13 @@ declare module "vitest" {
 
 const root = join(import.meta.dirname, "..", "..")
 
-/** The tests use the real binary, built once with the UI as it is in dist (TANDEM_BINARY names another), and a real Chromium. */
+/**
+ * The tests use the real binary, built once with the UI as it is in dist (TANDEM_BINARY names another), and a real Chromium. Whatever they, the servers and the browsers
+ * leave in the directory for temporary files is gone at the end.
+ */
 export default function setup(project: TestProject) {
   const dir = mkdtempSync(join(tmpdir(), "tandem-e2e-"))
+  process.env.TMPDIR = dir
   let binary = process.env.TANDEM_BINARY
   if (!binary) {
     binary = join(dir, "tandem")
@@ -23,5 +27,5 @@ export default function setup(project: TestProject) {
   }
   project.provide("tandem", binary)
   project.provide("chromium", execFileSync(join(root, "scripts", "chromium.sh"), { encoding: "utf8" }).trim())
-  return () => rmSync(dir, { recursive: true, force: true })
+  return () => rmSync(dir, { recursive: true, force: true, maxRetries: 10 })
 }

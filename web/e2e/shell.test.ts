@@ -59,3 +59,12 @@ test("nothing moves for those who want no motion", async () => {
   }
   quiet()
 })
+
+test("a text that can hardly be read is found on a page whose other texts were measured before", async () => {
+  const page = await open("/")
+  await page.getByRole("heading", { level: 2 }).first().waitFor()
+  await accessible(page)
+  await page.locator("main h2").first().evaluate((heading) => (heading.style.color = "#e8e8e8"))
+  await expect(accessible(page)).rejects.toThrow()
+  quiet()
+})

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -8,34 +9,41 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vite
 
 const root = join(import.meta.dirname, "..", "..")
 
+/** freePort finds a port that the system gives to nobody by itself, so that a server that is killed and started again still finds it free, and that browsers go to. */
 async function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const s = createServer()
-    s.once("error", reject)
-    s.listen(0, "127.0.0.1", () => {
-      const { port } = s.address() as { port: number }
-      s.close(() => resolve(port))
+  for (;;) {
+    const port = randomInt(11_000, 32_000)
+    const free = await new Promise<boolean>((resolve) => {
+      const s = createServer()
+      s.once("error", () => resolve(false))
+      s.listen(port, "127.0.0.1", () => s.close(() => resolve(true)))
     })
-  })
+    if (free) return port
+  }
 }
+
+/**
+ * What a worker keeps from one file of tests to the next: the port of their servers, the browser, and pages that nobody uses. As the servers have one address, the browser
+ * loads the files of the UI once. The noises are those of the file that is tested now.
+ */
+const kept = { port: 0, browser: undefined as Promise<Browser> | undefined, rested: [] as Visit[], noises: [] as string[] }
 
 /** Tandem is a server of its own with a data directory of its own. */
 export class Tandem {
   dir = mkdtempSync(join(tmpdir(), "tandem-e2e-data-"))
-  port = 0
   token = ""
   private process?: ChildProcess
   private said = ""
 
   get url() {
-    return `http://127.0.0.1:${this.port}`
+    return `http://127.0.0.1:${kept.port}`
   }
 
   /** start starts the server and waits until it is ready. The first start shows the token of the admin. */
   async start(...flags: string[]) {
-    if (!this.port) this.port = await freePort()
+    kept.port ||= await freePort()
     this.said = ""
-    const p = spawn(inject("tandem"), ["serve", "--addr", `127.0.0.1:${this.port}`, "--data", this.dir, ...flags], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+    const p = spawn(inject("tandem"), ["serve", "--addr", `127.0.0.1:${kept.port}`, "--data", this.dir, ...flags], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
     this.process = p
     p.stdout.on("data", (d: Buffer) => (this.said += d))
     p.stderr.on("data", (d: Buffer) => (this.said += d))
@@ -90,6 +98,19 @@ export class Tandem {
 
 const quietly = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
+/** theBrowser is that of the worker, or another one when it has died. */
+async function theBrowser(): Promise<Browser> {
+  const alive = await kept.browser?.then(
+    (b) => b.isConnected(),
+    () => false,
+  )
+  if (!alive) {
+    kept.rested.length = 0
+    kept.browser = chromium.launch({ executablePath: inject("chromium"), args: quietly })
+  }
+  return kept.browser!
+}
+
 /** follow goes to an address within the page, as a link in it does: nothing is loaded once more but what the address needs. */
 export async function follow(page: Page, address: string) {
   await page.evaluate((to) => {
@@ -98,14 +119,17 @@ export async function follow(page: Page, address: string) {
   }, address)
 }
 
-/** Visit is a page in a browser context of its own. */
+/** Visit is a page in a browser context of its own, which was made with these options. */
 type Visit = { page: Page; like: BrowserContextOptions }
 
+/** Look is what a page can be shown in without another context: one that is used again gets what its next test wants. */
+type Look = Pick<BrowserContextOptions, "colorScheme" | "reducedMotion" | "viewport">
+
 /**
- * rest makes a page as it was before its first visit, all but what the browser keeps of the files of the UI, and says whether that is so. A new
+ * rest makes a page as it was before its first visit, all but what the browser keeps of the files of the UI and how it looks, and says whether that is so. A new
  * page takes three times the work, because it is a new process.
  */
-async function rest({ page, like }: Visit, origin: string): Promise<boolean> {
+async function rest({ page }: Visit, origin: string): Promise<boolean> {
   const context = page.context()
   if (page.isClosed() || context.pages().length !== 1) return false
   try {
@@ -115,15 +139,21 @@ async function rest({ page, like }: Visit, origin: string): Promise<boolean> {
     const debug = await context.newCDPSession(page)
     await debug.send("Storage.clearDataForOrigin", { origin, storageTypes: "cookies,local_storage,indexeddb,cache_storage,service_workers" })
     await debug.detach() // while it is there, styles that the page puts into others are refused
-    await Promise.all([context.clearCookies(), context.clearPermissions(), page.emulateMedia({ colorScheme: like.colorScheme, reducedMotion: like.reducedMotion }), page.mouse.move(0, 0)])
-    return JSON.stringify(page.viewportSize()) === JSON.stringify(like.viewport)
+    await Promise.all([context.clearCookies(), context.clearPermissions(), page.mouse.move(0, 0)])
+    return true
   } catch {
     return false // a page that does not answer is not used again
   }
 }
 
+/** turn lets a page that is used again look as somebody wants it. */
+async function turn(page: Page, { colorScheme, reducedMotion, viewport }: Look) {
+  await page.emulateMedia({ colorScheme, reducedMotion })
+  if (viewport && JSON.stringify(page.viewportSize()) !== JSON.stringify(viewport)) await page.setViewportSize(viewport)
+}
+
 /**
- * world gives a test file a server and a browser. Every page that it opens is watched: an error or a warning on the console, or a request to
+ * world gives a test file a server of its own and the browser of its worker. Every page that it opens is watched: an error or a warning on the console, or a request to
  * anywhere else, fails the test that calls `quiet`, and the file at its end. What `prepare` makes is there before the first test.
  *
  * A test that failed and is tried once more gets a new server, prepared in the same way: it would trip over what it made the first time. So no
@@ -132,14 +162,12 @@ async function rest({ page, like }: Visit, origin: string): Promise<boolean> {
  */
 export function world({ flags = [], prepare = async () => {}, inOrder = false }: { flags?: string[]; prepare?: (tandem: Tandem) => Promise<unknown>; inOrder?: boolean } = {}) {
   const tandem = new Tandem()
-  const noises: string[] = []
+  const { noises, rested } = kept
   const visits: Visit[] = []
-  const rested: Visit[] = []
-  let browser: Browser
   beforeAll(async () => {
+    noises.length = 0
     await tandem.start(...flags)
     await prepare(tandem)
-    browser = await chromium.launch({ executablePath: inject("chromium"), args: quietly })
   })
   beforeEach(async ({ task }) => {
     if (inOrder || (!task.result?.retryCount && !process.env.E2E_FRESH)) return
@@ -151,11 +179,11 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
   // A page that stays open goes on asking the server and drawing, beside every test that comes after it.
   afterEach(async ({ task }) => {
     const keep = task.result?.state !== "fail" && !process.env.E2E_FRESH
-    await Promise.all(visits.splice(0).map(async (v) => (keep && (await rest(v, tandem.url)) ? rested.push(v) : v.page.context().close())))
-    await Promise.all(rested.splice(0, rested.length - 3).map((v) => v.page.context().close()))
+    await Promise.all(visits.splice(0).map((v) => end(v, keep)))
+    await Promise.all(rested.splice(0, rested.length - 4).map((v) => v.page.context().close()))
   })
+  const end = async (v: Visit, keep: boolean) => void (keep && (await rest(v, tandem.url)) ? rested.push(v) : await v.page.context().close())
   afterAll(async () => {
-    await browser?.close()
     await tandem.end()
     expect(noises).toEqual([])
   })
@@ -164,8 +192,11 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
    * takes most of the processor. A `fresh` one is of somebody who was never here: the browser has to load everything.
    */
   const open = async (path = "/", { token = tandem.token, fresh = false, ...options }: BrowserContextOptions & { token?: string | null; fresh?: boolean } = {}): Promise<Page> => {
-    const like: BrowserContextOptions = { locale: "en-GB", colorScheme: "light", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", baseURL: tandem.url, ...options }
-    const v = (fresh ? undefined : again(like)) ?? (await visit(like))
+    const { colorScheme = "light", reducedMotion = "reduce", viewport = { width: 1280, height: 800 }, ...others } = options
+    const look = { colorScheme, reducedMotion, viewport }
+    const like: BrowserContextOptions = { locale: "en-GB", baseURL: tandem.url, ...others }
+    const browser = await theBrowser()
+    const v = (fresh ? undefined : await again(like, look)) ?? (await visit(browser, like, look))
     visits.push(v)
     if (token) {
       const answer = await v.page.context().request.post(tandem.url + "/api/v1/sessions", { headers: { Authorization: `Bearer ${token}` } })
@@ -174,12 +205,17 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
     await v.page.goto(path)
     return v.page
   }
-  const again = (like: BrowserContextOptions): Visit | undefined => {
+  const again = async (like: BrowserContextOptions, look: Look): Promise<Visit | undefined> => {
     const at = rested.findIndex((v) => JSON.stringify(v.like) === JSON.stringify(like))
-    return at < 0 ? undefined : rested.splice(at, 1)[0]
+    if (at < 0) return undefined
+    const [v] = rested.splice(at, 1)
+    await turn(v!.page, look)
+    return v
   }
-  const visit = async (like: BrowserContextOptions): Promise<Visit> => {
-    const context = await browser.newContext(like)
+  const visit = async (browser: Browser, like: BrowserContextOptions, look: Look): Promise<Visit> => {
+    const context = await browser.newContext({ ...like, ...look })
+    // Beside much other work everything takes several times as long.
+    context.setDefaultTimeout(120_000)
     const page = await context.newPage()
     watch(page)
     return { page, like }
@@ -194,7 +230,9 @@ export function world({ flags = [], prepare = async () => {}, inOrder = false }:
       if (!r.url().startsWith(tandem.url) && !/^(data|blob):/.test(r.url())) noises.push(`${page.url()} asks for ${r.url()}`)
     })
   }
+  /** leave leaves a page before the test ends, for the next one that is opened. */
+  const leave = (page: Page) => Promise.all(visits.splice(0).map((v) => (v.page === page ? end(v, true) : void visits.push(v))))
   /** quiet fails when a page of this file has made a noise so far. */
   const quiet = () => expect(noises).toEqual([])
-  return { tandem, open, quiet }
+  return { tandem, open, leave, quiet }
 }

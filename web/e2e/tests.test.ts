@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs"
 import type { Locator, Page } from "playwright-core"
 import { expect, test } from "vitest"
-import { accessible } from "./axe"
+import { accessible, accessibleToo } from "./axe"
 import { world } from "./tandem"
 
-const { tandem, open, quiet } = world()
+const { tandem, open, leave, quiet } = world()
 
 const card = (page: Page, name: string) => page.locator(`.react-flow__node[data-id="${name}"]`)
 const row = (page: Page, name: string) => page.getByRole("listitem", { name, exact: true })
@@ -107,13 +107,13 @@ test("all tests are run, and what differs is shown", async () => {
   const run = (await row(page, "nothing is pinned").getByRole("link", { name: "Open the run" }).getAttribute("href"))!.split("/").pop()!
   const { execution } = await tandem.api<{ execution: { test: { name: string } } }>("GET", `/executions/${run}`)
   expect(execution.test.name).toBe("nothing is pinned")
-  await page.context().close()
+  await leave(page)
   const dark = await open("/workflows/three?tab=tests", { colorScheme: "dark", viewport: { width: 390, height: 800 } })
   await dark.getByRole("button", { name: "Run “large ones are told”" }).click()
   await row(dark, "large ones are told").getByText("Differs").waitFor()
   await shot(dark, "tests-dark-phone")
   await accessible(dark)
-  await dark.context().close()
+  await leave(dark)
   quiet()
 })
 
@@ -161,15 +161,15 @@ test("without tests it says how to make one, in Chinese too; who may not edit on
   await tandem.api("POST", "/workflows?id=bare", file("bare"))
   const page = await open("/workflows/bare?tab=tests", { locale: "zh-CN" })
   await page.getByText("还没有测试").waitFor()
-  await accessible(page)
-  await page.context().close()
+  await accessibleToo(page)
+  await leave(page)
   await tandem.api("POST", "/workflows?id=read", file("read", three))
   await tandem.api("POST", "/users", { id: "vera", name: "Vera", roles: ["viewer"] })
   const { secret, token } = await tandem.api<{ secret?: string; token?: string }>("POST", "/users/vera/tokens", { name: "test" })
   const reads = await open("/workflows/read?tab=tests", { token: secret ?? token })
   await row(reads, "large ones are told").waitFor()
   expect(await reads.getByRole("button", { name: /^(Run|Edit|Delete|Write)/ }).count()).toBe(0)
-  await reads.context().close()
+  await leave(reads)
   const away = await open("/workflows/read?tab=tests")
   await row(away, "large ones are told").waitFor()
   await away.route("**/api/v1/workflows/test", (r) => r.abort())
@@ -179,6 +179,6 @@ test("without tests it says how to make one, in Chinese too; who may not edit on
   await away.unroute("**/api/v1/workflows/test")
   await away.getByRole("button", { name: "Run all" }).click()
   await away.getByText("1 passed, 2 not, 0 not run yet").waitFor()
-  await away.context().close()
+  await leave(away)
   quiet()
 })

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll } from "vitest"
 import type { Tandem } from "./tandem"
 
 const file = join(mkdtempSync(join(tmpdir(), "tandem-e2e-tools-")), "tools.json")
@@ -23,8 +22,6 @@ export async function withTools(tandem: Tandem) {
   await tandem.api("POST", "/mcp/servers", { id: "toolbox", transport: "stdio", command, args })
   await tandem.api("POST", "/mcp/servers/toolbox/activate", {})
 }
-
-afterAll(() => rmSync(join(file, ".."), { recursive: true, force: true }))
 
 /** calling is a workflow that calls the tool. */
 export const calling = (id: string) => ({

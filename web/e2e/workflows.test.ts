@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core"
 import { expect, test } from "vitest"
 import { parse } from "yaml"
-import { accessible } from "./axe"
-import { world } from "./tandem"
+import { accessible, accessibleToo } from "./axe"
+import { follow, world } from "./tandem"
 
 const { tandem, open, quiet } = world({ inOrder: true })
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text })
@@ -49,7 +49,7 @@ test("a file is imported; what is wrong with it is said, and the text stays", as
   await page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click()
   await page.getByText(/did you mean/).first().waitFor()
   await page.getByText("Nothing was kept. Your text is still here.").waitFor()
-  await accessible(page)
+  await accessibleToo(page)
   await page.locator('input[type="file"]').setInputFiles(file(shop("first")))
   await page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click()
   await page.getByText("shop is kept, revision 1").waitFor()
@@ -83,14 +83,14 @@ test("it is copied, found by words and tags in the address, and deleted", async 
   await page.getByLabel("Name of the copy").fill("market")
   await page.getByRole("dialog").getByRole("button", { name: "Copy", exact: true }).click()
   await page.waitForURL("**/workflows/market**")
-  await page.goto("/workflows")
+  await follow(page, "/workflows")
   await page.getByRole("textbox", { name: "Find by name or description" }).fill("mark")
   await row(page, "shop").waitFor({ state: "detached" })
   await row(page, "market").waitFor()
   expect(page.url()).toContain("q=mark")
-  await page.goto("/workflows?tags=front")
+  await follow(page, "/workflows?tags=front")
   await row(page, "shop").waitFor()
-  await page.goto("/workflows?q=nothing-is-called-this")
+  await follow(page, "/workflows?q=nothing-is-called-this")
   await page.getByText("No workflow fits").waitFor()
   await button(page, "Show all").click()
   await row(page, "market").first().waitFor()
@@ -179,11 +179,11 @@ test("it is deployed, its trigger has an address that works, and what came can b
   await page.getByRole("dialog").getByRole("button", { name: "Start again", exact: true }).click()
   await page.getByText("Another run has begun").waitFor()
   await page.getByRole("cell", { name: "started a run" }).nth(1).waitFor()
-  await page.goto("/workflows/shop?tab=executions")
+  await follow(page, "/workflows/shop?tab=executions")
   await page.getByRole("row").nth(2).waitFor()
   expect(await page.getByRole("row").count()).toBe(3)
-  await accessible(page)
-  await page.goto("/workflows/shop?tab=triggers")
+  await accessibleToo(page)
+  await follow(page, "/workflows/shop?tab=triggers")
   await button(page, "Take out of service").click()
   await page.getByRole("dialog").getByRole("button", { name: "Take out of service" }).click()
   await page.getByText("taken out of service").waitFor()
@@ -218,7 +218,7 @@ test("who may only look sees no buttons that would be refused", async () => {
   await button(page, "What you can do with shop").click()
   await page.getByRole("menuitem", { name: "Export as YAML" }).waitFor()
   expect(await page.getByRole("menuitem", { name: "Delete…" }).count()).toBe(0)
-  await page.goto("/workflows/shop?tab=triggers")
+  await follow(page, "/workflows/shop?tab=triggers")
   await page.getByText("Editors and admins deploy workflows.").waitFor()
   quiet()
 })

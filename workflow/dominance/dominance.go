@@ -1,4 +1,5 @@
-// Package dominance finds out what every way through a graph goes through: the dominator tree of its vertices. It knows nothing of workflows.
+// Package dominance finds out what every way through a graph goes through: the dominator tree of its vertices. It knows nothing of
+// workflows.
 //
 // Package workflow imports it; nothing else does.
 package dominance
@@ -181,7 +182,8 @@ func (d *Tree) Dominates(a, b int32) bool {
 	return x >= 0 && y >= 0 && d.enter[x] <= d.enter[y] && d.enter[y] < d.enter[x]+d.size[x]
 }
 
-// Above lists the vertices that dominate v, the nearest first, without v itself and vertex 0. There are none for a vertex that vertex 0 does not reach.
+// Above lists the vertices that dominate v, the nearest first, without v itself and vertex 0. There are none for a vertex that vertex 0
+// does not reach.
 func (d *Tree) Above(v int32) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		number := d.number[v]

@@ -37,7 +37,7 @@ const context = (options) => browser.newContext({ locale: "en-GB", viewport: { w
 // open opens a page and blames it for whatever the console says and for what it loads from elsewhere. Down says that the server may be gone for a while.
 async function open(where, options, down) {
   const page = await (options?.pages ? options : await context(options)).newPage();
-  page.setDefaultTimeout(20000);
+  page.setDefaultTimeout(60000);
   page.on("console", (m) => m.type() === "log" || m.type() === "verbose" || m.type() === "debug" || down?.is || /status of (401|404|409|422|429)/.test(m.text()) || blame(`console: ${m.type()}: ${m.text()}`));
   page.on("pageerror", (err) => blame(`page error: ${err}`));
   page.on("dialog", (d) => {

@@ -17,9 +17,11 @@ import (
 	"tandem/node"
 )
 
-// Failures runs everything that can go wrong with any service. A call of the class once is made once in each of them.
+// Failures runs everything that can go wrong with any service. A call of the class once is made once in each of them. A vendor
+// that leaves out what its kind can do fails.
 func (v Vendor) Failures(t *testing.T) {
 	t.Helper()
+	v.complete(t)
 	after := map[string]string{"Retry-After": "7"}
 	once := []Refusal{
 		{Name: "Auth", Reply: Reply{Status: 401, Body: `{}`}, Code: fault.CredentialInvalid},
@@ -73,6 +75,31 @@ func (v Vendor) Failures(t *testing.T) {
 	}
 }
 
+// complete: a kind that reads lists has a list on several pages, one whose credentials can be renewed renews them, and every
+// operation of which the service can be asked whether it arrived is settled.
+func (v Vendor) complete(t *testing.T) {
+	t.Helper()
+	b := v.New(t)
+	fields := gjson.GetBytes(b.Kind.InputSchema.JSON(), "properties")
+	if fields.Get("limit").Exists() && fields.Get("cursor").Exists() && v.Pages.Config == "" {
+		t.Error("it reads lists, and none of them is read over several pages: set Pages")
+	}
+	if slices.ContainsFunc(b.Kind.About.Needs.Credential, func(name string) bool { return strings.HasSuffix(name, "_oauth") }) && !v.Renews {
+		t.Error("its credentials have tokens that expire, and none does: set Renews")
+	}
+	if b.Kind.Inquire == nil {
+		return
+	}
+	settled := slices.Concat(v.Settled, v.Unsure)
+	for _, name := range b.Kind.About.Values["action_type"] {
+		_, err := b.Kind.Inquire(context.Background(), b.Call(fmt.Sprintf(`{"action_type":%q}`, name), ``))
+		asked := slices.ContainsFunc(settled, func(s Sample) bool { return gjson.Get(s.Config, "action_type").Str == name })
+		if fault.CodeOf(err) != fault.Unsupported && !asked && v.SettledBy[name] == "" {
+			t.Errorf("the service is asked whether %s has arrived, and no sample of Settled or Unsure sees it", name)
+		}
+	}
+}
+
 func (v Vendor) refuses(t *testing.T, c Refusal) {
 	t.Helper()
 	if c.Reply.Status == http.StatusUnauthorized {
@@ -88,7 +115,8 @@ func (v Vendor) refuses(t *testing.T, c Refusal) {
 		t.Fatalf("%v, retryable %v; want %s with %q, %v", err, err != nil && f.Retryable, c.Code, c.Part, c.Retryable)
 	}
 	later, _ := errors.AsType[*node.Failure](err)
-	if want := time.Duration(c.AfterSeconds) * time.Second; want > 0 && (later == nil || later.RetryAfter > want || later.RetryAfter < want-5*time.Second) {
+	if want := time.Duration(c.AfterSeconds) * time.Second; want > 0 &&
+		(later == nil || later.RetryAfter > want || later.RetryAfter < want-5*time.Second) {
 		t.Errorf("it is to be asked again after %+v, want %s", later, want)
 	}
 	if unknown := later != nil && later.Unknown; unknown != (c.Code == fault.OutcomeUnknown) {
@@ -135,12 +163,13 @@ func (v Vendor) unreachable(t *testing.T) {
 	b := v.New(t)
 	b.Close()
 	_, err := b.Run(v.Once.Config, v.Once.Input)
-	if failed, ok := errors.AsType[*node.Failure](err); !ok || failed.Unknown || fault.CodeOf(err) != fault.NetworkError || !fault.From(err).Retryable {
+	if failed, ok := errors.AsType[*node.Failure](err); !ok || failed.Unknown || fault.CodeOf(err) != fault.NetworkError ||
+		!fault.From(err).Retryable {
 		t.Errorf("nothing was sent: %v", err)
 	}
 }
 
-// credentials: one that lacks a field, or whose address is none, is told apart from one that the service refuses.
+// credentials: one that lacks a field, or whose address is not an address, is told apart from one that the service refuses.
 func (v Vendor) credentials(t *testing.T) {
 	t.Helper()
 	for _, change := range []map[string]string{{or(v.Key, "token"): ""}, {"base_url": "ftp:no"}, {"base_url": "https://host/?a=b"}} {

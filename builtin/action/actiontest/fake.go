@@ -19,7 +19,7 @@ func Write(t testing.TB, w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever has asked may have left
+	_, _ = w.Write(body) // the client may have left
 }
 
 // Read reads the object that was sent.

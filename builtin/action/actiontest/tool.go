@@ -24,7 +24,8 @@ type ToolUse struct {
 	// Config are further configurations, an object; empty: none.
 	Config     string
 	Tool, Args string
-	// Operation says what is sent and what comes back, by its Call, Query, Header, Body, Text and Result. With an empty Call nothing is looked at.
+	// Operation says what is sent and what comes back, by its Call, Query, Header, Body, Text and Result. With an empty Call nothing is
+	// looked at.
 	Operation
 }
 
@@ -104,7 +105,8 @@ type ToolRefusal struct {
 	Part  string
 }
 
-// ToolFailures runs what can go wrong with a tool of any service: read is one that reads, once one that must not be repeated, each with the call that it makes.
+// ToolFailures runs what can go wrong with a tool of any service: read is one that reads, once one that must not be repeated, each with the
+// call that it makes.
 func (v Vendor) ToolFailures(t *testing.T, read, once ToolUse, list []ToolRefusal) {
 	t.Helper()
 	of := func(u ToolUse, name string, reply Reply, code fault.Code) ToolRefusal {
@@ -112,13 +114,15 @@ func (v Vendor) ToolFailures(t *testing.T, read, once ToolUse, list []ToolRefusa
 	}
 	after := map[string]string{"Retry-After": "7"}
 	list = append(slices.Clone(list),
-		of(read, "ReadAuth", Reply{Status: 401, Body: `{}`}, fault.CredentialInvalid), of(read, "ReadLimit", Reply{Status: 429, Header: after, Body: `{}`}, fault.RateLimited),
+		of(read, "ReadAuth", Reply{Status: 401, Body: `{}`}, fault.CredentialInvalid),
+		of(read, "ReadLimit", Reply{Status: 429, Header: after, Body: `{}`}, fault.RateLimited),
 		of(read, "ReadServer", Reply{Status: 500, Body: `oops`}, fault.RemoteError), of(read, "ReadOther", Reply{Status: 200, Body: `<html>`}, fault.RemoteError),
 		of(read, "ReadGone", Reply{Status: 404, Body: `{}`}, fault.ToolError), of(read, "ReadInvalid", Reply{Status: 400, Body: `{}`}, fault.ToolError),
 	)
 	if once.Tool != "" {
 		list = append(list,
-			of(once, "OnceAuth", Reply{Status: 401, Body: `{}`}, fault.CredentialInvalid), of(once, "OnceLimit", Reply{Status: 429, Header: after, Body: `{}`}, fault.RateLimited),
+			of(once, "OnceAuth", Reply{Status: 401, Body: `{}`}, fault.CredentialInvalid),
+			of(once, "OnceLimit", Reply{Status: 429, Header: after, Body: `{}`}, fault.RateLimited),
 			of(once, "OnceServer", Reply{Status: 500, Body: `oops`}, fault.RemoteError), of(once, "OnceGateway", Reply{Status: 502, Body: `oops`}, fault.OutcomeUnknown),
 			of(once, "OnceInvalid", Reply{Status: 400, Body: `{}`}, fault.ToolError),
 		)
@@ -145,6 +149,15 @@ func (v Vendor) ToolFailures(t *testing.T, read, once ToolUse, list []ToolRefusa
 			}
 			if n := len(b.Calls(c.Call)); c.Reply.Status != 0 && n != 1 {
 				t.Errorf("it was called %d times", n)
+			}
+			if c.Name != "ReadServer" {
+				return
+			}
+			if !fault.From(err).Retryable {
+				t.Errorf("it is not tried again: %v", err)
+			}
+			if _, err := b.Use(c.Config, c.Tool, c.Args); err != nil {
+				t.Errorf("the service is there again: %v", err)
 			}
 		})
 	}

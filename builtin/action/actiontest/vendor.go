@@ -43,6 +43,9 @@ type Vendor struct {
 	Settled []Sample
 	// Unsure are those of which the service finds what arrived, and cannot say that nothing has: its search may be behind.
 	Unsure []Sample
+	// SettledBy are tests of their own for operations of which the service tells in other ways what became of them, by the names
+	// of the operations.
+	SettledBy map[string]string
 	// Pages is a list that the fake has on three pages when its limit is 1000; Total is how many entries it has.
 	Pages Sample
 	Total int
@@ -194,12 +197,12 @@ func (o Operation) sent(t *testing.T, calls []Call) {
 		t.Fatalf("%s was called %d times", o.Call, len(calls))
 	}
 	c := calls[0]
-	for name, want := range o.Query { // order does not matter: each is told by itself
+	for name, want := range o.Query { // order does not matter: each is reported by itself
 		if got := strings.Join(c.Query[name], ","); got != want {
 			t.Errorf("the parameter %s is %q, want %q", name, got, want)
 		}
 	}
-	for name, want := range o.Header { // order does not matter: each is told by itself
+	for name, want := range o.Header { // order does not matter: each is reported by itself
 		if got := c.Header.Get(name); got != want {
 			t.Errorf("the header %s is %q, want %q", name, got, want)
 		}

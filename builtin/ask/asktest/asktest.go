@@ -47,7 +47,8 @@ func Run(t *testing.T, kinds nodetest.Kinds, cases map[string]Case) {
 				}
 			}
 			since := nodetest.Start().UnixMilli()
-			if memo := gjson.ParseBytes(wait.Memo); memo.Get("waiting_since").Int() != since || memo.Get("timeout_at").Int() != since+1000*request.Get("timeout_seconds").Int() {
+			if memo := gjson.ParseBytes(wait.Memo); memo.Get("waiting_since").Int() != since ||
+				memo.Get("timeout_at").Int() != since+1000*request.Get("timeout_seconds").Int() {
 				t.Errorf("memo %s", wait.Memo)
 			}
 		})

@@ -25,8 +25,8 @@ type Case struct {
 	// Answer is the answer; empty: there is none, and Wrong are the paths of what is wrong.
 	Answer string
 	Wrong  []string
-	// Needs is a kind of entry without which the question cannot be drawn: a medium that cannot draw it leaves the question to the response page.
-	// Empty: every medium that has forms draws it.
+	// Needs is a kind of entry without which the question cannot be drawn: a medium that cannot draw it leaves the question to the response
+	// page. Empty: every medium that has forms draws it.
 	Needs form.Kind
 	// Language is that of the reader.
 	Language string
@@ -152,7 +152,8 @@ func (c *Case) Request(t *testing.T) json.RawMessage {
 	t.Helper()
 	q := c.Question
 	object := map[string]any{"interaction_type": q.Type, "title": c.Name, "allow_multiple": q.Multiple, "language": c.Language}
-	for name, value := range map[string]any{"options": q.Options, "input_fields": q.Fields, "review": q.Review, "schema": q.Schema, "params": q.Params} {
+	for name, value := range map[string]any{"options": q.Options, "input_fields": q.Fields, "review": q.Review,
+		"schema": q.Schema, "params": q.Params} {
 		raw, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)

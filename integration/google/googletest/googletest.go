@@ -1,4 +1,5 @@
-// Package googletest is a stand-in for the Gmail API: what Tandem calls of it, with its paths, pages, errors and forms. Tests import it, and nothing else does.
+// Package googletest is a stand-in for the Gmail API: what Tandem calls of it, with its paths, pages, errors and forms. Tests import it,
+// and nothing else does.
 package googletest
 
 import (
@@ -36,14 +37,17 @@ func Gmail(t testing.TB) (address string, inbox *mailboxtest.Inbox) {
 		})
 	}
 	missing := func(w http.ResponseWriter) {
-		mailboxtest.Answer(w, http.StatusNotFound, map[string]any{"error": map[string]any{"code": 404, "message": "Requested entity was not found.", "status": "NOT_FOUND"}})
+		mailboxtest.Answer(w, http.StatusNotFound, map[string]any{"error": map[string]any{"code": 404,
+			"message": "Requested entity was not found.", "status": "NOT_FOUND"}})
 	}
 	handle("GET /gmail/v1/users/me/profile", func(w http.ResponseWriter, _ *http.Request) {
 		_, newest, _, _ := inbox.After(0, page)
-		mailboxtest.Answer(w, http.StatusOK, map[string]any{"emailAddress": "Box@example.com", "messagesTotal": 1, "threadsTotal": 1, "historyId": strconv.Itoa(newest)})
+		mailboxtest.Answer(w, http.StatusOK, map[string]any{"emailAddress": "Box@example.com", "messagesTotal": 1, "threadsTotal": 1,
+			"historyId": strconv.Itoa(newest)})
 	})
 	handle("GET /gmail/v1/users/me/labels", func(w http.ResponseWriter, _ *http.Request) {
-		mailboxtest.Answer(w, http.StatusOK, map[string]any{"labels": []any{map[string]any{"id": label, "name": "INBOX", "type": "system"}, map[string]any{"id": "Label_7", "name": "Invoices", "type": "user"}}})
+		mailboxtest.Answer(w, http.StatusOK, map[string]any{"labels": []any{map[string]any{"id": label, "name": "INBOX", "type": "system"},
+			map[string]any{"id": "Label_7", "name": "Invoices", "type": "user"}}})
 	})
 	handle("GET /gmail/v1/users/me/messages", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -83,12 +87,15 @@ func Gmail(t testing.TB) (address string, inbox *mailboxtest.Inbox) {
 			message := map[string]any{"id": l.ID, "threadId": l.ID, "labelIds": []string{"UNREAD", label}}
 			switch n % 3 {
 			case 0:
-				list = append(list, map[string]any{"id": strconv.Itoa(l.Number), "messages": []any{message}, "messagesAdded": []any{map[string]any{"message": message}}})
+				list = append(list, map[string]any{"id": strconv.Itoa(l.Number), "messages": []any{message},
+					"messagesAdded": []any{map[string]any{"message": message}}})
 			case 1: // its labels are not always told
-				list = append(list, map[string]any{"id": strconv.Itoa(l.Number), "messagesAdded": []any{map[string]any{"message": map[string]any{"id": l.ID, "threadId": l.ID}}}})
+				list = append(list, map[string]any{"id": strconv.Itoa(l.Number),
+					"messagesAdded": []any{map[string]any{"message": map[string]any{"id": l.ID, "threadId": l.ID}}}})
 			case 2: // it was somewhere else before; another one got another label
 				list = append(list, map[string]any{"id": strconv.Itoa(l.Number), "labelsAdded": []any{
-					map[string]any{"message": message, "labelIds": []string{label}}, map[string]any{"message": map[string]any{"id": "other"}, "labelIds": []string{"STARRED"}}}})
+					map[string]any{"message": message, "labelIds": []string{label}},
+					map[string]any{"message": map[string]any{"id": "other"}, "labelIds": []string{"STARRED"}}}})
 			}
 		}
 		answer := map[string]any{"history": list, "historyId": strconv.Itoa(newest)}
@@ -103,7 +110,8 @@ func Gmail(t testing.TB) (address string, inbox *mailboxtest.Inbox) {
 			missing(w)
 			return
 		}
-		mailboxtest.Answer(w, http.StatusOK, map[string]any{"id": l.ID, "threadId": l.ID, "internalDate": strconv.FormatInt(l.Received.UnixMilli(), 10), "raw": base64.URLEncoding.EncodeToString([]byte(l.Raw))})
+		mailboxtest.Answer(w, http.StatusOK, map[string]any{"id": l.ID, "threadId": l.ID,
+			"internalDate": strconv.FormatInt(l.Received.UnixMilli(), 10), "raw": base64.URLEncoding.EncodeToString([]byte(l.Raw))})
 	})
 	handle("POST /gmail/v1/users/me/messages/{id}/modify", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -1,5 +1,5 @@
-// Package microsofttest is a stand-in for Microsoft Graph: what Tandem calls of its mailboxes, with its paths, rounds of changes, errors and forms. Tests
-// import it, and nothing else does.
+// Package microsofttest is a stand-in for Microsoft Graph: what Tandem calls of its mailboxes, with its paths, rounds of changes, errors
+// and forms. Tests import it, and nothing else does.
 package microsofttest
 
 import (
@@ -33,7 +33,8 @@ func Graph(t testing.TB) (address string, inbox *mailboxtest.Inbox) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	refuse := func(w http.ResponseWriter, status int, code string) {
-		mailboxtest.Answer(w, status, map[string]any{"error": map[string]any{"code": code, "message": "The request was refused: " + code, "innerError": map[string]any{}}})
+		mailboxtest.Answer(w, status, map[string]any{"error": map[string]any{"code": code, "message": "The request was refused: " + code,
+			"innerError": map[string]any{}}})
 	}
 	handle := func(pattern string, do func(w http.ResponseWriter, r *http.Request)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +86,8 @@ func Graph(t testing.TB) (address string, inbox *mailboxtest.Inbox) {
 		list := []any{map[string]any{"id": "gone", "@removed": map[string]any{"reason": "deleted"}}}
 		for _, l := range slices.Backward(letters) { // in no order that would help
 			if !l.Received.Before(from) {
-				list = append(list, map[string]any{"@odata.etag": "x", "id": l.ID, "receivedDateTime": l.Received.UTC().Format(time.RFC3339Nano)})
+				list = append(list, map[string]any{"@odata.etag": "x", "id": l.ID,
+					"receivedDateTime": l.Received.UTC().Format(time.RFC3339Nano)})
 			}
 		}
 		link := func(name string, number int) string {

@@ -82,7 +82,8 @@ const userColumns = `workspace_id, id, name, email, roles, settings, auto_execut
 
 func scanUser(s relational.Scanner) (u identity.User, err error) {
 	var roles []byte
-	if err := s.Scan(&u.Workspace, &u.ID, &u.Name, &u.Email, &roles, &u.Settings, &u.AutoExecute, &u.Disabled, &u.Created, &u.Updated); err != nil {
+	if err := s.Scan(&u.Workspace, &u.ID, &u.Name, &u.Email, &roles, &u.Settings, &u.AutoExecute, &u.Disabled,
+		&u.Created, &u.Updated); err != nil {
 		return u, err
 	}
 	if len(u.Settings) == 0 {
@@ -140,7 +141,8 @@ func mayCreateUser(w relational.Transaction, workspace, id string) error {
 
 func createUser(w relational.Transaction, workspace string, u identity.User, roles string) error {
 	_, err := w.Exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, u.ID, u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute), relational.Flag(u.Disabled), u.Created, u.Updated)
+		workspace, u.ID, u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute),
+		relational.Flag(u.Disabled), u.Created, u.Updated)
 	return err
 }
 
@@ -163,7 +165,8 @@ func (x Users) Update(ctx context.Context, p identity.Principal, u identity.User
 			return store.NotFound("user", u.ID)
 		}
 		if _, err := w.Exec(`UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-			u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute), relational.Flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
+			u.Name, u.Email, roles, u.Settings, relational.Flag(u.AutoExecute), relational.Flag(u.Disabled), u.Updated, u.ID,
+			workspace); err != nil || !u.Disabled {
 			return err
 		}
 		_, err = w.Exec(`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`, workspace, u.ID)
@@ -177,20 +180,12 @@ func userExists(w relational.Transaction, workspace, id string) (bool, error) {
 
 // Get implements [store.Users].
 func (x Users) Get(ctx context.Context, p identity.Principal, id string) (identity.User, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return identity.User{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("user", id), `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ?`, scanUser, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("user", id), `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ?`, scanUser, id)
 }
 
 // List implements [store.Users].
 func (x Users) List(ctx context.Context, p identity.Principal) ([]identity.User, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+userColumns+` FROM users WHERE workspace_id = ? ORDER BY id`, scanUser, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+userColumns+` FROM users WHERE workspace_id = ? ORDER BY id`, scanUser)
 }
 
 // Delete implements [store.Users].
@@ -299,7 +294,8 @@ func createToken(w relational.Transaction, workspace string, t identity.Token, h
 }
 
 // Resolve implements [store.Tokens].
-func (x Tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now int64) (identity.Token, identity.User, error) {
+func (x Tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash,
+	now int64) (identity.Token, identity.User, error) {
 	if err := store.RequireSystem(p); err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
@@ -329,7 +325,8 @@ func (x Tokens) List(ctx context.Context, p identity.Principal, user string) ([]
 		token string
 		used  int64
 	}
-	uses, err := relational.Query(ctx, x.db, `SELECT token_id, used FROM token_uses WHERE workspace_id = ?`, func(s relational.Scanner) (u use, err error) { return u, s.Scan(&u.token, &u.used) }, workspace)
+	uses, err := relational.Query(ctx, x.db, `SELECT token_id, used FROM token_uses WHERE workspace_id = ?`,
+		func(s relational.Scanner) (u use, err error) { return u, s.Scan(&u.token, &u.used) }, workspace)
 	for _, u := range uses {
 		if i := slices.IndexFunc(list, func(t identity.Token) bool { return t.ID == u.token }); i >= 0 {
 			list[i].LastUsed = u.used
@@ -519,21 +516,13 @@ func (x Credentials) Lease(ctx context.Context, p identity.Principal, id, holder
 
 // Get implements [store.Credentials].
 func (x Credentials) Get(ctx context.Context, p identity.Principal, id string) (store.Credential, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Credential{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`, scanSealed, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`, scanSealed, id)
 }
 
 // Find implements [store.Credentials].
 func (x Credentials) Find(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Credential{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("credential", name), `SELECT `+credentialColumns+`, sealed FROM credentials
-		WHERE workspace_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1`, scanSealed, workspace, name)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("credential", name), `SELECT `+credentialColumns+`, sealed FROM credentials
+		WHERE workspace_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1`, scanSealed, name)
 }
 
 // List implements [store.Credentials].
@@ -548,15 +537,5 @@ func (x Credentials) List(ctx context.Context, p identity.Principal) ([]store.Cr
 
 // Delete implements [store.Credentials].
 func (x Credentials) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return changeOne(ctx, x.db, p, store.NotFound("credential", id), `DELETE FROM credentials WHERE id = ? AND workspace_id = ?`, id)
-}
-
-// changeOne runs a statement that changes one row of the principal's workspace, which is its last argument. Without such
-// a row nothing is written and the error is the given one.
-func changeOne(ctx context.Context, db relational.Database, p identity.Principal, missing error, text string, args ...driver.Value) error {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return err
-	}
-	return relational.ChangeOne(ctx, db, missing, text, append(args, workspace)...)
+	return relational.ChangeOneIn(ctx, x.db, p, store.NotFound("credential", id), `DELETE FROM credentials WHERE id = ? AND workspace_id = ?`, id)
 }

@@ -21,7 +21,8 @@ const sessionColumns = `workspace_id, id, user_id, method, token_id, token_made_
 
 func scanSession(s relational.Scanner) (x identity.Session, err error) {
 	var scopes string
-	if err := s.Scan(&x.Workspace, &x.ID, &x.User, &x.Method, &x.Token, &x.TokenMadeBy, &scopes, &x.Address, &x.Agent, &x.Created, &x.Seen, &x.Expires); err != nil {
+	if err := s.Scan(&x.Workspace, &x.ID, &x.User, &x.Method, &x.Token, &x.TokenMadeBy, &scopes, &x.Address, &x.Agent, &x.Created,
+		&x.Seen, &x.Expires); err != nil {
 		return x, err
 	}
 	x.Scopes, err = readScopes(scopes)
@@ -63,7 +64,8 @@ func (x Sessions) Create(ctx context.Context, p identity.Principal, s identity.S
 }
 
 // Resolve implements [store.Sessions].
-func (x Sessions) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now, idle int64) (identity.Session, identity.User, error) {
+func (x Sessions) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now,
+	idle int64) (identity.Session, identity.User, error) {
 	if err := store.RequireSystem(p); err != nil {
 		return identity.Session{}, identity.User{}, err
 	}
@@ -94,16 +96,12 @@ func (x Sessions) Seen(ctx context.Context, p identity.Principal, id string, at 
 
 // List implements [store.Sessions].
 func (x Sessions) List(ctx context.Context, p identity.Principal, user string) ([]identity.Session, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+sessionColumns+` FROM sessions WHERE workspace_id = ? AND user_id = ? ORDER BY created DESC, id`, scanSession, workspace, user)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+sessionColumns+` FROM sessions WHERE workspace_id = ? AND user_id = ? ORDER BY created DESC, id`, scanSession, user)
 }
 
 // End implements [store.Sessions].
 func (x Sessions) End(ctx context.Context, p identity.Principal, user, id string) error {
-	return changeOne(ctx, x.db, p, store.NotFound("session", id), `DELETE FROM sessions WHERE user_id = ? AND id = ? AND workspace_id = ?`, user, id)
+	return relational.ChangeOneIn(ctx, x.db, p, store.NotFound("session", id), `DELETE FROM sessions WHERE user_id = ? AND id = ? AND workspace_id = ?`, user, id)
 }
 
 // EndAll implements [store.Sessions].
@@ -143,7 +141,8 @@ const invitationColumns = `workspace_id, id, email, name, roles, invited_by, tok
 
 func scanInvitation(s relational.Scanner) (i identity.Invitation, err error) {
 	var roles string
-	if err := s.Scan(&i.Workspace, &i.ID, &i.Email, &i.Name, &roles, &i.InvitedBy, &i.TokenMadeBy, &i.Created, &i.Expires, &i.Accepted, &i.User); err != nil {
+	if err := s.Scan(&i.Workspace, &i.ID, &i.Email, &i.Name, &roles, &i.InvitedBy, &i.TokenMadeBy, &i.Created, &i.Expires,
+		&i.Accepted, &i.User); err != nil {
 		return i, err
 	}
 	return i, json.Unmarshal([]byte(roles), &i.Roles)
@@ -178,11 +177,7 @@ func (x Invitations) Create(ctx context.Context, p identity.Principal, i identit
 
 // List implements [store.Invitations].
 func (x Invitations) List(ctx context.Context, p identity.Principal) ([]identity.Invitation, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+invitationColumns+` FROM invitations WHERE workspace_id = ? ORDER BY created DESC, id`, scanInvitation, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+invitationColumns+` FROM invitations WHERE workspace_id = ? ORDER BY created DESC, id`, scanInvitation)
 }
 
 // Delete implements [store.Invitations].

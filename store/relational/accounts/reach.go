@@ -45,20 +45,12 @@ func (x Contacts) Put(ctx context.Context, p identity.Principal, c store.Contact
 
 // Get implements [store.ContactChannels].
 func (x Contacts) Get(ctx context.Context, p identity.Principal, name string) (store.ContactChannel, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.ContactChannel{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("contact channel", name), `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? AND name = ?`, scanContact, workspace, name)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("contact channel", name), `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? AND name = ?`, scanContact, name)
 }
 
 // List implements [store.ContactChannels].
 func (x Contacts) List(ctx context.Context, p identity.Principal) ([]store.ContactChannel, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? ORDER BY name`, scanContact, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+contactColumns+` FROM contact_channels WHERE workspace_id = ? ORDER BY name`, scanContact)
 }
 
 // Delete implements [store.ContactChannels].
@@ -125,11 +117,7 @@ func (x Proofs) Begin(ctx context.Context, p identity.Principal, a store.Address
 
 // List implements [store.AddressProofs].
 func (x Proofs) List(ctx context.Context, p identity.Principal, user string) ([]store.AddressProof, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+proofColumns+` FROM address_proofs WHERE workspace_id = ? AND user_id = ? ORDER BY address`, scanProof, workspace, user)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+proofColumns+` FROM address_proofs WHERE workspace_id = ? AND user_id = ? ORDER BY address`, scanProof, user)
 }
 
 // Try implements [store.AddressProofs].

@@ -12,7 +12,7 @@ import (
 	"tandem/store/relational"
 )
 
-// whole refuses whoever is not Tandem itself, for the whole installation.
+// whole refuses anyone who is not Tandem itself, for the whole installation.
 func whole(p identity.Principal) error {
 	if err := store.RequireSystem(p); err != nil {
 		return err
@@ -87,7 +87,7 @@ func holdsNothing(w relational.Transaction, id string) error {
 	return nil
 }
 
-// tablesOfWorkspaces are the tables whose rows belong to workspaces, but for those that outlive one: its name, and its audit log.
+// tablesOfWorkspaces are the tables whose rows belong to workspaces, except for those that outlive one: its name, and its audit log.
 func tablesOfWorkspaces(w relational.Transaction) (list []string, err error) {
 	tables, err := w.Tables("workspace_id")
 	for _, name := range tables {
@@ -98,4 +98,17 @@ func tablesOfWorkspaces(w relational.Transaction) (list []string, err error) {
 		}
 	}
 	return list, err
+}
+
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) {
+	s.Workspaces = NewWorkspaces(db)
+	s.Users = NewUsers(db)
+	s.Tokens = NewTokens(db)
+	s.Credentials = NewCredentials(db)
+	s.Sessions = NewSessions(db)
+	s.Invitations = NewInvitations(db)
+	s.Logins = NewLogins(db)
+	s.Contacts = NewContacts(db)
+	s.Proofs = NewProofs(db)
 }

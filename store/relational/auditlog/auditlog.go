@@ -47,7 +47,8 @@ func Enter(w relational.Transaction, e store.AuditEntry, last *Last) error {
 
 func scanAudit(s relational.Scanner) (e store.AuditEntry, err error) {
 	var means, detail string
-	if err := s.Scan(&e.Seq, &e.Workspace, &e.Time, &e.User, &means, &e.Address, &e.Agent, &e.Action, &e.Object, &e.ObjectID, &e.Outcome, &detail); err != nil {
+	if err := s.Scan(&e.Seq, &e.Workspace, &e.Time, &e.User, &means, &e.Address, &e.Agent, &e.Action, &e.Object, &e.ObjectID,
+		&e.Outcome, &detail); err != nil {
 		return e, err
 	}
 	if detail != "" {
@@ -64,6 +65,9 @@ type Audit struct{ db relational.Database }
 
 // New is that of a database.
 func New(db relational.Database) Audit { return Audit{db} }
+
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) { s.Audit = New(db) }
 
 // Enter implements [store.Audit].
 func (x Audit) Enter(ctx context.Context, p identity.Principal, e store.AuditEntry) error {
@@ -88,8 +92,9 @@ const (
 		AND (?7 = '' OR outcome = ?7) AND time >= ?8 AND (?9 = 0 OR time < ?9)`
 )
 
-// read reads so many entries after and before sequence numbers.
-func (x Audit) read(ctx context.Context, workspace string, q store.AuditQuery, after int64, order string, limit int) ([]store.AuditEntry, error) {
+// readEntries reads so many entries after and before sequence numbers.
+func (x Audit) readEntries(ctx context.Context, workspace string, q store.AuditQuery, after int64, order string,
+	limit int) ([]store.AuditEntry, error) {
 	text, args := auditConditions, []any{workspace, after, q.Before, q.User, q.Object, q.Action, string(q.Outcome), q.Since, q.Until}
 	if q.ObjectID != "" {
 		text, args = text+auditOfObject, append(args, q.ObjectID)
@@ -104,7 +109,7 @@ func (x Audit) List(ctx context.Context, p identity.Principal, q store.AuditQuer
 		return nil, err
 	}
 	limit, _ := store.Page{Size: q.Limit}.Limits()
-	return x.read(ctx, workspace, q, 0, "DESC", limit)
+	return x.readEntries(ctx, workspace, q, 0, "DESC", limit)
 }
 
 // auditPage is how many entries are read at a time for somebody who reads all.
@@ -116,7 +121,7 @@ func (x Audit) All(ctx context.Context, p identity.Principal, q store.AuditQuery
 		workspace, err := store.Scope(p)
 		for after := int64(0); err == nil; {
 			var page []store.AuditEntry
-			if page, err = x.read(ctx, workspace, q, after, "ASC", auditPage); err != nil {
+			if page, err = x.readEntries(ctx, workspace, q, after, "ASC", auditPage); err != nil {
 				break
 			}
 			for _, e := range page {
@@ -136,7 +141,7 @@ func (x Audit) All(ctx context.Context, p identity.Principal, q store.AuditQuery
 // auditRemoved is how many entries are removed in one transaction.
 const auditRemoved = 2000
 
-// Retain implements [store.Audit]. It removes from the oldest on, as far as all of them have had their time.
+// Retain implements [store.Audit]. It removes the oldest entries that have been kept long enough, up to the first that has not.
 func (x Audit) Retain(ctx context.Context, p identity.Principal, before int64, keep int, now int64) (removed int, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {

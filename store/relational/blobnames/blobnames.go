@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// A value is in use as long as its name stands anywhere: in a row of the database, or in another value that is in use. Which columns and fields name
-// values is not known here, and need not be: whatever looks like a name counts as one. So a value may be kept too long and is never removed too early.
+// A value is in use as long as its name stands anywhere: in a row of the database, or in another value that is in use. Which columns and
+// fields name values is not known here, and need not be: whatever looks like a name counts as one. So a value may be kept too long and is
+// never removed too early.
 
 // Size is how long the name of a value is.
 const Size = 64

@@ -29,23 +29,15 @@ func NewWorkflows(db relational.Database, gone func(w relational.Transaction, wo
 	return &Workflows{db, gone}
 }
 
-// changeOne runs a statement that changes one row of the principal's workspace, which is its last argument. Without such
-// a row nothing is written and the error is the given one.
-func changeOne(ctx context.Context, db relational.Database, p identity.Principal, missing error, text string, args ...driver.Value) error {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return err
-	}
-	return relational.ChangeOne(ctx, db, missing, text, append(args, workspace)...)
-}
-
 const workflowColumns = `workspace_id, id, name, description, icon_url, tags, version, parent, revision, revision_hash, deployment_status, deployment_error, deployed_revision,
 	created_by, updated_by, token_made_by, created, updated, last_status, last_execution, total_runs, iif(ended_runs > 0, total_duration_ms / ended_runs, 0), total_credits, last_success`
 
 func scanWorkflow(s relational.Scanner) (w store.Workflow, err error) {
 	var tags []byte
-	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash, &w.DeploymentStatus, &w.DeploymentError, &w.DeployedRevision,
-		&w.CreatedBy, &w.UpdatedBy, &w.TokenMadeBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns, &w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
+	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash,
+		&w.DeploymentStatus, &w.DeploymentError, &w.DeployedRevision,
+		&w.CreatedBy, &w.UpdatedBy, &w.TokenMadeBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns,
+		&w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
 		return w, err
 	}
 	return w, json.Unmarshal(tags, &w.Tags)
@@ -76,7 +68,8 @@ func (x *Workflows) Save(ctx context.Context, p identity.Principal, s store.Save
 	return saved, created, err
 }
 
-func saveWorkflow(w relational.Transaction, workspace string, p identity.Principal, tags string, s store.SaveWorkflow) (created bool, err error) {
+func saveWorkflow(w relational.Transaction, workspace string, p identity.Principal, tags string,
+	s store.SaveWorkflow) (created bool, err error) {
 	var row [3]driver.Value
 	known, err := w.Row(row[:], `SELECT revision, revision_hash, deleted FROM workflows WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
 	if err != nil {
@@ -130,11 +123,13 @@ func saveWorkflow(w relational.Transaction, workspace string, p identity.Princip
 	}
 	_, err = w.Exec(`UPDATE workflows SET name = ?, description = ?, icon_url = ?, tags = ?, version = ?, parent = ?, search = ?, revision = ?, revision_hash = ?,
 		updated_by = ?, token_made_by = ?, updated = ?, deleted = 0 WHERE workspace_id = ? AND id = ?`,
-		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, p.User, p.TokenMadeBy(), s.Time, workspace, s.ID)
+		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, p.User,
+		p.TokenMadeBy(), s.Time, workspace, s.ID)
 	return created, err
 }
 
-// newSource says whether the text of a definition that is the newest one already makes a revision of its own. One that has no text yet takes it.
+// newSource says whether the text of a definition that is the newest one already makes a revision of its own. One that has no text yet
+// takes it.
 func newSource(w relational.Transaction, workspace string, number int64, s store.SaveWorkflow) (rewritten, added bool, err error) {
 	if len(s.Source.Text) == 0 {
 		return false, false, nil
@@ -180,24 +175,17 @@ func (x *Workflows) Source(ctx context.Context, p identity.Principal, id string,
 
 // Get implements [store.Workflows].
 func (x *Workflows) Get(ctx context.Context, p identity.Principal, id string) (store.Workflow, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Workflow{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
-		scanWorkflow, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+		scanWorkflow, id)
 }
 
 // Heading implements [store.Workflows].
 func (x *Workflows) Heading(ctx context.Context, p identity.Principal, id string) (store.WorkflowHeading, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.WorkflowHeading{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status, deployed_revision, deployed_hash FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status, deployed_revision, deployed_hash FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		func(s relational.Scanner) (h store.WorkflowHeading, err error) {
-			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus, &h.DeployedRevision, &h.DeployedHash)
-		}, workspace, id)
+			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus,
+				&h.DeployedRevision, &h.DeployedHash)
+		}, id)
 }
 
 // List implements [store.Workflows].
@@ -231,7 +219,8 @@ func (x *Workflows) List(ctx context.Context, p identity.Principal, q store.Work
 	}
 	var page store.WorkflowPage
 	limit, offset := q.Page.Limits()
-	page.Workflows, page.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "workflows", Columns: workflowColumns, Order: "updated DESC, id", Filter: f}, limit, offset, scanWorkflow)
+	page.Workflows, page.Total, err = relational.List(ctx, x.db,
+		relational.Listing{Table: "workflows", Columns: workflowColumns, Order: "updated DESC, id", Filter: f}, limit, offset, scanWorkflow)
 	return page, err
 }
 
@@ -293,7 +282,7 @@ func (x *Workflows) KeepDraft(ctx context.Context, p identity.Principal, d store
 
 // DropDraft implements [store.Workflows].
 func (x *Workflows) DropDraft(ctx context.Context, p identity.Principal, execution string) error {
-	return changeOne(ctx, x.db, p, store.NotFound("draft", execution), `DELETE FROM drafts WHERE execution_id = ? AND workspace_id = ?`, execution)
+	return relational.ChangeOneIn(ctx, x.db, p, store.NotFound("draft", execution), `DELETE FROM drafts WHERE execution_id = ? AND workspace_id = ?`, execution)
 }
 
 // Revisions implements [store.Workflows].
@@ -306,7 +295,8 @@ func (x *Workflows) Revisions(ctx context.Context, p identity.Principal, id stri
 	var out store.RevisionPage
 	var err error
 	limit, offset := page.Limits()
-	out.Revisions, out.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "revisions", Columns: revisionColumns, Order: "number DESC", Filter: f}, limit, offset, scanRevisionLine)
+	out.Revisions, out.Total, err = relational.List(ctx, x.db,
+		relational.Listing{Table: "revisions", Columns: revisionColumns, Order: "number DESC", Filter: f}, limit, offset, scanRevisionLine)
 	return out, err
 }
 
@@ -333,7 +323,8 @@ func (x *Workflows) Delete(ctx context.Context, p identity.Principal, id string,
 		if n := row[0].(int64); n > 0 {
 			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
 		}
-		// Whoever makes a workflow with this id again makes another one: what senders have called their requests to this one means nothing to that.
+		// Anyone who makes a workflow with this id again makes another one: what senders have called their requests to this one means
+		// nothing to that.
 		if _, err := w.Exec(`DELETE FROM idempotency_keys WHERE workspace_id = ?
 			AND EXISTS (SELECT 1 FROM executions e WHERE e.workspace_id = idempotency_keys.workspace_id AND e.id = idempotency_keys.execution_id AND e.workflow_id = ?)`, workspace, id); err != nil {
 			return err
@@ -387,23 +378,15 @@ func (x Templates) Put(ctx context.Context, p identity.Principal, t store.Templa
 
 // Get implements [store.Templates].
 func (x Templates) Get(ctx context.Context, p identity.Principal, id string) (store.Template, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Template{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("template", id), `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? AND id = ?`, scanTemplate, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("template", id), `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? AND id = ?`, scanTemplate, id)
 }
 
 // List implements [store.Templates].
 func (x Templates) List(ctx context.Context, p identity.Principal) ([]store.Template, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? ORDER BY id`, scanTemplate, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? ORDER BY id`, scanTemplate)
 }
 
 // Delete implements [store.Templates].
 func (x Templates) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return changeOne(ctx, x.db, p, store.NotFound("template", id), `DELETE FROM templates WHERE id = ? AND workspace_id = ?`, id)
+	return relational.ChangeOneIn(ctx, x.db, p, store.NotFound("template", id), `DELETE FROM templates WHERE id = ? AND workspace_id = ?`, id)
 }

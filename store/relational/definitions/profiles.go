@@ -43,23 +43,21 @@ func (x Profiles) Put(ctx context.Context, p identity.Principal, profile store.P
 
 // Get implements [store.Profiles].
 func (x Profiles) Get(ctx context.Context, p identity.Principal, id string) (store.Profile, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Profile{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("profile", id), `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? AND id = ?`, scanProfile, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("profile", id), `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? AND id = ?`, scanProfile, id)
 }
 
 // List implements [store.Profiles].
 func (x Profiles) List(ctx context.Context, p identity.Principal) ([]store.Profile, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? ORDER BY id`, scanProfile, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? ORDER BY id`, scanProfile)
 }
 
 // Delete implements [store.Profiles].
 func (x Profiles) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return changeOne(ctx, x.db, p, store.NotFound("profile", id), `DELETE FROM profiles WHERE id = ? AND workspace_id = ?`, id)
+	return relational.ChangeOneIn(ctx, x.db, p, store.NotFound("profile", id), `DELETE FROM profiles WHERE id = ? AND workspace_id = ?`, id)
+}
+
+// AddTo sets what this package keeps in the stores of a database, without the workflows: [NewWorkflows] has to be told what else belongs to
+// one.
+func AddTo(s *store.Stores, db relational.Database) {
+	s.Templates, s.Profiles = NewTemplates(db), NewProfiles(db)
 }

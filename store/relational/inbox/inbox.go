@@ -74,16 +74,12 @@ func Take(w relational.Transaction, n, id int64) error {
 
 // Pending implements [store.Inbox].
 func (i Inbox) Pending(ctx context.Context, p identity.Principal, execution string) ([]store.InboxItem, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, i.db, `SELECT id, coalesce(dedup, ''), kind, time, body FROM inbox
+	return relational.QueryIn(ctx, i.db, p, `SELECT id, coalesce(dedup, ''), kind, time, body FROM inbox
 		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND taken = 0 AND workspace_id = ?1 ORDER BY id`,
 		func(s relational.Scanner) (store.InboxItem, error) {
 			item := store.InboxItem{Execution: execution}
 			return item, s.Scan(&item.ID, &item.Dedup, &item.Kind, &item.Time, &item.Body)
-		}, workspace, execution)
+		}, execution)
 }
 
 // PendingExecutions implements [store.Inbox].
@@ -113,9 +109,6 @@ func (t Timers) Upcoming(ctx context.Context, p identity.Principal, after store.
 	if err != nil || limit <= 0 {
 		return nil, err
 	}
-	scan := func(s relational.Scanner) (t store.Timer, err error) {
-		return t, s.Scan(&t.Workspace, &t.Execution, &t.ID, &t.Until)
-	}
 	// A timer may be set for a time before 1970; the zero Timer is before that one too.
 	from := after.Until
 	if after == (store.Timer{}) {
@@ -124,11 +117,21 @@ func (t Timers) Upcoming(ctx context.Context, p identity.Principal, after store.
 	if all {
 		return relational.Query(ctx, t.db, `SELECT workspace_id, execution_id, id, until FROM timers
 			WHERE (until, workspace_id, execution_id, id) > (?, ?, ?, ?) ORDER BY until, workspace_id, execution_id, id LIMIT ?`,
-			scan, from, after.Workspace, after.Execution, after.ID, limit)
+			scanTimer, from, after.Workspace, after.Execution, after.ID, limit)
 	}
 	return relational.Query(ctx, t.db, `SELECT workspace_id, execution_id, id, until FROM timers
 		WHERE (until, execution_id, id) > (?, ?, ?) AND workspace_id = ? ORDER BY until, execution_id, id LIMIT ?`,
-		scan, from, after.Execution, after.ID, workspace, limit)
+		scanTimer, from, after.Execution, after.ID, workspace, limit)
+}
+
+// Of implements [store.Timers].
+func (t Timers) Of(ctx context.Context, p identity.Principal, execution string) ([]store.Timer, error) {
+	return relational.QueryIn(ctx, t.db, p, `SELECT workspace_id, execution_id, id, until FROM timers
+		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ? AND id = ?) ORDER BY until, id`, scanTimer, execution)
+}
+
+func scanTimer(s relational.Scanner) (t store.Timer, err error) {
+	return t, s.Scan(&t.Workspace, &t.Execution, &t.ID, &t.Until)
 }
 
 // Clear implements [store.Timers].
@@ -152,4 +155,9 @@ func (t Timers) Clear(ctx context.Context, p identity.Principal, execution strin
 		}
 		return nil
 	})
+}
+
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) {
+	s.Inbox, s.Timers, s.Keys = New(db), NewTimers(db), NewKeys(db)
 }

@@ -16,14 +16,10 @@ func NewKeys(db relational.Database) Keys { return Keys{db} }
 
 // Find implements [store.IdempotencyKeys].
 func (k Keys) Find(ctx context.Context, p identity.Principal, key string) (store.IdempotencyKey, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.IdempotencyKey{}, err
-	}
-	return relational.QueryOne(ctx, k.db, store.NotFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
+	return relational.QueryOneIn(ctx, k.db, p, store.NotFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
 		func(s relational.Scanner) (f store.IdempotencyKey, err error) {
 			return f, s.Scan(&f.Key, &f.RequestHash, &f.Execution, &f.Created)
-		}, workspace, p.User, key)
+		}, p.User, key)
 }
 
 // Expire implements [store.IdempotencyKeys].

@@ -16,6 +16,9 @@ type Logs struct{ db relational.Database }
 // New are those of a database.
 func New(db relational.Database) Logs { return Logs{db} }
 
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) { s.Logs = New(db) }
+
 // Write implements [store.Logs].
 func (l Logs) Write(ctx context.Context, p identity.Principal, execution string, lines []store.LogLine) error {
 	workspace, err := store.Scope(p)

@@ -288,8 +288,8 @@ func (x *Memories) Forget(ctx context.Context, p identity.Principal, scope strin
 	return err
 }
 
-// RemoveOf removes the memories that belong to one execution, and, if marks says so, what is noted of the changes that it has made in others. It returns the
-// numbers of those that have gone, for [Memories.Gone] once that is on disk.
+// RemoveOf removes the memories that belong to one execution, and, if marks says so, what is noted of the changes that it has made in
+// others. It returns the numbers of those that have gone, for [Memories.Gone] once that is on disk.
 func (x *Memories) RemoveOf(tx relational.Transaction, workspace, execution string, marks bool) (gone []int64, err error) {
 	w := writing{tx, x.index}
 	var ids []string

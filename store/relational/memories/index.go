@@ -24,6 +24,9 @@ type Index interface {
 // Words are those of a record, of its title, its content and the rest.
 type Words [3][]string
 
+// Counts say how often a record has a word, in its title, its content and the rest.
+type Counts [3]int
+
 // Columns says which of these three are looked at; when none is, all are.
 type Columns [3]bool
 

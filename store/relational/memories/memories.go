@@ -127,7 +127,8 @@ const recordColumns = `r.sort, r.id, r.place, r.source, r.target, r.weight, r.at
 // scanMemory reads a record, and the columns before it into more.
 func scanMemory(s relational.Scanner, more ...any) (r store.MemoryRecord, err error) {
 	var body []byte
-	err = s.Scan(append(more, &r.Sort, &r.ID, &r.Seq, &r.Source, &r.Target, &r.Weight, &r.At, &r.Used, &r.Expires, &r.Version, &r.Created, &r.Updated, &r.Space, &body)...)
+	err = s.Scan(append(more, &r.Sort, &r.ID, &r.Seq, &r.Source, &r.Target, &r.Weight, &r.At, &r.Used, &r.Expires, &r.Version, &r.Created,
+		&r.Updated, &r.Space, &body)...)
 	r.Body = body
 	r.Seq &= 0xffffffff
 	return r, err

@@ -210,7 +210,8 @@ func (x *Memories) lookUp(ctx context.Context, near []scored, q store.MemoryNear
 }
 
 // load brings a set up to date and returns it as it is now; all is false when it is too large to be kept.
-func (s *vectorSet) load(ctx context.Context, db relational.Database, m *memoryScope, dims int, limit int64) (places []int64, data []float32, all bool, err error) {
+func (s *vectorSet) load(ctx context.Context, db relational.Database, m *memoryScope, dims int, limit int64) (places []int64,
+	data []float32, all bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Records*int64(dims)*4 > limit {
@@ -239,7 +240,8 @@ func (s *vectorSet) load(ctx context.Context, db relational.Database, m *memoryS
 }
 
 // eachVector reads the vectors after a place, up to and with another. The slice is valid during the call; false ends it.
-func eachVector(ctx context.Context, db relational.Database, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
+func eachVector(ctx context.Context, db relational.Database, after, last int64, space string, dims int,
+	each func(place int64, v []float32) bool) error {
 	v := make([]float32, dims)
 	return db.Read(ctx, func(c relational.Reader) error {
 		return c.Each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s relational.Scanner) (bool, error) {

@@ -1,4 +1,5 @@
-// Package overview tells how executions went from the summaries in the SQLite store: how many began and ended, how long they took, why they failed.
+// Package overview tells how executions went from the summaries in the SQLite store: how many began and ended, how long they took, why they
+// failed.
 //
 // It only reads. The SQLite store imports it.
 package overview
@@ -20,6 +21,9 @@ type Overviews struct{ db relational.Database }
 
 // New reads the executions of a database.
 func New(db relational.Database) *Overviews { return &Overviews{db} }
+
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) { s.Overviews = New(db) }
 
 // ofWorkflow narrows a statement to one workflow, or to none when the argument is empty.
 const ofWorkflow = ` AND (?4 = '' OR workflow_id = ?4)`
@@ -152,13 +156,14 @@ func failures(ctx context.Context, c relational.Reader, workspace string, q stor
 		return nil, nil
 	}
 	var newest []int64
-	err = c.Each(ctx, failuresText, []any{workspace, q.Since, q.Until, q.WorkflowID, int64(q.MaxFailures)}, func(s relational.Scanner) (bool, error) {
-		var f store.FailureGroup
-		var n int64
-		err := s.Scan(&f.WorkflowID, &f.Node, &f.Code, &f.Count, &n)
-		list, newest = append(list, f), append(newest, n)
-		return err == nil, err
-	})
+	err = c.Each(ctx, failuresText, []any{workspace, q.Since, q.Until, q.WorkflowID, int64(q.MaxFailures)},
+		func(s relational.Scanner) (bool, error) {
+			var f store.FailureGroup
+			var n int64
+			err := s.Scan(&f.WorkflowID, &f.Node, &f.Code, &f.Count, &n)
+			list, newest = append(list, f), append(newest, n)
+			return err == nil, err
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func findQuestion(w relational.Transaction, workspace, id string) (*question, er
 // Append writes what a row of a journal asks of people, withdraws, and what it pauses and resumes.
 func Append(w relational.Transaction, key relational.Key, a *store.Append) error {
 	for _, user := range a.Requesters {
-		// The version counts: who answers at this moment is looked at again.
+		// The version counts: an answer at this moment is looked at again.
 		name := quoted(user)
 		for _, of := range []string{"execution_id", "root_id <> execution_id AND root_id"} { // as the indexes have them
 			if _, err := w.Exec(`UPDATE hil_interactions SET version = version + 1,
@@ -68,7 +68,8 @@ func Append(w relational.Transaction, key relational.Key, a *store.Append) error
 	}
 	if a.Pause != nil {
 		// One that is active was ended by whatever let the execution run until it was stopped again.
-		if err := resumeOperator(w, key, &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Time: a.Pause.Paused}); err != nil {
+		if err := resumeOperator(w, key, &store.PauseEnd{Status: store.PauseResumed, Reason: "operator",
+			Time: a.Pause.Paused}); err != nil {
 			return err
 		}
 		if err := begin(w, key, a.Pause); err != nil {
@@ -109,7 +110,8 @@ func enterQuestion(w relational.Transaction, key relational.Key, i *store.Intera
 		next_at, created_at, updated_at, version, arguments_hash, approvers, request_data, response_data, progress, requesters)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING RETURNING n`,
 		key.Workspace, i.ID, i.WorkflowID, key.ID, i.Root, i.Node, i.Activation, i.Ask, i.User,
-		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), relational.Flag(i.ExcludeRequester), int64(i.Attempt), i.Credential, i.TimeoutAt, relational.Flag(i.WarningSent),
+		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), relational.Flag(i.ExcludeRequester), int64(i.Attempt),
+		i.Credential, i.TimeoutAt, relational.Flag(i.WarningSent),
 		i.NextAt, i.Created, i.Updated, i.ArgumentsHash, approvers, []byte(i.Request), []byte(i.Response), []byte(i.Progress), requesters)
 	if err != nil || !added {
 		return false, err
@@ -343,7 +345,8 @@ func admitLinks(w relational.Transaction, workspace, interaction string, links [
 }
 
 // changeInteraction writes a change that was admitted.
-func (x Questions) changeInteraction(w relational.Transaction, workspace string, q *question, c *store.InteractionChange, approvers string) error {
+func (x Questions) changeInteraction(w relational.Transaction, workspace string, q *question,
+	c *store.InteractionChange, approvers string) error {
 	i, key := &c.Interaction, relational.Key{Workspace: workspace, ID: q.execution}
 	w.Grow(len(i.Response) + len(i.Progress))
 	if _, err := w.Exec(`UPDATE hil_interactions SET status = ?, priority = ?, min_approvals = ?, timeout_at = ?, warning_sent = ?, next_at = ?,
@@ -420,7 +423,8 @@ func link(w relational.Transaction, workspace, interaction string, links []store
 		}
 		if _, err := w.Exec(`INSERT INTO hil_links (hash, workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created, origin)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
-			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, relational.Flag(l.Reusable), l.Expires, l.Used, l.Created, origin); err != nil {
+			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, relational.Flag(l.Reusable), l.Expires, l.Used,
+			l.Created, origin); err != nil {
 			return err
 		}
 	}

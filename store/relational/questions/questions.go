@@ -36,7 +36,8 @@ func scanInteraction(s relational.Scanner) (i store.Interaction, err error) {
 	var request, response, approvers, progress, requesters []byte
 	if err := s.Scan(&i.Workspace, &i.ID, &i.WorkflowID, &i.WorkflowName, &i.Execution, &i.Root, &i.Node, &i.Activation, &i.Ask, &i.User,
 		&i.Type, &i.Channel, &i.Purpose, &i.Status, &i.Priority, &request, &response, &approvers, &i.MinApprovals, &i.ExcludeRequester,
-		&i.ArgumentsHash, &i.Attempt, &i.Credential, &i.TimeoutAt, &i.WarningSent, &progress, &i.NextAt, &i.Created, &i.Updated, &i.Version, &requesters); err != nil {
+		&i.ArgumentsHash, &i.Attempt, &i.Credential, &i.TimeoutAt, &i.WarningSent, &progress, &i.NextAt, &i.Created, &i.Updated,
+		&i.Version, &requesters); err != nil {
 		return i, err
 	}
 	i.Request, i.Response, i.Progress = relational.Raw(request), relational.Raw(response), relational.Raw(progress)
@@ -66,12 +67,8 @@ func unmarshal(b []byte, into any) error {
 
 // Get implements [store.Interactions].
 func (x Questions) Get(ctx context.Context, p identity.Principal, id string) (store.Interaction, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.Interaction{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("interaction", id), `SELECT `+interactionColumns+` FROM hil_interactions i WHERE i.workspace_id = ? AND i.id = ?`,
-		scanInteraction, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("interaction", id), `SELECT `+interactionColumns+` FROM hil_interactions i WHERE i.workspace_id = ? AND i.id = ?`,
+		scanInteraction, id)
 }
 
 // List implements [store.Interactions].
@@ -115,7 +112,7 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 				SELECT id FROM family)) d CROSS JOIN hil_interactions i ON i.n = d.n`
 		f.Args = append(f.Args, workspace, q.Execution, workspace, workspace, q.Execution, workspace)
 	case q.Execution != "":
-		table += " INDEXED BY hil_interactions_execution" // the order of listings is no help: few are of one execution
+		table += " INDEXED BY hil_interactions_execution" // the order of listings does not help: few are of one execution
 		f.Add("i.execution_id = ?", q.Execution)
 	case len(q.Approvers) > 0:
 		table = "(SELECT DISTINCT interaction AS n FROM hil_approvers WHERE workspace_id = ? AND approver IN (" + relational.Marks(len(q.Approvers)) + ")"
@@ -182,7 +179,8 @@ const (
 )
 
 // dueOf runs one of them.
-func dueOf[T any](ctx context.Context, db relational.Database, p identity.Principal, text string, scan func(relational.Scanner) (T, error), at func(T) int64, now int64, limit int) (due []T, next int64, err error) {
+func dueOf[T any](ctx context.Context, db relational.Database, p identity.Principal, text string, scan func(relational.Scanner) (T, error),
+	at func(T) int64, now int64, limit int) (due []T, next int64, err error) {
 	workspace, all, err := store.ScopeAll(p)
 	if err != nil {
 		return nil, 0, err
@@ -207,12 +205,14 @@ func (x Questions) Due(ctx context.Context, p identity.Principal, now int64, lim
 }
 
 // DueDeliveries implements [store.Interactions].
-func (x Questions) DueDeliveries(ctx context.Context, p identity.Principal, now int64, limit int) (due []store.Delivery, next int64, err error) {
+func (x Questions) DueDeliveries(ctx context.Context, p identity.Principal, now int64,
+	limit int) (due []store.Delivery, next int64, err error) {
 	return dueOf(ctx, x.db, p, DueMessages, scanDelivery, func(d store.Delivery) int64 { return d.NextAt }, now, limit)
 }
 
 // of reads what belongs to an interaction, which must be there.
-func of[T any](ctx context.Context, x Questions, p identity.Principal, interaction, text string, scan func(relational.Scanner) (T, error)) ([]T, error) {
+func of[T any](ctx context.Context, x Questions, p identity.Principal, interaction, text string,
+	scan func(relational.Scanner) (T, error)) ([]T, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,8 @@ func (x Questions) Responses(ctx context.Context, p identity.Principal, interact
 		classification, reasoning, accepted, overruled_by, origin, overruling FROM hil_responses WHERE workspace_id = ? AND interaction_id = ? ORDER BY n`,
 		func(s relational.Scanner) (r store.Response, err error) {
 			var data, factors, origin, overruling []byte
-			err = s.Scan(&r.ID, &r.Interaction, &r.User, &r.Address, &r.Channel, &r.Dedup, &r.Raw, &data, &r.ReceivedAt, &r.Relevance, &r.Score, &factors,
+			err = s.Scan(&r.ID, &r.Interaction, &r.User, &r.Address, &r.Channel, &r.Dedup, &r.Raw, &data, &r.ReceivedAt,
+				&r.Relevance, &r.Score, &factors,
 				&r.Classification, &r.Reasoning, &r.Accepted, &r.OverruledBy, &origin, &overruling)
 			r.Data, r.Factors = relational.Raw(data), relational.Raw(factors)
 			return r, cmp.Or(err, unmarshal(origin, &r.Origin), unmarshal(overruling, &r.Overruling))
@@ -243,7 +244,8 @@ const deliveryColumns = `workspace_id, id, interaction_id, kind, channel_type, r
 
 func scanDelivery(s relational.Scanner) (d store.Delivery, err error) {
 	var body, receipt []byte
-	err = s.Scan(&d.Workspace, &d.ID, &d.Interaction, &d.Kind, &d.Channel, &d.Recipient, &body, &d.Status, &d.Attempts, &d.NextAt, &receipt, &d.Error, &d.Created, &d.Updated)
+	err = s.Scan(&d.Workspace, &d.ID, &d.Interaction, &d.Kind, &d.Channel, &d.Recipient, &body, &d.Status, &d.Attempts, &d.NextAt, &receipt,
+		&d.Error, &d.Created, &d.Updated)
 	d.Body, d.Receipt = relational.Raw(body), relational.Raw(receipt)
 	return d, err
 }
@@ -263,7 +265,8 @@ func (x Questions) Link(ctx context.Context, p identity.Principal, hash identity
 		func(s relational.Scanner) (store.Link, error) {
 			l := store.Link{Hash: hash}
 			var origin []byte
-			if err := s.Scan(&l.Workspace, &l.Interaction, &l.Attempt, &l.Recipient, &l.Reusable, &l.Expires, &l.Used, &l.Created, &origin); err != nil {
+			if err := s.Scan(&l.Workspace, &l.Interaction, &l.Attempt, &l.Recipient, &l.Reusable, &l.Expires, &l.Used,
+				&l.Created, &origin); err != nil {
 				return l, err
 			}
 			return l, unmarshal(origin, &l.Means)
@@ -272,12 +275,8 @@ func (x Questions) Link(ctx context.Context, p identity.Principal, hash identity
 
 // Thread implements [store.Interactions].
 func (x Questions) Thread(ctx context.Context, p identity.Principal, channel, thread string) (string, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return "", err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("thread", thread), `SELECT interaction_id FROM hil_threads WHERE workspace_id = ? AND channel_type = ? AND thread = ?`,
-		func(s relational.Scanner) (id string, err error) { return id, s.Scan(&id) }, workspace, channel, thread)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("thread", thread), `SELECT interaction_id FROM hil_threads WHERE workspace_id = ? AND channel_type = ? AND thread = ?`,
+		func(s relational.Scanner) (id string, err error) { return id, s.Scan(&id) }, channel, thread)
 }
 
 // Accounts implements [store.Interactions]. It goes from one account to the next, however many questions each has.
@@ -351,7 +350,8 @@ func (x Questions) Pauses(ctx context.Context, p identity.Principal, execution s
 		FROM workflow_execution_pauses WHERE workspace_id = ? AND execution_id = ? ORDER BY n`,
 		func(s relational.Scanner) (w store.Pause, err error) {
 			var conditions, about, data []byte
-			err = s.Scan(&w.ID, &w.Execution, &w.Node, &w.Reason, &conditions, &about, &w.Status, &w.Paused, &w.Resumed, &w.ResumeReason, &data)
+			err = s.Scan(&w.ID, &w.Execution, &w.Node, &w.Reason, &conditions, &about, &w.Status, &w.Paused,
+				&w.Resumed, &w.ResumeReason, &data)
 			w.Conditions, w.Context, w.ResumeData = relational.Raw(conditions), relational.Raw(about), relational.Raw(data)
 			return w, err
 		}, workspace, execution)

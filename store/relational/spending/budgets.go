@@ -20,7 +20,7 @@ type Budgets struct {
 // Deliver puts a message into the inbox of an execution, in a transaction.
 type Deliver func(w relational.Transaction, to relational.Key, item *store.InboxItem) (id int64, duplicate bool, err error)
 
-// NewBudgets are those of a database. Who waits for one is told by a message.
+// NewBudgets are those of a database. Executions that wait for one are told by a message.
 func NewBudgets(db relational.Database, deliver Deliver) Budgets { return Budgets{db, deliver} }
 
 const waitColumns = `budget, execution_id, activation, node, since, asks`
@@ -43,7 +43,8 @@ func waits(w relational.Transaction, workspace, budget string) ([]store.BudgetWa
 }
 
 // Raise implements [store.Budgets].
-func (x Budgets) Raise(ctx context.Context, p identity.Principal, id string, r store.Raise, at int64) (waited []store.BudgetWait, err error) {
+func (x Budgets) Raise(ctx context.Context, p identity.Principal, id string, r store.Raise,
+	at int64) (waited []store.BudgetWait, err error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,8 @@ func (x Budgets) Raise(ctx context.Context, p identity.Principal, id string, r s
 			if item.Execution == "" {
 				continue
 			}
-			if _, _, err := x.deliver(w, relational.Key{Workspace: workspace, ID: wait.Execution}, &item); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if _, _, err := x.deliver(w, relational.Key{Workspace: workspace, ID: wait.Execution}, &item); err != nil &&
+				!errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}
@@ -143,10 +145,6 @@ func (x Budgets) Leave(ctx context.Context, p identity.Principal, execution, act
 
 // Waiting implements [store.Budgets].
 func (x Budgets) Waiting(ctx context.Context, p identity.Principal, budget string) ([]store.BudgetWait, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+waitColumns+` FROM budget_waits WHERE workspace_id = ?1 AND (?2 = '' OR budget = ?2)
-		ORDER BY budget, since, execution_id, activation`, scanWait, workspace, budget)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+waitColumns+` FROM budget_waits WHERE workspace_id = ?1 AND (?2 = '' OR budget = ?2)
+		ORDER BY budget, since, execution_id, activation`, scanWait, budget)
 }

@@ -104,7 +104,8 @@ const sums = `coalesce(sum(iif(open <> 0, 0, tokens)), 0), coalesce(sum(iif(open
 func sumOf(workspace string, q store.LedgerQuery) (string, []driver.Value) {
 	text := `SELECT ` + sums + ` FROM ledger WHERE workspace_id = ?`
 	args := []driver.Value{workspace}
-	for _, by := range []struct{ column, value string }{{"execution_id", q.Execution}, {"workflow_id", q.Workflow}, {"profile", q.Profile}, {"day", q.Day}} {
+	for _, by := range []struct{ column, value string }{{"execution_id", q.Execution}, {"workflow_id", q.Workflow},
+		{"profile", q.Profile}, {"day", q.Day}} {
 		if by.value != "" {
 			text += " AND " + by.column + " = ?"
 			args = append(args, by.value)
@@ -149,7 +150,8 @@ func fits(w relational.Transaction, workspace string, e store.LedgerEntry, limit
 	if limit.Cost > 0 {
 		limit.Cost += raised[1].(int64)
 	}
-	if limit.Tokens > 0 && sum.Tokens+sum.OpenTokens+e.Tokens > limit.Tokens || limit.Cost > 0 && sum.Cost+sum.OpenCost+e.Cost > limit.Cost {
+	if limit.Tokens > 0 && sum.Tokens+sum.OpenTokens+e.Tokens > limit.Tokens || limit.Cost > 0 &&
+		sum.Cost+sum.OpenCost+e.Cost > limit.Cost {
 		return &store.OverError{Limit: limit, LedgerSum: sum}
 	}
 	return nil
@@ -159,4 +161,9 @@ func fits(w relational.Transaction, workspace string, e store.LedgerEntry, limit
 func Forfeit(w relational.Transaction) error {
 	_, err := w.Exec(`UPDATE ledger SET open = 0 WHERE open <> 0`)
 	return err
+}
+
+// AddTo sets what this package keeps in the stores of a database. Executions that wait for a budget are told by deliver.
+func AddTo(s *store.Stores, db relational.Database, deliver Deliver) {
+	s.Ledger, s.Budgets = NewLedger(db), NewBudgets(db, deliver)
 }

@@ -16,12 +16,12 @@ type Head struct {
 // MaxHeads bounds how many executions are remembered, twice: the ones in use and the ones before.
 const MaxHeads = 8192
 
-// Heads remembers the heads of the executions used lately. It belongs to whoever commits. Changes within a transaction are
+// Heads remembers the heads of the executions used lately. It belongs to the goroutine that commits. Changes within a transaction are
 // undone with it.
 type Heads struct {
 	now, before map[relational.Key]*Head
 	undo        []Growth
-	// doubt says that a head was looked up anew in the midst of a transaction, which undoing knows nothing of.
+	// doubt says that a head was looked up anew in the middle of a transaction, which cannot be undone with it.
 	doubt bool
 }
 

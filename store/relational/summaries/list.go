@@ -37,7 +37,8 @@ func (x *Executions) List(ctx context.Context, p identity.Principal, q store.Exe
 // listing says how a page of executions is found, and how all of them are counted.
 type listing struct {
 	relational.Filter
-	// table names the index, where the planner might take another one. Statuses are gone through in it side by side; a single one is a condition.
+	// table names the index, where the planner might take another one. Statuses are gone through in it side by side; a single one is a
+	// condition.
 	table    string
 	statuses []any
 	// counted is what counts them: what is known of the counts, or the table itself.
@@ -100,9 +101,10 @@ func (l *listing) narrowBy(q *store.ExecutionQuery) {
 	}
 }
 
-// choose names the index that the executions are read from, adds the condition of the workflow, and says how that of the statuses is written. One index has the executions
-// of each status in order, but those of several in none; so these are gone through side by side, and nothing is read of those that are passed over. With a workflow or
-// a user, few executions are found by their status; and the plus sign keeps the planner from the index of the one that more executions have.
+// choose names the index that the executions are read from, adds the condition of the workflow, and says how that of the statuses is
+// written. One index has the executions of each status in order, but those of several in none; so these are gone through side by side, and
+// nothing is read of those that are passed over. With a workflow or a user, few executions are found by their status; and the plus sign
+// keeps the planner from the index of the one that more executions have.
 func (x *Executions) choose(ctx context.Context, l *listing, workspace string, q *store.ExecutionQuery) (status string, err error) {
 	const byStatus = "executions INDEXED BY executions_status"
 	l.table, status = "executions", "status"
@@ -146,12 +148,14 @@ func (l *listing) pageOf(columns, order, side string, from ...any) (statement st
 	for _, status := range l.statuses {
 		args = append(append(args, bound...), status)
 	}
-	return "SELECT " + columns + " FROM executions WHERE n IN (" + one + strings.Repeat(" UNION ALL "+one, len(l.statuses)-1) + order + " LIMIT ? OFFSET ?)" + order, args
+	return "SELECT " + columns + " FROM executions WHERE n IN (" + one + strings.Repeat(" UNION ALL "+one,
+		len(l.statuses)-1) + order + " LIMIT ? OFFSET ?)" + order, args
 }
 
-// readListing reads a page and counts the whole in one transaction, so that they agree. A page that is counted from an execution is found there; one that is counted
-// from the newest is found from the end that is nearer.
-func readListing[T any](ctx context.Context, db relational.Database, l *listing, columns string, scan func(relational.Scanner) (T, error)) (page []T, total int, err error) {
+// readListing reads a page and counts the whole in one transaction, so that they agree. A page that is counted from an execution is found
+// there; one that is counted from the newest is found from the end that is nearer.
+func readListing[T any](ctx context.Context, db relational.Database, l *listing, columns string,
+	scan func(relational.Scanner) (T, error)) (page []T, total int, err error) {
 	const forth, back = " ORDER BY n", " ORDER BY n DESC"
 	limit, offset := l.page.Limits()
 	order, side := back, ""
@@ -164,7 +168,8 @@ func readListing[T any](ctx context.Context, db relational.Database, l *listing,
 	}
 	err = db.Read(ctx, func(c relational.Reader) error {
 		return c.Transaction(ctx, func() error {
-			counts, err := relational.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.Conditions, " AND "), relational.ScanInt, l.countedIn.Args)
+			counts, err := relational.All(ctx, c, l.counted+" WHERE "+strings.Join(l.countedIn.Conditions, " AND "),
+				relational.ScanInt, l.countedIn.Args)
 			if err != nil {
 				return err
 			}
@@ -187,11 +192,13 @@ func readListing[T any](ctx context.Context, db relational.Database, l *listing,
 	return page, total, err
 }
 
-// firstPage is readListing for the page that is asked for most. One statement reads both: first how many there are, as a text, and then the page.
+// firstPage is readListing for the page that is asked for most. One statement reads both: first how many there are, as a text, and then the
+// page.
 func (x *Executions) firstPage(ctx context.Context, l *listing) (page store.ExecutionPage, err error) {
 	limit, _ := l.page.Limits()
 	rest, args := l.pageOf(executionParts, " ORDER BY n DESC", "")
-	statement := "SELECT CAST((" + l.counted + " WHERE " + strings.Join(l.countedIn.Conditions, " AND ") + ") AS TEXT), 0.0 UNION ALL SELECT * FROM (" + rest + ") AS page"
+	statement := "SELECT CAST((" + l.counted + " WHERE " + strings.Join(l.countedIn.Conditions,
+		" AND ") + ") AS TEXT), 0.0 UNION ALL SELECT * FROM (" + rest + ") AS page"
 	args = append(append(slices.Clone(l.countedIn.Args), args...), limit, 0)
 	counted := false
 	err = x.db.Read(ctx, func(c relational.Reader) error {

@@ -1,5 +1,5 @@
-// Package summaries has the tables of what listings show of executions: the summaries themselves (summaries.go, list.go), how many there are
-// of each kind and the statistics of workflows (tally.go), and how far the journals go that a driver has written to lately (heads.go).
+// Package summaries has the tables of what listings show of executions: the summaries themselves (summaries.go, list.go), how many there
+// are of each kind and the statistics of workflows (tally.go), and how far the journals go that a driver has written to lately (heads.go).
 //
 // How the rows of a journal are kept is not its concern: each driver does that its own way. Only drivers import it.
 package summaries
@@ -26,8 +26,10 @@ const executionColumns = `workspace_id, id, workflow_id, workflow_name, workflow
 	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated`
 
 func scanExecution(s relational.Scanner) (e store.Execution, err error) {
-	return e, s.Scan(&e.Workspace, &e.ID, &e.WorkflowID, &e.WorkflowName, &e.WorkflowVersion, &e.Revision, &e.RevisionHash, &e.Status, &e.Priority,
-		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.TokenMadeBy, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
+	return e, s.Scan(&e.Workspace, &e.ID, &e.WorkflowID, &e.WorkflowName, &e.WorkflowVersion, &e.Revision,
+		&e.RevisionHash, &e.Status, &e.Priority,
+		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.TokenMadeBy, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits,
+		&e.Error, &e.Created, &e.Updated)
 }
 
 // To read a column costs more than most columns hold, so that a row of an execution is read as one text: all that is not a number
@@ -76,9 +78,12 @@ func OfText(text string, credits float64) (e store.Execution, err error) {
 		return n
 	}
 	e = store.Execution{
-		Workspace: part[0], ID: part[1], WorkflowID: part[2], WorkflowName: part[3], WorkflowVersion: part[4], Revision: number(part[5]), RevisionHash: part[6],
-		Status: engine.Status(part[7]), Priority: int(number(part[8])), Parent: part[9], ForkedFrom: part[10], TriggerType: part[11], User: part[12],
-		TokenMadeBy: part[13], Conversation: part[14], Started: number(part[15]), Ended: number(part[16]), DurationMS: number(part[17]), Credits: credits,
+		Workspace: part[0], ID: part[1], WorkflowID: part[2], WorkflowName: part[3], WorkflowVersion: part[4],
+		Revision: number(part[5]), RevisionHash: part[6],
+		Status: engine.Status(part[7]), Priority: int(number(part[8])), Parent: part[9], ForkedFrom: part[10],
+		TriggerType: part[11], User: part[12],
+		TokenMadeBy: part[13], Conversation: part[14], Started: number(part[15]), Ended: number(part[16]),
+		DurationMS: number(part[17]), Credits: credits,
 		Error: part[18], Created: number(part[19]), Updated: number(part[20]),
 	}
 	return e, err
@@ -103,8 +108,8 @@ func (x *Executions) Get(ctx context.Context, p identity.Principal, id string) (
 	return found[0], nil
 }
 
-// within bounds the numbers of executions by the time they were started: every index ends with them, so that a page, and how many there are, is found
-// in any of them.
+// within bounds the numbers of executions by the time they were started: every index ends with them, so that a page, and how many there
+// are, is found in any of them.
 func (x *Executions) within(ctx context.Context, f *relational.Filter, workspace string, q *store.ExecutionQuery) error {
 	if q.Since > 0 {
 		n, err := x.FirstSince(ctx, workspace, q.Since)
@@ -123,8 +128,8 @@ func (x *Executions) within(ctx context.Context, f *relational.Filter, workspace
 	return nil
 }
 
-// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is none. Executions are numbered in
-// the order in which they were started, so that this takes a few looks instead of reading all of them.
+// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is none.
+// Executions are numbered in the order in which they were started, so that this takes a few looks instead of reading all of them.
 func (x *Executions) FirstSince(ctx context.Context, workspace string, at int64) (int64, error) {
 	type found struct{ n, created int64 }
 	scan := func(s relational.Scanner) (f found, err error) { return f, s.Scan(&f.n, &f.created) }

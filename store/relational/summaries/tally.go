@@ -13,7 +13,7 @@ import (
 
 // Tally is what the executions of a transaction change in the books: how many executions there are of a workflow with a status,
 // and the statistics of workflows. Many executions of one transaction are mostly of few workflows, so it is written once, at the
-// transaction's end. It belongs to whoever commits.
+// transaction's end. It belongs to the goroutine that commits.
 type Tally struct {
 	moves []move
 	// alive are workflows that are known not to be deleted.
@@ -50,7 +50,7 @@ const maxAlive = 1024
 // Alive says that a workflow is known not to be deleted; what begins without one needs none.
 func (t *Tally) Alive(workflow relational.Key) bool { return workflow.ID == "" || t.alive[workflow] }
 
-// Live notes that a workflow is not deleted. Whoever deletes one says so with Gone.
+// Live notes that a workflow is not deleted. A caller that deletes one says so with Gone.
 func (t *Tally) Live(k relational.Key) {
 	if t.alive == nil || len(t.alive) >= maxAlive {
 		t.alive = map[relational.Key]bool{}
@@ -176,14 +176,15 @@ const SummaryColumns = `workflow_id, status, duration_ms, credits, created, trig
 
 // SummaryOf is a summary as it was read.
 func SummaryOf(row []driver.Value) Summary {
-	return Summary{true, row[0].(string), engine.Status(row[1].(string)), row[2].(int64), row[3].(float64), row[4].(int64), row[5].(string) == store.TriggerTest}
+	return Summary{true, row[0].(string), engine.Status(row[1].(string)), row[2].(int64), row[3].(float64), row[4].(int64),
+		row[5].(string) == store.TriggerTest}
 }
 
 // ErrNoSummary is a defect: a journal without a summary.
 var ErrNoSummary = errors.New("an execution has a journal and no summary") // read-only
 
-// read looks the summary of an execution up if it is not at hand.
-func (h *Head) read(w relational.Transaction) error {
+// readTally looks the summary of an execution up if it is not at hand.
+func (h *Head) readTally(w relational.Transaction) error {
 	if h.Summary.Known {
 		return nil
 	}
@@ -213,12 +214,13 @@ func (t *Tally) Change(w relational.Transaction, workspace string, h *Head, rows
 	if last == nil {
 		return nil
 	}
-	if err := h.read(w); err != nil {
+	if err := h.readTally(w); err != nil {
 		return err
 	}
 	if c := last.Change; rows[0].Create == nil {
 		if _, err := w.Exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, error_code = ?, error_node = ?, updated = ? WHERE n = ?`,
-			string(c.Status), relational.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, c.ErrorCode, c.ErrorNode, last.Time, h.N); err != nil {
+			string(c.Status), relational.Flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, c.ErrorCode,
+			c.ErrorNode, last.Time, h.N); err != nil {
 			return err
 		}
 	}
@@ -230,7 +232,8 @@ func (t *Tally) Change(w relational.Transaction, workspace string, h *Head, rows
 	return nil
 }
 
-// InsertText makes a summary, and OrNothing after it lets it do nothing when the execution has one. Its arguments are those of [InsertArgs].
+// InsertText makes a summary, and OrNothing after it lets it do nothing when the execution has one. Its arguments are those of
+// [InsertArgs].
 const InsertText = `INSERT INTO executions (n, workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 	status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, error_code, error_node, created, updated)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
@@ -238,8 +241,8 @@ const InsertText = `INSERT INTO executions (n, workspace_id, id, workflow_id, wo
 // OrNothing is what follows [InsertText] where it is asked afterwards whether a summary was made.
 const OrNothing = ` ON CONFLICT (workspace_id, id) DO NOTHING`
 
-// InsertArgs are the arguments of [InsertText]. What the rows that come with the first one change of the summary is written at once. The number is nil
-// where the database gives it.
+// InsertArgs are the arguments of [InsertText]. What the rows that come with the first one change of the summary is written at once. The
+// number is nil where the database gives it.
 func InsertArgs(number driver.Value, same *relational.SameTexts, workspace string, rows []*store.Append) []driver.Value {
 	e, at := rows[0].Create, rows[0].Time
 	now := store.Change{Status: e.Status, Started: e.Started, Ended: e.Ended, DurationMS: e.DurationMS, Credits: e.Credits, Error: e.Error}
@@ -248,8 +251,10 @@ func InsertArgs(number driver.Value, same *relational.SameTexts, workspace strin
 		now, updated = *last.Change, last.Time
 	}
 	return []driver.Value{
-		number, same.Text(0, workspace), e.ID, same.Text(1, e.WorkflowID), same.Text(2, e.WorkflowName), same.Text(3, e.WorkflowVersion), e.Revision, same.Text(4, e.RevisionHash),
-		same.Text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, same.Text(6, e.TriggerType), same.Text(7, e.User), e.TokenMadeBy, e.Conversation,
+		number, same.Text(0, workspace), e.ID, same.Text(1, e.WorkflowID), same.Text(2, e.WorkflowName), same.Text(3, e.WorkflowVersion),
+		e.Revision, same.Text(4, e.RevisionHash),
+		same.Text(5, string(now.Status)), relational.Flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom,
+		same.Text(6, e.TriggerType), same.Text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, now.ErrorCode, now.ErrorNode, at, updated,
 	}
 }
@@ -266,7 +271,8 @@ func (t *Tally) Begun(h *Head, workspace string, e *store.Execution, at int64) {
 
 // change brings what is known of a summary to where a row says it is.
 func (s *Summary) change(workspace string, c *store.Change, at int64) move {
-	m := move{workflow: relational.Key{Workspace: workspace, ID: s.workflow}, from: s.status, to: c.Status, at: at, created: s.created, test: s.test}
+	m := move{workflow: relational.Key{Workspace: workspace, ID: s.workflow}, from: s.status, to: c.Status, at: at,
+		created: s.created, test: s.test}
 	// What was counted at an earlier end is taken back, so that a revived execution counts once.
 	if s.status.Final() {
 		m.ended, m.duration, m.credits = -1, -s.duration, -s.credits

@@ -19,16 +19,28 @@ const (
 )
 
 // Unfinished implements [store.Executions].
-func (x *Executions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
+func (x *Executions) Unfinished(ctx context.Context, p identity.Principal, after store.Unfinished) iter.Seq2[store.Unfinished, error] {
 	return func(yield func(store.Unfinished, error) bool) {
 		workspace, all, err := store.ScopeAll(p)
 		if err != nil {
 			yield(store.Unfinished{}, err)
 			return
 		}
-		for _, status := range []engine.Status{engine.StatusRunning, engine.StatusPending} {
-			for priority := int64(-1 << 62); ; {
-				following, err := relational.QueryOne(ctx, x.db, nil, unfinishedPriority, func(s relational.Scanner) (p *int64, err error) { return p, s.Scan(&p) }, string(status), priority)
+		statuses := []engine.Status{engine.StatusRunning, engine.StatusPending}
+		if after.Status == engine.StatusPending {
+			statuses = statuses[1:]
+		}
+		for _, status := range statuses {
+			priority := int64(-1 << 62)
+			if after.Place > 0 && after.Status == status {
+				priority = int64(after.Priority)
+				if !x.unfinished(ctx, yield, []any{string(status), priority, after.Place, all, workspace, maxPage}) {
+					return
+				}
+			}
+			for {
+				following, err := relational.QueryOne(ctx, x.db, nil, unfinishedPriority,
+					func(s relational.Scanner) (p *int64, err error) { return p, s.Scan(&p) }, string(status), priority)
 				if err != nil {
 					yield(store.Unfinished{}, err)
 					return
@@ -47,12 +59,8 @@ func (x *Executions) Unfinished(ctx context.Context, p identity.Principal) iter.
 
 // unfinished runs through those of a status and a priority. The third of the arguments is the number that the next page begins behind.
 func (x *Executions) unfinished(ctx context.Context, yield func(store.Unfinished, error) bool, args []any) bool {
-	type numbered struct {
-		store.Unfinished
-		n int64
-	}
-	scan := func(s relational.Scanner) (u numbered, err error) {
-		return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.User, &u.n)
+	scan := func(s relational.Scanner) (u store.Unfinished, err error) {
+		return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.User, &u.Place)
 	}
 	for {
 		found, err := relational.Query(ctx, x.db, unfinishedPage, scan, args...)
@@ -61,10 +69,10 @@ func (x *Executions) unfinished(ctx context.Context, yield func(store.Unfinished
 			return false
 		}
 		for _, u := range found {
-			if !yield(u.Unfinished, nil) {
+			if !yield(u, nil) {
 				return false
 			}
-			args[2] = u.n
+			args[2] = u.Place
 		}
 		if len(found) < maxPage {
 			return true

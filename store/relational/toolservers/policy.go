@@ -15,7 +15,8 @@ const mcpPolicyColumns = `workspace_id, server_id, tool, user_id, policy, rules,
 
 func scanMCPPolicy(row relational.Scanner) (p store.MCPPolicy, err error) {
 	var rules []byte
-	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy, &p.TokenMadeBy, &p.Set); err != nil {
+	if err := row.Scan(&p.Workspace, &p.Server, &p.Tool, &p.User, &p.Policy, &rules, &p.Hash, &p.SetBy,
+		&p.TokenMadeBy, &p.Set); err != nil {
 		return p, err
 	}
 	return p, json.Unmarshal(rules, &p.Rules)
@@ -25,7 +26,8 @@ const mcpAcceptanceColumns = `workspace_id, server_id, tool, user_id, kind, summ
 
 func scanMCPAcceptance(row relational.Scanner) (a store.MCPAcceptance, err error) {
 	var before, after []byte
-	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By, &a.TokenMadeBy, &a.Execution, &a.Accepted)
+	err = row.Scan(&a.Workspace, &a.Server, &a.Tool, &a.User, &a.Kind, &a.Summary, &before, &a.BeforeHash, &after, &a.AfterHash, &a.By,
+		&a.TokenMadeBy, &a.Execution, &a.Accepted)
 	if len(before) > 0 {
 		a.Before = before
 	}
@@ -60,7 +62,8 @@ func keepDecided(w relational.Transaction, workspace string, d store.MCPDecided)
 	raw := func(definition json.RawMessage) []byte { return append([]byte{}, definition...) }
 	for _, r := range d.Records {
 		_, err := w.Exec(`INSERT INTO mcp_acceptances (`+mcpAcceptanceColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, r.Server, r.Tool, r.User, r.Kind, r.Summary, raw(r.Before), r.BeforeHash, raw(r.After), r.AfterHash, r.By, r.TokenMadeBy, r.Execution, r.Accepted)
+			workspace, r.Server, r.Tool, r.User, r.Kind, r.Summary, raw(r.Before), r.BeforeHash, raw(r.After), r.AfterHash, r.By,
+			r.TokenMadeBy, r.Execution, r.Accepted)
 		if err != nil {
 			return err
 		}
@@ -113,13 +116,9 @@ func (x *Servers) SetPolicies(ctx context.Context, p identity.Principal, policie
 
 // Policies implements [store.MCPServers].
 func (x *Servers) Policies(ctx context.Context, p identity.Principal, server, tool, user string) ([]store.MCPPolicy, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+mcpPolicyColumns+` FROM mcp_policies
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR tool = ?3) AND (user_id = '' OR user_id = ?4) ORDER BY tool, user_id`,
-		scanMCPPolicy, workspace, server, tool, user)
+		scanMCPPolicy, server, tool, user)
 }
 
 // ForgetPolicies implements [store.MCPServers].
@@ -139,11 +138,7 @@ func (x *Servers) ForgetPolicies(ctx context.Context, p identity.Principal, user
 
 // Acceptances implements [store.MCPServers].
 func (x *Servers) Acceptances(ctx context.Context, p identity.Principal, server, user string, limit int) ([]store.MCPAcceptance, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+mcpAcceptanceColumns+` FROM mcp_acceptances
 		WHERE workspace_id = ?1 AND server_id = ?2 AND (?3 = '' OR user_id = '' OR user_id = ?3) ORDER BY id DESC LIMIT ?4`,
-		scanMCPAcceptance, workspace, server, user, limit)
+		scanMCPAcceptance, server, user, limit)
 }

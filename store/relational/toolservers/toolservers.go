@@ -1,5 +1,5 @@
-// Package toolservers keeps tool servers, who has activated them with which definitions of their tools, what people decided about single tools and the
-// record of what they have accepted: the tables of [store.MCPServers].
+// Package toolservers keeps tool servers, who has activated them with which definitions of their tools, what people decided about single
+// tools and the record of what they have accepted: the tables of [store.MCPServers].
 //
 // The store in SQLite imports it; nothing else does.
 package toolservers
@@ -23,12 +23,16 @@ type Servers struct{ db relational.Database }
 // New keeps tool servers in a database.
 func New(db relational.Database) *Servers { return &Servers{db} }
 
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) { s.MCPServers = New(db) }
+
 const mcpServerColumns = `workspace_id, id, name, description, transport, command, args, dir, env, url, headers, credential_id,
 	timeout_seconds, idle_seconds, enabled, created, updated`
 
 func scanMCPServer(row relational.Scanner) (s store.MCPServer, err error) {
 	var args, env, headers []byte
-	if err := row.Scan(&s.Workspace, &s.ID, &s.Name, &s.Description, &s.Transport, &s.Command, &args, &s.Dir, &env, &s.URL, &headers, &s.Credential,
+	if err := row.Scan(&s.Workspace, &s.ID, &s.Name, &s.Description, &s.Transport, &s.Command, &args, &s.Dir, &env,
+		&s.URL, &headers, &s.Credential,
 		&s.TimeoutSeconds, &s.IdleSeconds, &s.Enabled, &s.Created, &s.Updated); err != nil {
 		return s, err
 	}
@@ -60,7 +64,8 @@ func (x *Servers) Put(ctx context.Context, p identity.Principal, s store.MCPServ
 			command = excluded.command, args = excluded.args, dir = excluded.dir, env = excluded.env, url = excluded.url, headers = excluded.headers,
 			credential_id = excluded.credential_id, timeout_seconds = excluded.timeout_seconds, idle_seconds = excluded.idle_seconds,
 			enabled = excluded.enabled, updated = excluded.updated`,
-			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, string(args), s.Dir, string(env), s.URL, string(headers), s.Credential,
+			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, string(args), s.Dir, string(env), s.URL,
+			string(headers), s.Credential,
 			int64(s.TimeoutSeconds), int64(s.IdleSeconds), relational.Flag(s.Enabled), s.Created, s.Updated)
 		return err
 	})
@@ -68,21 +73,13 @@ func (x *Servers) Put(ctx context.Context, p identity.Principal, s store.MCPServ
 
 // Get implements [store.MCPServers].
 func (x *Servers) Get(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.MCPServer{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
-		scanMCPServer, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
+		scanMCPServer, id)
 }
 
 // List implements [store.MCPServers].
 func (x *Servers) List(ctx context.Context, p identity.Principal) ([]store.MCPServer, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer)
 }
 
 // Delete implements [store.MCPServers].
@@ -189,23 +186,15 @@ func (x *Servers) Deactivate(ctx context.Context, p identity.Principal, server, 
 
 // Activation implements [store.MCPServers].
 func (x *Servers) Activation(ctx context.Context, p identity.Principal, server, user string) (store.MCPActivation, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.MCPActivation{}, err
-	}
-	return relational.QueryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
-		WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, scanMCPActivation, workspace, server, user)
+	return relational.QueryOneIn(ctx, x.db, p, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
+		WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, scanMCPActivation, server, user)
 }
 
 // Activations implements [store.MCPServers].
 func (x *Servers) Activations(ctx context.Context, p identity.Principal, server, user string) ([]store.MCPActivation, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+mcpActivationColumns+` FROM mcp_activations
 		WHERE workspace_id = ?1 AND (?2 = '' OR server_id = ?2) AND (?3 = '' OR user_id = ?3) ORDER BY server_id, user_id`,
-		scanMCPActivation, workspace, server, user)
+		scanMCPActivation, server, user)
 }
 
 // Repin implements [store.MCPServers].
@@ -259,7 +248,8 @@ func (x *Servers) Repin(ctx context.Context, p identity.Principal, r store.MCPRe
 
 // repin changes the pins of one user, and notes which tools have other pins then.
 func repin(w relational.Transaction, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
-	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, TokenMadeBy: r.TokenMadeBy, Accepted: r.Accepted}
+	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy,
+		TokenMadeBy: r.TokenMadeBy, Accepted: r.Accepted}
 	row := make([]driver.Value, 2)
 	known, err := w.Row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package triggers keeps deployments, registered triggers and their deliveries in the tables of the SQLite store.
 //
-// It knows these tables and the deployment of a workflow, and how a transaction comes about is not its concern. The SQLite store imports it.
+// It knows these tables and the deployment of a workflow, and how a transaction comes about is not its concern. The SQLite store imports
+// it.
 package triggers
 
 import (
@@ -21,11 +22,15 @@ type Triggers struct{ db relational.Database }
 // New keeps triggers in a database.
 func New(db relational.Database) *Triggers { return &Triggers{db} }
 
+// AddTo sets what this package keeps in the stores of a database.
+func AddTo(s *store.Stores, db relational.Database) { s.Triggers = New(db) }
+
 const triggerColumns = `workspace_id, workflow_id, in_force, node_id, kind, revision, state, reason, next_due, created_at, updated_at, cursor, config`
 
 func scanTrigger(s relational.Scanner) (t store.Trigger, err error) {
 	var cursor, config []byte
-	err = s.Scan(&t.Workspace, &t.WorkflowID, &t.InForce, &t.Node, &t.Kind, &t.Revision, &t.State, &t.Reason, &t.NextDue, &t.Created, &t.Updated, &cursor, &config)
+	err = s.Scan(&t.Workspace, &t.WorkflowID, &t.InForce, &t.Node, &t.Kind, &t.Revision, &t.State, &t.Reason, &t.NextDue, &t.Created,
+		&t.Updated, &cursor, &config)
 	t.Config = relational.Raw(config)
 	if len(cursor) > 0 {
 		t.Cursor = cursor
@@ -86,14 +91,16 @@ func pendingRevision(w relational.Transaction, workspace, workflow string) (int6
 func putTrigger(w relational.Transaction, workspace string, d *store.Deployment, t *store.Trigger) error {
 	w.Grow(len(t.Config) + len(t.Cursor))
 	_, err := w.Exec(`INSERT INTO triggers (`+triggerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, d.WorkflowID, relational.Flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time, d.Time, t.Cursor, []byte(t.Config))
+		workspace, d.WorkflowID, relational.Flag(t.InForce), t.Node, t.Kind, d.Revision, string(t.State), t.Reason, t.NextDue, d.Time,
+		d.Time, t.Cursor, []byte(t.Config))
 	return err
 }
 
 // Registered implements [store.Triggers].
-func (x *Triggers) Registered(ctx context.Context, p identity.Principal, workflow, node string, state store.TriggerState, reason string) error {
+func (x *Triggers) Registered(ctx context.Context, p identity.Principal, workflow, node string,
+	state store.TriggerState, reason string) error {
 	missing := fault.Newf(fault.NotFound, "workflow %q has no trigger %q that is being registered", workflow, node)
-	return x.changeOne(ctx, p, missing, `UPDATE triggers SET state = ?, reason = ? WHERE workflow_id = ? AND in_force = 0 AND node_id = ? AND workspace_id = ?`,
+	return relational.ChangeOneIn(ctx, x.db, p, missing, `UPDATE triggers SET state = ?, reason = ? WHERE workflow_id = ? AND in_force = 0 AND node_id = ? AND workspace_id = ?`,
 		string(state), reason, workflow, node)
 }
 
@@ -183,19 +190,22 @@ func (x *Triggers) Undeploy(ctx context.Context, p identity.Principal, workflow 
 			string(store.DeploymentUndeployed), workspace, workflow); err != nil {
 			return err
 		}
-		return Remove(w, workspace, workflow)
+		return remove(w, workspace, workflow)
 	})
 }
 
-// Remove takes all triggers of a workflow away.
-func Remove(w relational.Transaction, workspace, workflow string) error {
-	_, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
-	return err
-}
-
-// Forget takes the senders' ids off the deliveries of a workflow that is deleted. The deliveries stay.
+// Forget removes the triggers of a workflow that is deleted. Its deliveries stay, without the ids that senders gave them.
 func Forget(w relational.Transaction, workspace, workflow string) error {
 	_, err := w.Exec(`UPDATE trigger_deliveries SET dedup = '' WHERE workspace_id = ? AND workflow_id = ? AND dedup <> ''`, workspace, workflow)
+	if err != nil {
+		return err
+	}
+	return remove(w, workspace, workflow)
+}
+
+// remove takes all triggers of a workflow away.
+func remove(w relational.Transaction, workspace, workflow string) error {
+	_, err := w.Exec(`DELETE FROM triggers WHERE workspace_id = ? AND workflow_id = ?`, workspace, workflow)
 	return err
 }
 
@@ -232,27 +242,21 @@ func (x *Triggers) List(ctx context.Context, p identity.Principal, q store.Trigg
 	}
 	var page store.TriggerPage
 	limit, offset := q.Page.Limits()
-	page.Triggers, page.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "triggers", Columns: triggerColumns, Order: "workflow_id, node_id, in_force DESC", Filter: f}, limit, offset, scanTrigger)
+	page.Triggers, page.Total, err = relational.List(ctx, x.db,
+		relational.Listing{Table: "triggers", Columns: triggerColumns, Order: "workflow_id, node_id, in_force DESC", Filter: f}, limit,
+		offset, scanTrigger)
 	return page, err
 }
 
 // DeployedBy implements [store.Triggers].
 func (x *Triggers) DeployedBy(ctx context.Context, p identity.Principal, workflow string, revision int64) ([]string, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
-		func(s relational.Scanner) (user string, err error) { return user, s.Scan(&user) }, workspace, workflow, revision)
+	return relational.QueryIn(ctx, x.db, p, `SELECT user_id FROM deployers WHERE workspace_id = ? AND workflow_id = ? AND revision = ? ORDER BY user_id`,
+		func(s relational.Scanner) (user string, err error) { return user, s.Scan(&user) }, workflow, revision)
 }
 
 // InForce implements [store.Triggers].
 func (x *Triggers) InForce(ctx context.Context, p identity.Principal, workflow string) ([]store.Trigger, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return nil, err
-	}
-	return relational.Query(ctx, x.db, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workspace, workflow)
+	return relational.QueryIn(ctx, x.db, p, `SELECT `+triggerColumns+` FROM triggers WHERE workspace_id = ? AND workflow_id = ? AND in_force = 1 ORDER BY node_id`, scanTrigger, workflow)
 }
 
 // OfKind implements [store.Triggers].
@@ -301,13 +305,15 @@ func (x *Triggers) Move(ctx context.Context, p identity.Principal, t store.Trigg
 const deliveryColumns = `workspace_id, id, workflow_id, node_id, kind, revision, dedup, received_at, decision, reason, execution_id, attempts, next_at, replay_of, answered_by, payload_blob, payload_size, conversation`
 
 func scanDeliveryLine(s relational.Scanner) (d store.TriggerDelivery, err error) {
-	return d, s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
+	return d, s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason,
+		&d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation)
 }
 
 func scanDelivery(s relational.Scanner) (d store.TriggerDelivery, err error) {
 	var answer, payload []byte
-	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason, &d.Execution, &d.Attempts, &d.NextAt,
+	err = s.Scan(&d.Workspace, &d.ID, &d.WorkflowID, &d.Node, &d.Kind, &d.Revision, &d.Key, &d.Received, &d.Decision, &d.Reason,
+		&d.Execution, &d.Attempts, &d.NextAt,
 		&d.ReplayOf, &d.AnsweredBy, &d.PayloadBlob, &d.PayloadSize, &d.Conversation, &answer, &payload)
 	d.Answer, d.Payload = relational.Raw(answer), relational.Raw(payload)
 	return d, err
@@ -366,7 +372,8 @@ func deliveryWhere(w relational.Transaction, condition string, args ...driver.Va
 func insertDelivery(w relational.Transaction, workspace string, d *store.TriggerDelivery) error {
 	w.Grow(len(d.Payload) + 512)
 	_, err := w.Exec(`INSERT INTO trigger_deliveries (`+deliveryColumns+`, answer, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason, d.Execution, int64(d.Attempts), d.NextAt,
+		workspace, d.ID, d.WorkflowID, d.Node, d.Kind, d.Revision, d.Key, d.Received, string(d.Decision), d.Reason,
+		d.Execution, int64(d.Attempts), d.NextAt,
 		d.ReplayOf, d.AnsweredBy, d.PayloadBlob, d.PayloadSize, d.Conversation, []byte(d.Answer), []byte(d.Payload))
 	return err
 }
@@ -460,11 +467,7 @@ func (x *Triggers) Settle(ctx context.Context, p identity.Principal, d store.Tri
 
 // Delivery implements [store.Triggers].
 func (x *Triggers) Delivery(ctx context.Context, p identity.Principal, id string) (store.TriggerDelivery, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.TriggerDelivery{}, err
-	}
-	return relational.QueryOne(ctx, x.db, store.NotFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, workspace, id)
+	return relational.QueryOneIn(ctx, x.db, p, store.NotFound("delivery", id), `SELECT `+deliveryColumns+`, answer, payload FROM trigger_deliveries WHERE workspace_id = ? AND id = ?`, scanDelivery, id)
 }
 
 // DeliveryOf implements [store.Triggers].
@@ -486,7 +489,8 @@ func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store
 	}
 	var f relational.Filter
 	f.Add("workspace_id = ?", workspace)
-	for _, c := range []struct{ column, value string }{{"workflow_id", q.WorkflowID}, {"node_id", q.Node}, {"kind", q.Kind}, {"execution_id", q.Execution}, {"dedup", q.Key}, {"conversation", q.Conversation}} {
+	for _, c := range []struct{ column, value string }{{"workflow_id", q.WorkflowID}, {"node_id", q.Node}, {"kind", q.Kind},
+		{"execution_id", q.Execution}, {"dedup", q.Key}, {"conversation", q.Conversation}} {
 		if c.value != "" {
 			f.Add(c.column+" = ? AND "+c.column+" <> ''", c.value)
 		}
@@ -506,7 +510,9 @@ func (x *Triggers) Deliveries(ctx context.Context, p identity.Principal, q store
 	}
 	var page store.DeliveryPage
 	limit, offset := q.Page.Limits()
-	page.Deliveries, page.Total, err = relational.List(ctx, x.db, relational.Listing{Table: "trigger_deliveries", Columns: deliveryColumns, Order: "n DESC", Filter: f}, limit, offset, scanDeliveryLine)
+	page.Deliveries, page.Total, err = relational.List(ctx, x.db,
+		relational.Listing{Table: "trigger_deliveries", Columns: deliveryColumns, Order: "n DESC", Filter: f},
+		limit, offset, scanDeliveryLine)
 	return page, err
 }
 

@@ -35,8 +35,10 @@ func (x *Upkeep) SweepBlobs(ctx context.Context, p identity.Principal, orphans, 
 	return removed, bytes, context.Cause(ctx)
 }
 
-// sweepOnce removes what of the doubted, and of those that were put before a time, nothing names. More says that it has left others in doubt.
-func (x *Upkeep) sweepOnce(ctx context.Context, workspace string, doubts []string, orphans, young time.Time) (removed int, bytes int64, more bool, err error) {
+// sweepOnce removes what of the doubted, and of those that were put before a time, nothing names. More says that it has left others in
+// doubt.
+func (x *Upkeep) sweepOnce(ctx context.Context, workspace string, doubts []string, orphans, young time.Time) (removed int,
+	bytes int64, more bool, err error) {
 	suspects, sure := blobnames.Names{}, []string(nil) // sure are values that are not looked at, and may name others
 	for _, name := range doubts {
 		suspects[name] = true
@@ -98,7 +100,8 @@ func (x *Upkeep) sweepOnce(ctx context.Context, workspace string, doubts []strin
 }
 
 // removeBlobs removes values. What they named is noted before, so that a process which dies in between leaves nothing behind for good.
-func (x *Upkeep) removeBlobs(ctx context.Context, workspace string, dead []string, young time.Time) (removed int, bytes int64, fresh blobnames.Names, err error) {
+func (x *Upkeep) removeBlobs(ctx context.Context, workspace string, dead []string, young time.Time) (removed int, bytes int64,
+	fresh blobnames.Names, err error) {
 	fresh = blobnames.Names{}
 	const together = 100
 	for len(dead) > 0 {

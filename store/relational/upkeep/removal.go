@@ -122,8 +122,8 @@ func (w writing) needed(workspace string, m *member) error {
 	return nil
 }
 
-// removeMember removes one execution, and returns how many rows its journal had and the memories that went with it. Of one with a long journal the rest
-// goes with [Upkeep.Finish]; nobody finds it any more.
+// removeMember removes one execution, and returns how many rows its journal had and the memories that went with it. Of one with a long
+// journal the rest goes with [Upkeep.Finish]; nobody finds it any more.
 func (w writing) removeMember(workspace string, m *member, r store.Removal) (rows int64, scopes []int64, err error) {
 	there, err := w.Row(make([]driver.Value, 1), `SELECT 1 FROM executions WHERE n = ? AND workspace_id = ? AND id = ?`, m.n, workspace, m.id)
 	if err != nil {
@@ -262,8 +262,8 @@ func (w writing) doubt(workspace string, names blobnames.Names) error {
 	return nil
 }
 
-// removeRows removes what is kept under the number of an execution, as much of it as one step may, and the execution itself once nothing is left. It
-// returns how many rows of its journal have gone, and whether all has.
+// removeRows removes what is kept under the number of an execution, as much of it as one step may, and the execution itself once nothing is
+// left. It returns how many rows of its journal have gone, and whether all has.
 func (w writing) removeRows(n int64) (rows int64, all bool, err error) {
 	names := map[string]blobnames.Names{}
 	note := func(row []driver.Value) {
@@ -456,7 +456,8 @@ func (x *Upkeep) Expire(ctx context.Context, p identity.Principal, before time.T
 	return removed, err
 }
 
-// sumUpLedger puts what removed executions have spent on days that no budget looks at any more into one entry for each workflow and profile.
+// sumUpLedger puts what removed executions have spent on days that no budget looks at any more into one entry for each workflow and
+// profile.
 func (w writing) sumUpLedger(before string) (int64, error) {
 	const old = ` FROM ledger WHERE execution_id = '' AND day <> '' AND day < ? AND id LIKE 'removed/%'`
 	if _, err := w.Exec(`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, profile, day, tokens, cost, open)

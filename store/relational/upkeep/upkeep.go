@@ -1,7 +1,8 @@
-// Package upkeep removes what has had its time: executions and deliveries with all that belongs to them (removal.go), and large values that
-// nothing names (blobs.go). It also keeps the limits of workspaces.
+// Package upkeep removes what is old enough to go: executions and deliveries with all that belongs to them (removal.go), and large values
+// that nothing names (blobs.go). It also keeps the limits of workspaces.
 //
-// It knows the tables, and not how a transaction comes about, how journals are kept, or what of the removed is left in files. Stores import it.
+// It knows the tables, and not how a transaction comes about, how journals are kept, or what of the removed is left in files. Stores import
+// it.
 package upkeep
 
 import (
@@ -41,8 +42,8 @@ type Blobs interface {
 type Files interface {
 	// EachColumn hands over all texts and bytes of all tables, in pages, except for those of the table of doubts.
 	EachColumn(ctx context.Context, each func(columns ...driver.Value)) error
-	// Compact overwrites what removed rows have left behind, and gives room back until no more than a part of the files is free. Then it calls done, and
-	// after that sees to what the log holds.
+	// Compact overwrites what removed rows have left behind, and gives room back until no more than a part of the files is free. Then it
+	// calls done, and after that sees to what the log holds.
 	Compact(ctx context.Context, free float64, done func() error) error
 	Space(ctx context.Context) (store.Space, error)
 }
@@ -50,7 +51,8 @@ type Files interface {
 // Journal is a table that has rows of journals, with the columns workspace_id and body.
 type Journal struct {
 	Table string
-	// Some is the condition of some rows of an execution, the first ones, and Args are its arguments: the number of the execution, and how many at most.
+	// Some is the condition of some rows of an execution, the first ones, and Args are its arguments: the number of the execution, and how
+	// many at most.
 	Some string
 	Args func(n, limit int64) []driver.Value
 }
@@ -62,7 +64,8 @@ type Options struct {
 	Journals []Journal
 	// Epoch is that of this process, and Born when it was taken, in Unix milliseconds.
 	Epoch, Born int64
-	// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is none.
+	// FirstSince is the number of the first execution of a workspace that was started at a time or later; one behind the last if there is
+	// none.
 	FirstSince func(ctx context.Context, workspace string, at int64) (int64, error)
 	// Write runs a function in the next transaction and returns when that is on disk. The function may run twice.
 	Write func(ctx context.Context, f func(Transaction) error) error
@@ -91,7 +94,8 @@ func (x *Upkeep) write(ctx context.Context, f func(writing) error) error {
 }
 
 // queryOne reads the row of a statement that always has one.
-func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(relational.Scanner) (T, error), args ...any) (one T, err error) {
+func queryOne[T any](ctx context.Context, x *Upkeep, text string, scan func(relational.Scanner) (T, error),
+	args ...any) (one T, err error) {
 	all, err := relational.Query(ctx, x.db, text, scan, args...)
 	if err != nil || len(all) == 0 {
 		return one, err

@@ -32,8 +32,8 @@ type Dir struct {
 	// flush makes the names in a directory durable.
 	flush func(*os.File) error
 
-	// turn lets many put values at the same time, and nobody while some are removed: between looking whether a value is there and saying so it must not
-	// go. Nobody holds it while a value is read from elsewhere.
+	// turn lets many put values at the same time, and nobody while some are removed: between looking whether a value is there and saying so
+	// it must not go. Nobody holds it while a value is read from elsewhere.
 	turn sync.RWMutex
 
 	mu     sync.Mutex
@@ -133,7 +133,7 @@ type alone struct{}
 func (alone) Lock()   {}
 func (alone) Unlock() {}
 
-// writeOnly opens a file that is there to be written.
+// writeOnly opens a file that exists, to write to it.
 const writeOnly = os.O_WRONLY
 
 // renew says that a value was put again, so that nobody takes it for one that nothing names.
@@ -142,9 +142,10 @@ func (b *Dir) renew(file string) error {
 	return b.root.Chtimes(file, now, now)
 }
 
-// putBlob writes a file. It has the name of its content, unless it is the list of the parts of the value that is named. The lock is taken once the value has
-// been read.
-func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string, turn sync.Locker) (_ store.Blob, err error) {
+// putBlob writes a file. It has the name of its content, unless it is the list of the parts of the value that is named. The lock is taken
+// once the value has been read.
+func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string,
+	turn sync.Locker) (_ store.Blob, err error) {
 	root := b.root
 	temp := path.Join(workspace, "tmp", rand.Text())
 	if err := root.MkdirAll(path.Dir(temp), 0o700); err != nil {
@@ -196,27 +197,32 @@ func (b *Dir) putBlob(ctx context.Context, p identity.Principal, workspace strin
 	return blob, b.syncDirs(path.Dir(final))
 }
 
-// syncDirs makes the name of a file durable: its directory each time, since the name is new, and the directories above it
-// once, since their names stay.
+// syncDirs makes the name of a file durable: its directory each time, since the name is new, and those above it up to the first
+// whose own way is durable, since their names stay.
 func (b *Dir) syncDirs(dir string) error {
-	b.mu.Lock()
-	above := !b.synced[dir]
-	b.mu.Unlock()
+	var way []string
 	for d := dir; ; d = path.Dir(d) {
+		b.mu.Lock()
+		durable := b.synced[d] || d == "."
+		b.mu.Unlock()
 		if err := b.syncDir(d); err != nil {
 			return fmt.Errorf("write blob: %w", err)
 		}
-		if !above || d == "." {
+		if durable {
 			break
 		}
+		way = append(way, d)
 	}
-	if above {
-		b.mu.Lock()
-		if len(b.synced) >= maxSynced {
-			clear(b.synced)
-		}
-		b.synced[dir] = true
-		b.mu.Unlock()
+	if len(way) == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.synced) >= maxSynced {
+		clear(b.synced)
+	}
+	for _, d := range way {
+		b.synced[d] = true
 	}
 	return nil
 }

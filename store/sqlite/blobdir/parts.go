@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 
 	"tandem/identity"
@@ -255,6 +256,24 @@ func (b *Dir) readParts(name, hash string) (list partList, err error) {
 		return list, fmt.Errorf("read blob %q: the list of its parts: %w", hash, err)
 	}
 	return list, nil
+}
+
+// PartsOf names the values that a value is kept in, each once; none for one that is a file of its own.
+func (b *Dir) PartsOf(p identity.Principal, hash string) (names []string, err error) {
+	name, err := blobPath(p, hash)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.root.Stat(name + partsSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	list, err := b.readParts(name, hash)
+	for _, one := range list.Parts {
+		if one.Hash != "" && !slices.Contains(names, one.Hash) {
+			names = append(names, one.Hash)
+		}
+	}
+	return names, err
 }
 
 // openParts opens a value that is kept in parts.

@@ -12,7 +12,19 @@ import (
 	"tandem/store/relational/blobnames"
 )
 
-// Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the context ends.
+// Workspaces names those that have values.
+func (b *Dir) Workspaces() (names []string, err error) {
+	entries, err := fs.ReadDir(b.root.FS(), ".")
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Each calls back for each value of a workspace, with what it takes up and when it was last put, until the function fails or the context
+// ends.
 func (b *Dir) Each(ctx context.Context, workspace string, each func(name string, size int64, put time.Time) error) error {
 	err := fs.WalkDir(b.root.FS(), workspace, func(at string, d fs.DirEntry, err error) error {
 		switch {
@@ -37,8 +49,8 @@ func (b *Dir) Each(ctx context.Context, workspace string, each func(name string,
 	return err
 }
 
-// Named finds the names of a set that stand in a value. Of values that are not JSON nothing is read but the first byte: only those of journals and the
-// lists of parts name others.
+// Named finds the names of a set that stand in a value. Of values that are not JSON nothing is read but the first byte: only those of
+// journals and the lists of parts name others.
 func (b *Dir) Named(ctx context.Context, workspace, name string, among blobnames.Names, found func(name string)) error {
 	return b.look(ctx, workspace, name, func(text []byte) { among.FindAmong(found, text) })
 }
@@ -70,8 +82,8 @@ func (b *Dir) Names(ctx context.Context, workspace, name string, into blobnames.
 	return b.look(ctx, workspace, name, func(text []byte) { into.Find(text) })
 }
 
-// Remove removes values that nothing names, and returns how many files are gone, with what they took up. One that was put since young stays: what names it may be
-// about to be written.
+// Remove removes values that nothing names, and returns how many files are gone, with what they took up. One that was put since young
+// stays: what names it may be about to be written.
 func (b *Dir) Remove(workspace string, names []string, young time.Time) (removed int, bytes int64, err error) {
 	b.turn.Lock()
 	defer b.turn.Unlock()

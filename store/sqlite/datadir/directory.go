@@ -8,9 +8,12 @@ package datadir
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"tandem/fault"
 	"tandem/store"
@@ -20,8 +23,8 @@ import (
 // DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
 const DatabaseFile = "tandem.db"
 
-// Names in the data directory. LockFile is locked by the process that has it open, BlobDir has the large values, RestoreDir what is being restored and is
-// not whole yet.
+// Names in the data directory. LockFile is locked by the process that has it open, BlobDir has the large values, RestoreDir what is being
+// restored and is not whole yet.
 const (
 	LockFile   = "tandem.lock"
 	BlobDir    = "blobs"
@@ -62,6 +65,58 @@ func SyncPath(dir string) error {
 	return errors.Join(SyncDir(d), d.Close())
 }
 
+// SyncAll makes the files below a directory and their names durable.
+func SyncAll(dir string) error {
+	return filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return SyncPath(name)
+	})
+}
+
+// MovedFile is the name of a database whose records were moved to one of PostgreSQL.
+const MovedFile = DatabaseFile + ".moved"
+
+// PutAside gives the database of a directory another name, so that nobody goes on with what is elsewhere from now on. The caller has the
+// lock of the directory. The log is folded into the database first, so that one file is all that is renamed by who goes back. What is left
+// of the log goes with it: one that is beside a database without its name keeps the directory from being used, so that it goes second.
+func PutAside(ctx context.Context, dir string) error {
+	if err := fold(ctx, RealPath(dir)); err != nil {
+		return Unusable(dir, err)
+	}
+	return rename(dir, DatabaseFile, MovedFile)
+}
+
+// fold moves the log of a database into its file, and removes it. The log stays where another program reads what is in it.
+func fold(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", sqlconn.Address(path, "immediate", "synchronous(FULL)"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(err, db.Close())
+}
+
+// TakeBack undoes [PutAside].
+func TakeBack(dir string) error { return rename(dir, MovedFile, DatabaseFile) }
+
+func rename(dir, from, to string) error {
+	from, to = filepath.Join(dir, from), filepath.Join(dir, to)
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	// The log of a database that is a symbolic link is where the database really is, and stays there.
+	if err := os.Rename(from+LogSuffix, to+LogSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(from + indexSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is made of the log
+		return err
+	}
+	return SyncPath(dir)
+}
+
 // Unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
 func Unusable(dir string, err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
@@ -69,7 +124,8 @@ func Unusable(dir string, err error) error {
 	}
 	remedy := ""
 	switch code := sqlconn.Code(err); {
-	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen, code == sqlconn.CodePerm:
+	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen,
+		code == sqlconn.CodePerm:
 		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
 	case IsFull(err):
 		remedy = "; the disk is full: make room or choose another directory"

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ func RealPath(dir string) string {
 // remains are the names of what a data directory has besides its database, if it has been in use. A log without a
 // database is such a thing; beside a database it has been read as a part of that.
 func remains(dir string, log bool) (names []string, err error) {
-	files := []string{markFile, credential.KeyFile, RestoreDir}
+	files := []string{markFile, credential.KeyFile, RestoreDir, MovedFile}
 	if log {
 		files = append(files, DatabaseFile+LogSuffix)
 	}
@@ -79,10 +80,50 @@ func databaseGone(dir, how string, log bool) error {
 	if len(names) == 0 {
 		return nil
 	}
+	if slices.Contains(names, MovedFile) {
+		return lost{
+			what:   fmt.Sprintf("the records of %q were moved to a database of PostgreSQL, and %s is what was here before", dir, MovedFile),
+			remedy: "name that database with --database (TANDEM_DATABASE); if it has nothing in it, or is not used, " + backAgain,
+		}.refusal()
+	}
 	return lost{
 		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, DatabaseFile), how, strings.Join(names, ", ")),
 		remedy: "restore the database from a copy, or move these away to begin anew",
 	}.refusal()
+}
+
+// backAgain is how a database is used again that was put aside.
+const backAgain = "rename the file to " + DatabaseFile + " (and " + MovedFile + LogSuffix + " to " + DatabaseFile + LogSuffix + ", if there is one)"
+
+// BesideNew refuses a directory for use with a database elsewhere that has nothing in it, when the directory has records of its own, or a
+// move or a restore has not come to its end: to begin anew would be to forget everything in silence.
+func BesideNew(dir string) error {
+	names, err := remains(dir, false)
+	if err != nil {
+		return Unusable(dir, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, DatabaseFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Unusable(dir, err)
+	}
+	switch {
+	case slices.Contains(names, MovedFile):
+		return lost{
+			what:   fmt.Sprintf("the database has nothing in it, and the records of %q were to be moved to one of PostgreSQL: %s is what was here before", dir, MovedFile),
+			remedy: "name the database that they were moved to with --database (TANDEM_DATABASE); if there is none, " + backAgain + ", then move them again with tandem migrate",
+		}.refusal()
+	case err == nil && info.Size() > 0:
+		return lost{
+			what:   fmt.Sprintf("the database has nothing in it, and %q has records of its own in %s", dir, DatabaseFile),
+			remedy: "move them with tandem migrate, go on with them without --database (TANDEM_DATABASE), or name another directory with --data",
+		}.refusal()
+	case slices.Contains(names, RestoreDir):
+		return lost{
+			what:   fmt.Sprintf("the database has nothing in it, and a restore into %q did not come to its end: it has %s", dir, RestoreDir),
+			remedy: "give the command tandem restore again, or name another directory with --data",
+		}.refusal()
+	}
+	return nil
 }
 
 // hasDatabase says whether a directory has a database that is not empty.
@@ -112,7 +153,7 @@ func openPrivate(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Private takes a file from everybody but its owner, whatever the umask was and whoever could read it before. One that is
+// Private takes a file from everybody but its owner, whatever the umask was, and no matter who could read it before. One that is
 // not there is fine.
 func Private(path string, mode fs.FileMode) error {
 	info, err := os.Stat(path)
@@ -161,8 +202,10 @@ type Watch struct {
 
 	// mu is held while left is compared with the log, and while that is written to.
 	mu sync.Mutex
-	// left is how the store left the log after its last transaction.
-	left stamp
+	// left is how the store left the log after its last transaction; shrunk and bad are what else was found then.
+	left   stamp
+	shrunk int64
+	bad    error
 }
 
 // watched is one of the files. The committer and the watcher look at it at the same time: each looks and compares under the
@@ -201,9 +244,9 @@ func NewWatch(path string, verify func() error, rest ...string) (w *Watch, err e
 	return w, err
 }
 
-// Begin is called when a transaction has the right to write, before it writes, and [Watch.End] when it has ended, well or not, unless Begin has
-// refused. Between the two the watch leaves the log alone. Begin refuses when somebody else has written to the log and it lacks something that was
-// acknowledged: the transaction would hide that by making the log as long as it was.
+// Begin is called when a transaction has the right to write, before it writes, and [Watch.End] when it has ended, well or not, unless Begin
+// has refused. Between the two the watch leaves the log alone. Begin refuses when somebody else has written to the log and it lacks
+// something that was acknowledged: the transaction would hide that by making the log as long as it was.
 func (w *Watch) Begin() error {
 	w.mu.Lock()
 	err := w.untouched()
@@ -216,11 +259,17 @@ func (w *Watch) Begin() error {
 // End notes how the transaction leaves the log. If that cannot be told, the next one reads whether everything is there.
 func (w *Watch) End() {
 	defer w.mu.Unlock()
-	_, now, err := identify(w.log.path)
-	if err != nil {
-		now = stamp{}
+	if w.left, w.shrunk, w.bad = w.log.look(); w.shrunk >= 0 {
+		w.left = stamp{} // whoever comes next reads it, also if this one has nothing to tell
 	}
-	w.left = now
+}
+
+// Committed checks the database, and its log as [Watch.End] has found it, before anybody is told of a commit.
+func (w *Watch) Committed() error {
+	if err := w.whereItWas(); err != nil {
+		return err
+	}
+	return w.logged(w.shrunk, w.bad)
 }
 
 // untouched says whether the log is as the store left it, or at least has everything.
@@ -239,7 +288,7 @@ func (w *Watch) untouched() error {
 	return nil
 }
 
-// whole says whether the database has all of its log. A shortage says nothing about that: whoever asked may try again.
+// whole says whether the database has all of its log. A shortage says nothing about that: the caller may try again.
 func (w *Watch) whole() error {
 	switch err := w.verify(); {
 	case err == nil:
@@ -256,34 +305,35 @@ func (f *watched) know(path string) (err error) {
 	return err
 }
 
-// look says whether a file is still the same, and how much it has shrunk to, if it has: the smaller size, or -1.
-func (f *watched) look() (shrunk int64, err error) {
+// look says whether a file is still the same, and how it is now: its stamp, and its size if that has become smaller, else -1.
+func (f *watched) look() (now stamp, shrunk int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch file, now, err := identify(f.path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return -1, stopped("the file %s was removed while it was in use", f.path)
+		return stamp{}, -1, stopped("the file %s was removed while it was in use", f.path)
 	case err != nil:
-		return -1, err
+		return stamp{}, -1, err
 	case file != f.file:
-		return -1, stopped("the file %s was replaced while it was in use", f.path)
+		return stamp{}, -1, stopped("the file %s was replaced while it was in use", f.path)
 	default:
 		before := f.size
 		if f.size = now.size; now.size < before {
-			return now.size, nil
+			return now, now.size, nil
 		}
-		return -1, nil
+		return now, -1, nil
 	}
 }
 
-// completeTries and completePause are for a file that is written to while it is looked at: its header may be ahead of its length for a moment.
+// completeTries and completePause are for a file that is written to while it is looked at: its header may be ahead of its length for a
+// moment.
 const (
 	completeTries = 40
 	completePause = 25 * time.Millisecond
 )
 
-// complete says whether a database file that has become smaller has all of its pages: one that has given back free pages says in its header how many are
-// left, and one that was cut has fewer than that.
+// complete says whether a database file that has become smaller has all of its pages: one that has given back free pages says in its header
+// how many are left, and one that was cut has fewer than that.
 func complete(path string) bool {
 	for try := range completeTries {
 		if try > 0 {
@@ -314,14 +364,25 @@ func hasAllPages(path string) (whole bool, err error) {
 
 // Essential checks the database and its log.
 func (w *Watch) Essential() error {
-	shrunk, err := w.database.look()
+	if err := w.whereItWas(); err != nil {
+		return err
+	}
+	_, shrunk, err := w.log.look()
+	return w.logged(shrunk, err)
+}
+
+// whereItWas checks the database.
+func (w *Watch) whereItWas() error {
+	_, shrunk, err := w.database.look()
 	if err == nil && shrunk >= 0 && !complete(w.database.path) {
 		err = stopped("the file %s was cut while it was in use", w.database.path)
 	}
-	if err != nil {
-		return err
-	}
-	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < LogLimit {
+	return err
+}
+
+// logged says whether a log is whole that was found to have shrunk, or has not.
+func (w *Watch) logged(shrunk int64, err error) error {
+	if err == nil && shrunk >= 0 && shrunk < LogLimit {
 		err = w.whole()
 	}
 	return err
@@ -331,7 +392,7 @@ func (w *Watch) Essential() error {
 func (w *Watch) All() error {
 	err := w.Essential()
 	for i := 0; err == nil && i < len(w.rest); i++ {
-		_, err = w.rest[i].look()
+		_, _, err = w.rest[i].look()
 	}
 	if err == nil && w.mu.TryLock() { // else a transaction is writing, which has looked itself
 		err = w.untouched()

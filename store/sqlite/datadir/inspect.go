@@ -71,11 +71,11 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	if err != nil && !errors.Is(err, errMarkDamaged) { // which was said above
 		return i, Unusable(dir, err)
 	}
-	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db, c) })
+	err = look(path, false, func(db *sql.DB) error { return i.readDatabase(ctx, db, c) })
 	return i, err
 }
 
-func (i *Inspection) read(ctx context.Context, db *sql.DB, claimed claim) error {
+func (i *Inspection) readDatabase(ctx context.Context, db *sql.DB, claimed claim) error {
 	f, err := read(ctx, db, claimed)
 	if err != nil {
 		return fmt.Errorf("read database version: %w", err)

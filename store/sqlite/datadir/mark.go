@@ -57,8 +57,8 @@ const CountEvery = 64
 // markFile is the name of the mark beside the database.
 const markFile = "tandem.mark"
 
-// MarkSize is the size of one place of the file. It has two places, each in a sector of its own, and commits write them in turn: one is always whole. A place is
-// written twice for a commit with a witness, before and after it is on disk.
+// MarkSize is the size of one place of the file. It has two places, each in a sector of its own, and commits write them in turn: one is
+// always whole. A place is written twice for a commit with a witness, before and after it is on disk.
 const MarkSize = 512
 
 const (
@@ -158,8 +158,8 @@ func ReadMark(dir string) (c claim, err error) {
 	return c, nil
 }
 
-// OpenMark opens the file for writing. One that is not there is made with a mark in it, which is on disk before the file has its name: an empty one
-// has lost what was in it.
+// OpenMark opens the file for writing. One that is not there is made with a mark in it, which is on disk before the file has its name: an
+// empty one has lost what was in it.
 func OpenMark(dir string, m Mark) (*os.File, error) {
 	path := filepath.Join(dir, markFile)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -80,7 +80,8 @@ func newer(path string, has, known int64) error {
 
 // provider is what brings a database from one version to another.
 func provider(db *sql.DB) (*goose.Provider, error) {
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -93,8 +94,8 @@ const (
 	mayShrink    = "auto_vacuum(INCREMENTAL)"
 )
 
-// letShrink rewrites a database of an older version, so that it can give back the room of what is removed from it. Where there is no room for that the
-// database stays as it is: what becomes free in it is used again, and the file does not become smaller.
+// letShrink rewrites a database of an older version, so that it can give back the room of what is removed from it. Where there is no room
+// for that the database stays as it is: what becomes free in it is used again, and the file does not become smaller.
 func letShrink(ctx context.Context, db *sql.DB) error {
 	_, err := db.ExecContext(ctx, "PRAGMA "+mayShrink)
 	if err == nil {

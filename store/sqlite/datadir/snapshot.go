@@ -12,14 +12,11 @@ import (
 	"tandem/store/sqlite/sqlconn"
 )
 
-// Snapshot reads the database of a data directory as it is at one moment, also while a process has it open and writes. It changes nothing, a
-// database of an older version neither, and refuses one that lacks something that was acknowledged or that a newer version has written. What is
-// written meanwhile stays in the log of the database until the function returns.
+// Snapshot reads the database of a data directory as it is at one moment, also while a process has it open and writes. It changes nothing,
+// a database of an older version neither, and refuses one that lacks something that was acknowledged or that a newer version has written.
+// What is written meanwhile stays in the log of the database until the function returns.
 func Snapshot(ctx context.Context, dir string, read func(tx *sql.Tx, version int64) error) error {
-	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
-		return fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data", dir).WithCause(err)
-	}
-	if err := Sound(ctx, dir); err != nil {
+	if err := there(ctx, dir); err != nil {
 		return err
 	}
 	known, err := migrations.Newest()
@@ -48,8 +45,35 @@ func Snapshot(ctx context.Context, dir string, read func(tx *sql.Tx, version int
 	return err
 }
 
-// Fill makes a database of a version at a path where there is none, and lets a function put rows into it, in one transaction. The database is whole
-// and on disk when it returns without an error.
+// there refuses a directory without a database, and one whose database lacks something.
+func there(ctx context.Context, dir string) error {
+	_, stat := os.Stat(filepath.Join(dir, DatabaseFile))
+	if err := Sound(ctx, dir); err != nil {
+		return err
+	}
+	if stat != nil {
+		return fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data", dir).WithCause(stat)
+	}
+	return nil
+}
+
+// Claim takes a directory that has a database for this process, and says which version the database has. It refuses one that a process has
+// open, that lacks something that was acknowledged or that a newer version has written. The lock must be given to [Unlock].
+func Claim(ctx context.Context, dir string) (lock *os.File, version int64, err error) {
+	if err := there(ctx, dir); err != nil {
+		return nil, 0, err
+	}
+	if lock, err = Lock(dir); err != nil {
+		return nil, 0, err
+	}
+	if err := Snapshot(ctx, dir, func(_ *sql.Tx, v int64) error { version = v; return nil }); err != nil {
+		return nil, 0, errors.Join(err, Unlock(lock))
+	}
+	return lock, version, nil
+}
+
+// Fill makes a database of a version at a path where there is none, and lets a function put rows into it, in one transaction. The database
+// is whole and on disk when it returns without an error.
 func Fill(ctx context.Context, path string, version int64, fill func(tx *sql.Tx) error) (err error) {
 	f, err := openPrivate(path)
 	if err != nil {

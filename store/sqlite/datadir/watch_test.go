@@ -26,7 +26,7 @@ func TestWatch_ManyLookWhileAFileGrows(t *testing.T) {
 	file := new(watched)
 	check(file.know(path))
 	look := func() (shrunk bool, err error) {
-		smaller, err := file.look()
+		_, smaller, err := file.look()
 		return smaller >= 0, err
 	}
 	grown := make(chan struct{})
@@ -62,7 +62,8 @@ func TestWatch_ManyLookWhileAFileGrows(t *testing.T) {
 	}
 }
 
-// TestWatch_Shortage: that no file can be opened for now says nothing about the log. The watch goes on, and no transaction begins on a log that could not be read.
+// TestWatch_Shortage: that no file can be opened for now says nothing about the log. The watch goes on, and no transaction begins on a log
+// that could not be read.
 func TestWatch_Shortage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tandem.db")
@@ -96,4 +97,36 @@ func TestWatch_Shortage(t *testing.T) {
 		t.Errorf("a log that has everything: %v", err)
 	}
 	w.End()
+}
+
+// TestWatch_CutMeanwhile: a log that is cut while a transaction has the right to write is read before anything else is written to it, also when
+// that transaction writes nothing and so tells nobody.
+func TestWatch_CutMeanwhile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	for _, name := range []string{path, path + LogSuffix, path + indexSuffix} {
+		if err := os.WriteFile(name, []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := NewWatch(path, func() error { return errors.New("it lacks commit 7") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.All(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path+LogSuffix, 3); err != nil {
+		t.Fatal(err)
+	}
+	w.End()
+	if err := w.Committed(); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("a commit into a log that was cut: %v", err)
+	}
+	if err := w.Begin(); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("the next transaction begins: %v", err)
+	}
 }

@@ -26,29 +26,21 @@ import (
 // Store is the name of this kind of database in a backup.
 const Store = "sqlite"
 
-// Large values that nothing names are removed some minutes after they were put, so a value that is put while others are copied must be copied soon
-// enough. Values are copied in rounds until a round takes less than shortRound; from its beginning until those that came since are copied it may
-// take maxRounds at most.
+// Large values that nothing names are removed some minutes after they were put, so a value that is put while others are copied must be
+// copied soon enough. Values are copied in rounds until a round takes less than shortRound; from its beginning until those that came since
+// are copied it may take maxRounds at most.
 const (
 	shortRound = time.Minute
 	maxRounds  = 4 * time.Minute
 	manyRounds = 10
 )
 
-// Moment is what rows are of.
-type Moment struct {
-	// Version is that of the tables, Taken when they were so.
-	Version int64
-	Taken   time.Time
-	// Keys are the ids of the master keys that credentials are sealed with.
-	Keys []string
-}
-
-// Save writes the database of a data directory and its large values to a backup, as they are at one moment, also while a process has it open and writes.
+// Save writes the database of a data directory and its large values to a backup, as they are at one moment, also while a process has it
+// open and writes.
 //
-// Rows name large values that were put before them. So values come first, then the moment of the rows is fixed, then the values that were put
-// meanwhile are copied, then the rows.
-func Save(ctx context.Context, dir string, to *archive.Writer) (m Moment, err error) {
+// Rows name large values that were put before them. So values come first, then the moment of the rows is fixed, then the values that were
+// put meanwhile are copied, then the rows.
+func Save(ctx context.Context, dir string, to *archive.Writer) (m archive.Moment, err error) {
 	values, err := openValues(dir)
 	if err != nil {
 		return m, err
@@ -75,7 +67,7 @@ func Save(ctx context.Context, dir string, to *archive.Writer) (m Moment, err er
 		if time.Since(began) > maxRounds {
 			return tooMany()
 		}
-		if m.Keys, err = sealingKeys(ctx, tx); err != nil {
+		if m.Keys, err = SealingKeys(ctx, tx); err != nil {
 			return err
 		}
 		if err := saveTables(ctx, tx, to); err != nil {
@@ -112,8 +104,8 @@ func (v *values) close() error {
 	return v.root.Close()
 }
 
-// settle looks again at values that did not hold what their name says when they were copied. What nothing names is overwritten and then removed: a
-// value that is gone by now, or was put again, was not damaged, and is copied if it is there.
+// settle looks again at values that did not hold what their name says when they were copied. What nothing names is overwritten and then
+// removed: a value that is gone by now, or was put again, was not damaged, and is copied if it is there.
 func (v *values) settle(to *archive.Writer) error {
 	for _, name := range to.Damaged() {
 		workspace, base := path.Split(name)
@@ -189,10 +181,10 @@ func (v *values) copyOne(at, name string, to *archive.Writer) (there bool, err e
 	return true, errors.Join(err, f.Close())
 }
 
-// sealingKeys are the keys that credentials are sealed with.
-func sealingKeys(ctx context.Context, tx *sql.Tx) (keys []string, err error) {
+// SealingKeys are the keys that credentials are sealed with.
+func SealingKeys(ctx context.Context, tx *sql.Tx) (keys []string, err error) {
 	seen := map[string]bool{}
-	err = eachRow(ctx, tx, "SELECT sealed FROM credentials", 1, func(row []any) error {
+	err = EachRow(ctx, tx, "SELECT sealed FROM credentials", 1, func(row []any) error {
 		sealed, _ := row[0].([]byte)
 		if id, ok := credential.SealedWith(sealed); ok && !seen[id] {
 			seen[id], keys = true, append(keys, id)
@@ -202,52 +194,53 @@ func sealingKeys(ctx context.Context, tx *sql.Tx) (keys []string, err error) {
 	return keys, err
 }
 
-// table is one whose rows are kept.
-type table struct {
-	name    string
-	columns []string
+// Table is one whose rows are kept.
+type Table struct {
+	Name    string
+	Columns []string
 }
 
-// sequences is the table of the last numbers that were given out. Rows that are put into other tables change it, so it comes last.
-const sequences = "sqlite_sequence"
+// Sequences is the table of the last numbers that were given out. Rows that are put into other tables change it, so it comes last.
+const Sequences = "sqlite_sequence"
 
 // versions is the table that says which version a database has. It is made by what makes the database.
 const versions = "goose_db_version"
 
-// tablesOf lists the tables of a database. An index of words is in tables of its own, which are among them; the table it is looked at through is not.
-func tablesOf(ctx context.Context, tx *sql.Tx) (list []table, err error) {
+// Tables lists the tables of a database. An index of words is in tables of its own, which are among them; the table it is looked at through
+// is not.
+func Tables(ctx context.Context, tx *sql.Tx) (list []Table, err error) {
 	rowids := map[string]bool{}
-	err = eachRow(ctx, tx, `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow')
-		AND (name NOT LIKE 'sqlite\_%' ESCAPE '\' OR name = '`+sequences+`') AND name <> '`+versions+`' ORDER BY name = '`+sequences+`', name`, 2, func(row []any) error {
+	err = EachRow(ctx, tx, `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow')
+		AND (name NOT LIKE 'sqlite\_%' ESCAPE '\' OR name = '`+Sequences+`') AND name <> '`+versions+`' ORDER BY name = '`+Sequences+`', name`, 2, func(row []any) error {
 		name, without := row[0].(string), row[1].(int64)
-		list, rowids[name] = append(list, table{name: name}), without == 0
+		list, rowids[name] = append(list, Table{Name: name}), without == 0
 		return nil
 	})
 	for i := range list {
 		if err == nil {
-			err = list[i].read(ctx, tx, rowids[list[i].name])
+			err = list[i].readRows(ctx, tx, rowids[list[i].Name])
 		}
 	}
 	return list, err
 }
 
-// rowid is the name of the number of a row where no column is it. Rows are read in the order of these numbers in places, so they are kept.
-const rowid = "rowid"
+// RowID is the name of the number of a row where no column is it. Rows are read in the order of these numbers in places, so they are kept.
+const RowID = "rowid"
 
-// read finds the columns of a table. Those that are made of others are left out.
-func (t *table) read(ctx context.Context, tx *sql.Tx, rowids bool) error {
+// readRows finds the columns of a table. Those that are made of others are left out.
+func (t *Table) readRows(ctx context.Context, tx *sql.Tx, rowids bool) error {
 	keys, number := 0, false
-	err := eachRow(ctx, tx, "SELECT name, upper(type), pk, hidden FROM pragma_table_xinfo(?)", 4, func(row []any) error {
+	err := EachRow(ctx, tx, "SELECT name, upper(type), pk, hidden FROM pragma_table_xinfo(?)", 4, func(row []any) error {
 		if row[3].(int64) == 0 {
-			t.columns = append(t.columns, row[0].(string))
+			t.Columns = append(t.Columns, row[0].(string))
 		}
 		if row[2].(int64) > 0 {
 			keys, number = keys+1, row[1] == "INTEGER"
 		}
 		return nil
-	}, t.name)
+	}, t.Name)
 	if rowids && (keys != 1 || !number) {
-		t.columns = append([]string{rowid}, t.columns...)
+		t.Columns = append([]string{RowID}, t.Columns...)
 	}
 	return err
 }
@@ -263,23 +256,23 @@ func quoted(names []string) string {
 }
 
 func saveTables(ctx context.Context, tx *sql.Tx, to *archive.Writer) error {
-	list, err := tablesOf(ctx, tx)
+	list, err := Tables(ctx, tx)
 	if err != nil {
 		return err
 	}
 	for _, t := range list {
-		if err := to.Table(t.name, t.columns); err != nil {
+		if err := to.Table(t.Name, t.Columns); err != nil {
 			return err
 		}
-		if err := eachRow(ctx, tx, "SELECT "+quoted(t.columns)+" FROM "+quote(t.name), len(t.columns), to.Row); err != nil {
-			return fmt.Errorf("read table %s: %w", t.name, err)
+		if err := EachRow(ctx, tx, "SELECT "+quoted(t.Columns)+" FROM "+quote(t.Name), len(t.Columns), to.Row); err != nil {
+			return fmt.Errorf("read table %s: %w", t.Name, err)
 		}
 	}
 	return nil
 }
 
-// eachRow hands over rows. Values are for the time of the call.
-func eachRow(ctx context.Context, tx *sql.Tx, text string, columns int, each func([]any) error, args ...any) (err error) {
+// EachRow hands over rows. Values are for the time of the call.
+func EachRow(ctx context.Context, tx *sql.Tx, text string, columns int, each func([]any) error, args ...any) (err error) {
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return relational.ReadError(ctx, err)

@@ -22,8 +22,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A value that is being removed while it is copied, which overwrites it first, is not damaged. If it is put again meanwhile it is copied again, and that is what is
-// restored. One that stays as it is was damaged.
+// A value that is being removed while it is copied, which overwrites it first, is not damaged. If it is put again meanwhile it is copied
+// again, and that is what is restored. One that stays as it is was damaged.
 func TestValues_RemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,9 +20,9 @@ import (
 	"tandem/store/sqlite/datadir"
 )
 
-// Load makes what a data directory holds in a directory that is empty: a database with the rows of a backup, of the version that they have, and the
-// large values beside it. Files of workspaces are handed on. All of it is on disk when it returns without an error. The backup has been checked before, and
-// said what it holds.
+// Load makes what a data directory holds in a directory that is empty: a database with the rows of a backup, of the version that they have,
+// and the large values beside it. Files of workspaces are handed on. All of it is on disk when it returns without an error. The backup has
+// been checked before, and said what it holds.
 func Load(ctx context.Context, dir string, holds archive.Contents, from io.Reader, file func(name string, r io.Reader) error) (err error) {
 	if holds.Store != Store {
 		return fault.Newf(fault.Unsupported, "the backup is of a %q database, which cannot be restored into a data directory", holds.Store)
@@ -50,17 +49,7 @@ func Load(ctx context.Context, dir string, holds archive.Contents, from io.Reade
 	if err != nil {
 		return err
 	}
-	return syncAll(dir)
-}
-
-// syncAll makes files and their names durable.
-func syncAll(dir string) error {
-	return filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return datadir.SyncPath(name)
-	})
+	return datadir.SyncAll(dir)
 }
 
 // loader takes what is in a backup.
@@ -68,7 +57,8 @@ type loader struct {
 	ctx   context.Context
 	tx    *sql.Tx
 	blobs *os.Root
-	// damaged are values that were damaged before the backup, gone those that were removed while it was made: what comes first under their names is no value.
+	// damaged are values that were damaged before the backup, gone those that were removed while it was made: what comes first under their
+	// names is not a value.
 	damaged, gone []string
 	// file takes a file of a workspace.
 	file func(name string, r io.Reader) error
@@ -80,15 +70,15 @@ type loader struct {
 
 // empty removes the rows that a new database has by itself, and learns which tables there are.
 func (l *loader) empty() error {
-	list, err := tablesOf(l.ctx, l.tx)
+	list, err := Tables(l.ctx, l.tx)
 	if err != nil {
 		return err
 	}
 	l.tables = map[string][]string{}
 	for _, t := range list {
-		l.tables[t.name] = t.columns
-		if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+quote(t.name)); err != nil {
-			return fmt.Errorf("empty table %s: %w", t.name, err)
+		l.tables[t.Name] = t.Columns
+		if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+quote(t.Name)); err != nil {
+			return fmt.Errorf("empty table %s: %w", t.Name, err)
 		}
 	}
 	return nil
@@ -119,8 +109,8 @@ func (l *loader) begin(table string, columns []string) (err error) {
 	if err := l.done(); err != nil {
 		return err
 	}
-	if table == sequences { // what was put into other tables has filled it
-		if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+sequences); err != nil {
+	if table == Sequences { // what was put into other tables has filled it
+		if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+Sequences); err != nil {
 			return err
 		}
 	}

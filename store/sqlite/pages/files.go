@@ -1,5 +1,5 @@
-// Package pages is what SQLite keeps the tables in, as upkeep sees it: pages that removed rows have left something in, room that is given back, columns
-// in which something may be named.
+// Package pages is what SQLite keeps the tables in, as upkeep sees it: pages that removed rows have left something in, room that is given
+// back, columns in which something may be named.
 //
 // It knows no table by its name. The SQLite store imports it.
 package pages

@@ -9,9 +9,9 @@ import (
 	"tandem/store/relational"
 )
 
-// What is removed from a page of the database is overwritten with zeros (secure_delete). But a row that SQLite has moved to another page, because its own was
-// full, leaves its bytes behind in the part of the page that is not in use. So that nothing of a removed row is left, these parts are overwritten, too: page by
-// page, by transactions like any other (docs/decisions/0016).
+// What is removed from a page of the database is overwritten with zeros (secure_delete). But a row that SQLite has moved to another page,
+// because its own was full, leaves its bytes behind in the part of the page that is not in use. So that nothing of a removed row is left,
+// these parts are overwritten, too: page by page, by transactions like any other (docs/decisions/0016).
 
 // The kinds of pages that hold rows, by their first byte, and the places of what their headers say.
 const (
@@ -20,8 +20,8 @@ const (
 	freeBlockAt, cellsAt, contentAt = 1, 3, 5
 )
 
-// blankUnused overwrites what is not in use in a page that holds rows, and says whether there was anything. Offset is where the page's header begins: 100 in the first page
-// of a database, 0 in others. A page that is not as it should be is left alone.
+// blankUnused overwrites what is not in use in a page that holds rows, and says whether there was anything. Offset is where the page's
+// header begins: 100 in the first page of a database, 0 in others. A page that is not as it should be is left alone.
 func blankUnused(page []byte, offset int) (changed bool) {
 	size := 8
 	switch page[offset] {
@@ -118,7 +118,8 @@ const (
 
 // blankPages overwrites what is not in use in all pages.
 func (x *Pages) blankPages(ctx context.Context) error {
-	sizes, err := relational.QueryOne(ctx, x.db, errNothing, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`, func(s relational.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
+	sizes, err := relational.QueryOne(ctx, x.db, errNothing, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`,
+		func(s relational.Scanner) (v [2]int64, err error) { return v, s.Scan(&v[0], &v[1]) })
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Conn is one connection, used by one goroutine at a time.
 type Conn struct {
-	// Classify says of the text of a statement what whoever opened the connection wants to know of it, as [Statement.Class]. It is
+	// Classify says of the text of a statement what the code that opened the connection wants to know of it, as [Statement.Class]. It is
 	// asked once, when the statement is prepared; nil: nothing is.
 	Classify func(text string) uint8
 

@@ -93,12 +93,13 @@ test("what reaches over pieces is read with the whole", () => {
   }
 })
 
-// What a person may do to any example, at random: piece by piece it leads to the same as with the whole text, also when it is typed.
+// What a person may do to any example, at random: piece by piece it leads to the same as with the whole text, also when it is typed. With TANDEM_LONG=1 they do more.
+const steps = process.env.TANDEM_LONG ? 16 : 6
 const examples = join(import.meta.dirname, "..", "..", "..", "examples")
 test.each(readdirSync(examples).filter((f) => /\.yaml$/.test(f)))("%s", (name) => {
   let h = begin(readFileSync(join(examples, name), "utf8"))
   expect(h.now.pieces).toBeDefined()
-  let seed = 11
+  let seed = 11 + name.length
   const random = (n: number) => (seed = (seed * 48271) % 2147483647) % n
   const acts: ((v: Any) => void)[] = [
     (v) => v.nodes.push({ id: `new_${random(1000)}`, description: "x: y\nz", type: "CALL", subtype: "EMPTY", configurations: { a: [1, { b: null }], c: "{{d}}" } }),
@@ -114,7 +115,7 @@ test.each(readdirSync(examples).filter((f) => /\.yaml$/.test(f)))("%s", (name) =
   ]
   const alike = (text: string) => text.replace(/\n\s*\n+/g, "\n")
   let cut = 0
-  for (let i = 0; i < 16; i++) {
+  for (let i = 0; i < steps; i++) {
     const value = structuredClone(h.now.value)
     acts[random(acts.length)]!(value)
     const before = h.now
@@ -131,5 +132,5 @@ test.each(readdirSync(examples).filter((f) => /\.yaml$/.test(f)))("%s", (name) =
     const whole = readWhole(slip.text)
     if (!slip.broken || !whole.broken) expect([slip.text, slip.unsure ? whole.value : slip.value]).toEqual([slip.text, whole.broken ? h.now.value : whole.value])
   }
-  expect(cut).toBeGreaterThan(8)
+  expect(cut).toBeGreaterThan(steps / 2)
 })

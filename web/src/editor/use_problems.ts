@@ -24,7 +24,7 @@ export function useProblems(model: Model) {
     const map = new Map<string, NodeProblem[]>()
     for (const p of problems) {
       const id = nodeOf(p, { definition })
-      // A missing description is in the list; it is no reason to mark a card.
+      // A missing description is in the list; a card is not marked for it.
       if (id && p.code !== "no_description") map.set(id, [...(map.get(id) ?? []), p])
     }
     return map

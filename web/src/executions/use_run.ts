@@ -73,7 +73,7 @@ export function useRun(id: string): { run: Run; connection: Connection } {
   useEffect(() => {
     if (!forked) return
     const stop = new AbortController()
-    // What was not to be had because the server was away is asked for again.
+    // What could not be read because the server was away is asked for again.
     const read = () =>
       void inheritedSteps(id, stop.signal).then(
         (steps) => {

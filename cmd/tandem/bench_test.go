@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"tandem/benchmark"
+	"tandem/store/postgres/postgrestest"
+)
+
+// Every measurement works on a server of PostgreSQL, in processes that are told of it without an argument, and leaves nothing there.
+func TestBench_OnAServer(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	address := server.Database(t)
+	measured := func(t *testing.T, args ...string) []byte {
+		t.Helper()
+		dir := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "tandem", append([]string{"bench"}, append(args, "--json", "--data", filepath.Join(dir, "data"))...)...)
+		cmd.Env = append(cmd.Environ(), "TANDEM_DATABASE="+address)
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, said.String())
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "data", "*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind %q, %v", left, err)
+		}
+		return out
+	}
+	var phases []benchmark.ScaleReport
+	if err := json.Unmarshal(measured(t, "scale", "--parked", "500", "--iterations", "20", "--phases", "wake,loop"), &phases); err != nil || len(phases) != 3 {
+		t.Fatalf("phases %+v, %v", phases, err)
+	}
+	for i, want := range []struct {
+		phase string
+		count int
+	}{{"park", 500}, {"wake", 0}, {"loop", 20}} {
+		if r := phases[i]; r.Phase != want.phase || r.Count != want.count || r.PerSecond <= 0 && want.count > 0 || r.WakeP50MS <= 0 && want.phase == "wake" ||
+			(r.DiskBytes > 0) != (want.phase == "park") || !strings.HasPrefix(r.Server, "PostgreSQL ") {
+			t.Errorf("phase %+v", r)
+		}
+	}
+	var r benchmark.APIReport
+	if err := json.Unmarshal(measured(t, "api", "--quick", "--rounds", "1", "--executions", "30", "--clients", "1", "--readers", "2"), &r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(r.Server, "PostgreSQL ") || len(r.Requests) != 5 || len(r.Streams) != 2 || r.ExecutionBytes <= 0 || r.Engine != "" {
+		t.Errorf("report %+v", r)
+	}
+	for _, f := range r.Requests {
+		if f.Tandem.PerSecond <= 0 || f.Bare.PerSecond <= 0 || f.Goal != 0 {
+			t.Errorf("figures %+v", f)
+		}
+	}
+	r = benchmark.APIReport{}
+	if err := json.Unmarshal(measured(t, "api", "--quick", "--rounds", "1", "--executions", "30", "--clients", "1", "--requests", "execute",
+		"--engine", "temporal", "--temporal-address", startTemporal(t).address), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Engine != "Temporal" || len(r.Requests) != 1 || len(r.Streams) != 0 || r.Requests[0].Name != "execute" || r.Requests[0].Tandem.PerSecond <= 0 {
+		t.Errorf("report on Temporal %+v", r)
+	}
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left, tables int
+	err = conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pg_database WHERE datname LIKE 'tandem_bench_%'), (SELECT count(*) FROM pg_tables WHERE schemaname = 'public')`).Scan(&left, &tables)
+	if cerr := conn.Close(t.Context()); err != nil || cerr != nil || left != 0 || tables != 0 {
+		t.Errorf("%d databases and %d tables are left: %v, %v", left, tables, err, cerr)
+	}
+	// A database that is not there is refused before anything is made.
+	cmd := exec.CommandContext(t.Context(), "tandem", "bench", "scale", "--database", "mysql://host/name", "--data", filepath.Join(t.TempDir(), "data"))
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "does not begin with postgres://") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,106 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"tandem/engine"
+	"tandem/host/turns"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// admitVisiting lets an execution begin that has its place: this process has the limits, and another one may carry the execution.
+func (h *Host) admitVisiting(ref store.Ref) {
+	if !h.hold() {
+		return
+	}
+	go func() { // it ends with the host
+		defer h.running.Done()
+		select {
+		case h.firing <- struct{}{}: // should a great many begin, not all of them are in memory
+		case <-h.ctx.Done():
+			return
+		}
+		defer func() { <-h.firing }()
+		err := h.patiently(h.ctx, func() error {
+			_, err := h.Attend(ref)
+			return err
+		})
+		if err != nil && h.ctx.Err() == nil {
+			if !errors.Is(err, store.ErrNotFound) {
+				h.opts.Log.Warn("an execution has its turn and could not begin", "execution", ref.Execution, "error", err)
+			}
+			h.admission.Moved(ref, turns.Claim{}, engine.StatusPending) // its place is another's, and it stands in line again
+			h.admitNext()
+			if err := h.patiently(h.ctx, func() error { return h.Heard(h.ctx, ref, engine.StatusPending) }); err != nil {
+				h.opts.Log.Warn("it waits for the next sweep", "execution", ref.Execution, "error", err)
+			}
+		}
+		h.opts.Carrier.Wake(ref)
+	}()
+}
+
+// Heard says that an execution has another status, which any process may have recorded. It is for the process that has the limits.
+func (h *Host) Heard(ctx context.Context, ref store.Ref, status engine.Status) error {
+	var start turns.Start
+	if !status.Final() { // it may have another one by now
+		e, err := h.opts.Executions.Get(ctx, identity.System(ref.Workspace), ref.Execution)
+		if errors.Is(err, store.ErrNotFound) {
+			e.Status, err = engine.StatusCanceled, nil // it was deleted
+		}
+		if err != nil {
+			return err
+		}
+		claim := turns.ClaimOf(e.User, h.isTask(e.WorkflowID))
+		start, status = turns.Start{Ref: ref, Claim: claim, Priority: e.Priority, Created: e.Created}, e.Status
+	}
+	switch status {
+	case engine.StatusPending:
+		h.admission.Wait(start)
+	case engine.StatusWaiting:
+		if soon, err := h.goesOnSoon(ctx, ref); soon || err != nil {
+			return err
+		}
+		fallthrough
+	default:
+		h.admission.Moved(ref, start.Claim, status)
+	}
+	h.admitNext()
+	return nil
+}
+
+// goesOnSoon says of an execution that waits that it goes on by itself in a moment: it keeps its place meanwhile.
+func (h *Host) goesOnSoon(ctx context.Context, ref store.Ref) (bool, error) {
+	timers, err := h.opts.Timers.Of(ctx, identity.System(ref.Workspace), ref.Execution)
+	soon := time.Now().UnixMilli() + shortWait
+	return slices.ContainsFunc(timers, func(t store.Timer) bool {
+		_, child := reminded(engine.TimerID(t.ID))
+		return !child && t.ID != string(errorTimer) && t.Until <= soon
+	}), err
+}
+
+// HeardNothing looks at what may have changed while nothing was heard: what has a place may have ended.
+func (h *Host) HeardNothing(ctx context.Context) error {
+	for _, ref := range h.admission.Running() {
+		if err := h.Heard(ctx, ref, engine.StatusRunning); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reckon counts an execution that has not ended, and says that it is to go on: it does not wait for its turn.
+func (h *Host) Reckon(u store.Unfinished) bool {
+	c := turns.ClaimOf(u.User, h.isTask(u.WorkflowID))
+	switch {
+	case u.Status == engine.StatusRunning:
+		h.admission.Moved(u.Ref, c, u.Status)
+	case h.admission.Holds(c.Task):
+		h.admission.Wait(turns.Start{Ref: u.Ref, Claim: c, Priority: u.Priority, Created: u.Created})
+		return false
+	}
+	return true
+}

@@ -1,0 +1,203 @@
+package temporal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/deployment/v1"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	"tandem/host/hosttest"
+	"tandem/host/local"
+)
+
+// TestRelease_WorkGoesToTheNewestOne starts a second release beside the first, of which a process lives on: what is begun then runs with
+// the second, and what the first has begun goes on with it.
+func TestRelease_WorkGoesToTheNewestOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.build = "1"
+	hosttest.Load(2, func(_, _ func()) {
+		s.stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.build = "2"
+		if err := s.begin(t.Context(), s.setup, 0); err != nil {
+			t.Fatal(err)
+		}
+		awaitRelease(t, s.queue, "2")
+	}).Play(t, s.rig(hosttest.NewDisk().Stores), hosttest.Fate{})
+	for _, id := range []string{"x0", "y0"} {
+		d, err := server.DescribeWorkflowExecution(t.Context(), s.queue+"/one/"+id, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := d.WorkflowExecutionInfo.VersioningInfo
+		build := info.GetDeploymentVersion().GetBuildId()
+		if info.GetBehavior() != enums.VERSIONING_BEHAVIOR_AUTO_UPGRADE || build != "2" {
+			t.Errorf("%q has ended with %v", id, info)
+		}
+	}
+}
+
+// TestRelease_TakesOverWhenItCanRun: a release is made the current one when Temporal knows the worker of it, for both sorts of work. What
+// goes to one that nobody can run yet would stand still.
+func TestRelease_TakesOverWhenItCanRun(t *testing.T) {
+	t.Parallel()
+	queue := newQueue()
+	var known []enums.TaskQueueType
+	looks := func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		if _, current := request.(*workflowservice.SetWorkerDeploymentCurrentVersionRequest); current {
+			is, err := server.WorkflowService().DescribeWorkerDeploymentVersion(ctx, &workflowservice.DescribeWorkerDeploymentVersionRequest{
+				Namespace: client.DefaultNamespace, DeploymentVersion: &deployment.WorkerDeploymentVersion{DeploymentName: queue, BuildId: "1"},
+			})
+			if err != nil {
+				t.Errorf("it takes over, and Temporal says of it: %v", err)
+			}
+			for _, each := range is.GetVersionTaskQueues() {
+				known = append(known, each.Type)
+			}
+		}
+		return call(ctx, method, request, reply, conn, o...)
+	}
+	c, err := dial(address, &line{died: make(chan struct{})}, grpc.WithUnaryInterceptor(looks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stores := hosttest.NewDisk().Stores()
+	h, err := New(t.Context(), Options{
+		Client: c, TaskQueue: queue, Part: Worker, Release: "1",
+		Local: local.Options{
+			Journal: stores.Journal, Inbox: stores.Inbox, Timers: stores.Timers, Executions: stores.Executions, Blobs: stores.Blobs, Logs: stores.Logs,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for _, each := range []enums.TaskQueueType{enums.TASK_QUEUE_TYPE_WORKFLOW, enums.TASK_QUEUE_TYPE_ACTIVITY} {
+		if !slices.Contains(known, each) {
+			t.Errorf("it takes over when there are workers for %v", known)
+		}
+	}
+}
+
+// awaitRelease returns when all of the server knows which release is the current one.
+func awaitRelease(t *testing.T, deployment, build string) {
+	t.Helper()
+	clock := time.NewTicker(200 * time.Millisecond)
+	defer clock.Stop()
+	for {
+		d, err := server.WorkflowService().DescribeWorkerDeployment(t.Context(), &workflowservice.DescribeWorkerDeploymentRequest{
+			Namespace: client.DefaultNamespace, DeploymentName: deployment,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := d.GetWorkerDeploymentInfo()
+		if info.GetRoutingConfigUpdateState() == enums.ROUTING_CONFIG_UPDATE_STATE_COMPLETED && info.GetRoutingConfig().GetCurrentDeploymentVersion().GetBuildId() == build {
+			return
+		}
+		select {
+		case <-clock.C:
+		case <-t.Context().Done():
+		}
+	}
+}
+
+// TestSearch_FindsExecutions looks for an execution by what Temporal knows of it.
+func TestSearch_FindsExecutions(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if h := (&Host{opts: Options{Client: server}, log: slog.New(slog.DiscardHandler)}); !h.searches(ctx) {
+		t.Fatal("there are no search attributes")
+	}
+	find := func(query string) int {
+		clock := time.NewTicker(200 * time.Millisecond)
+		defer clock.Stop()
+		for { // a server knows new attributes, and lists what has ended, after a moment
+			found, err := server.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+			if err == nil && len(found.Executions) > 0 {
+				if len(found.Executions[0].GetMemo().GetFields()) > 0 {
+					t.Errorf("it has the memo %v", found.Executions[0].Memo)
+				}
+				return len(found.Executions)
+			}
+			select {
+			case <-clock.C:
+			case <-ctx.Done():
+				t.Fatalf("nothing is found by %s: %v", query, err)
+			}
+		}
+	}
+	for known := false; !known; { // the first may come before the server has taken note
+		s := newSite(t)
+		hosttest.Chain(1, 2, func() {}).Play(t, s.rig(hosttest.NewDisk().Stores), hosttest.Fate{})
+		serve(t, s.queue, over{}.attend, over{}.step) // the end of the workflow may come behind that of the processes
+		find(fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus = 'Completed'", s.queue))
+		d, err := server.DescribeWorkflowExecution(ctx, s.queue+"/one/x0", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, known = d.WorkflowExecutionInfo.SearchAttributes.GetIndexedFields()["TandemStatus"]; known {
+			find(fmt.Sprintf("TaskQueue = '%s' AND TandemWorkspace = 'one' AND TandemWorkflow = 'f' AND TandemExecution = 'x0' AND TandemStatus = 'SUCCESS'", s.queue))
+		}
+	}
+}
+
+// TestSearch_IsNotPermitted has a server that lets nobody make search attributes: executions run, and it is said what is missing.
+func TestSearch_IsNotPermitted(t *testing.T) {
+	t.Parallel()
+	said := make(chan string, 10)
+	refuses := func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		switch request.(type) {
+		case *operatorservice.AddSearchAttributesRequest, *operatorservice.ListSearchAttributesRequest:
+			return serviceerror.NewPermissionDenied("not for you", "")
+		}
+		return call(ctx, method, request, reply, conn, o...)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := dial(address, &line{died: make(chan struct{})}, grpc.WithUnaryInterceptor(refuses))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	h := &Host{opts: Options{Client: c, TaskQueue: newQueue()}, log: slog.New(notices{said})}
+	if h.searches(ctx) {
+		t.Error("the attributes are known")
+	}
+	if line := <-said; line != "executions cannot be searched for in Temporal: its search attributes are missing and may not be made here; make them with "+
+		`"temporal operator search-attribute create", of type Keyword, and start again` {
+		t.Errorf("it was said: %s", line)
+	}
+}
+
+// notices is a log that hands out what is said.
+type notices struct{ said chan<- string }
+
+// Enabled implements slog.Handler.
+func (notices) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (n notices) Handle(_ context.Context, r slog.Record) error {
+	n.said <- r.Message
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (n notices) WithAttrs([]slog.Attr) slog.Handler { return n }
+
+// WithGroup implements slog.Handler.
+func (n notices) WithGroup(string) slog.Handler { return n }
