@@ -27,6 +27,19 @@ import (
 // loadSize is how many executions are under way when something befalls them, and how many come after it.
 const loadSize = 6
 
+// patient is how long a test waits for what must come.
+const patient = 4 * time.Minute
+
+// await returns when it is told what a test waits for.
+func await(t *testing.T, what string, told <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-told:
+	case <-time.After(patient):
+		t.Fatalf("waited for %s", what)
+	}
+}
+
 // script runs one of the scripts that start and stop servers.
 func script(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
@@ -85,11 +98,18 @@ func TestOutage_PostgreSQLIsKilled(t *testing.T) {
 	t.Cleanup(db.Close)
 	hosttest.Load(loadSize, func(_, end func()) {
 		pg.Restart(t, end)
+		ctx, cancel := context.WithTimeout(t.Context(), patient)
+		defer cancel()
 		for { // connections of before are found out to be lost
-			if _, err := db.Stores().Inbox.PendingExecutions(t.Context(), identity.System("")); err == nil {
+			_, err := db.Stores().Inbox.PendingExecutions(ctx, identity.System(""))
+			if err == nil {
 				return
 			}
-			<-time.After(5 * time.Millisecond) // nothing tells when it is back
+			select {
+			case <-time.After(5 * time.Millisecond): // nothing tells when it is back
+			case <-ctx.Done():
+				t.Fatalf("the database does not come back: %v", err)
+			}
 		}
 	}).Play(t, newSite(t).rig(db.Stores), hosttest.Fate{})
 }
@@ -108,12 +128,7 @@ func TestOutage_PartitionFromPostgreSQL(t *testing.T) {
 		p.line.cut()
 		defer p.line.mend()
 		end()
-		for range 4 {
-			select {
-			case <-p.asked:
-			case <-t.Context().Done():
-			}
-		}
+		await(t, "something to wait for the database", p.waits)
 	}).Play(t, newSite(t).rig(db.Stores), hosttest.Fate{})
 }
 
@@ -126,7 +141,7 @@ func TestOutage_OneProcessIsPartedFromPostgreSQL(t *testing.T) {
 	behind, gate := postgrestest.NewGate(t, address)
 	s := newSite(t)
 	s.workers = loadSize // neither can run all
-	wentOn, asked := make(chan struct{}, 1), make(chan struct{}, 1)
+	wentOn, writes := make(chan struct{}, 1), make(chan struct{})
 	s.recorded = func(first bool, row host.Row) {
 		if !first || !slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { _, done := f.(engine.NodeCompleted); return done }) {
 			return
@@ -140,37 +155,34 @@ func TestOutage_OneProcessIsPartedFromPostgreSQL(t *testing.T) {
 	reach := rig.Beside
 	rig.Beside = func() store.Stores {
 		stores := reach()
-		stores.Journal = askedJournal{stores.Journal, asked}
+		stores.Journal = writingJournal{stores.Journal, writes}
 		return stores
 	}
 	hosttest.Load(loadSize, func(_, end func()) {
 		gate.Close()
-		for _, before := range []chan struct{}{wentOn, asked} {
-			select {
-			case <-before:
-			default:
-			}
+		select {
+		case <-wentOn: // it was before
+		default:
 		}
 		end()
-		<-wentOn
-		<-asked
+		await(t, "the process that reaches the database to go on", wentOn)
+		await(t, "the other to have something to record", writes)
 		gate.Forsake()
 		gate.Open()
 	}).Play(t, rig, hosttest.Fate{})
 }
 
-// askedJournal tells when a row is to be written.
-type askedJournal struct {
+// writingJournal tells that a row is being written, for as long as it is.
+type writingJournal struct {
 	store.Journal
-	asked chan<- struct{}
+	writes chan<- struct{}
 }
 
 // Append implements [store.Journal].
-func (j askedJournal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
-	select {
-	case j.asked <- struct{}{}:
-	default:
-	}
+func (j writingJournal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
+	written := make(chan struct{})
+	defer close(written)
+	go tellUntil(written, j.writes)
 	return j.Journal.Append(ctx, p, rows...)
 }
 
@@ -209,8 +221,8 @@ func TestOutage_TemporalIsNotThereYet(t *testing.T) {
 type proxy struct {
 	line    *line
 	address string
-	// asked is told of what the process sends.
-	asked chan struct{}
+	// waits tells that something the process has sent does not get through, for as long as that is so.
+	waits chan struct{}
 }
 
 func newProxy(t *testing.T, behind string) *proxy {
@@ -224,7 +236,7 @@ func newProxy(t *testing.T, behind string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{line: &line{died: make(chan struct{})}, asked: make(chan struct{})}
+	p := &proxy{line: &line{died: make(chan struct{})}, waits: make(chan struct{})}
 	p.address = fmt.Sprintf("postgres://tandem@%s%s?sslmode=disable", listener.Addr(), at.Path)
 	var serving sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
@@ -259,7 +271,7 @@ func (p *proxy) serve(ctx context.Context, near net.Conn, socket string) {
 	defer end()
 	var both sync.WaitGroup
 	both.Go(func() {
-		_, _ = io.Copy(wire{far, p.line}, told{near, p.asked}) // an end is an end
+		_, _ = io.Copy(sending{wire{far, p.line}, p.waits}, near) // an end is an end
 		_ = far.Close()
 	})
 	both.Go(func() {
@@ -269,18 +281,24 @@ func (p *proxy) serve(ctx context.Context, near net.Conn, socket string) {
 	both.Wait()
 }
 
-// told is a connection that tells when something was read from it.
-type told struct {
+// sending is a connection that tells, while something is written to it, that it waits.
+type sending struct {
 	net.Conn
-	read chan<- struct{}
+	waits chan<- struct{}
 }
 
-// Read implements net.Conn.
-func (c told) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+// Write implements net.Conn.
+func (c sending) Write(p []byte) (int, error) {
+	written := make(chan struct{})
+	defer close(written)
+	go tellUntil(written, c.waits)
+	return c.Conn.Write(p)
+}
+
+// tellUntil tells whoever asks, until something is over.
+func tellUntil(over <-chan struct{}, told chan<- struct{}) {
 	select {
-	case c.read <- struct{}{}:
-	default:
+	case told <- struct{}{}:
+	case <-over:
 	}
-	return n, err
 }

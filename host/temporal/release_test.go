@@ -95,10 +95,12 @@ func TestRelease_TakesOverWhenItCanRun(t *testing.T) {
 // awaitRelease returns when all of the server knows which release is the current one.
 func awaitRelease(t *testing.T, deployment, build string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	defer cancel()
 	clock := time.NewTicker(200 * time.Millisecond)
 	defer clock.Stop()
 	for {
-		d, err := server.WorkflowService().DescribeWorkerDeployment(t.Context(), &workflowservice.DescribeWorkerDeploymentRequest{
+		d, err := server.WorkflowService().DescribeWorkerDeployment(ctx, &workflowservice.DescribeWorkerDeploymentRequest{
 			Namespace: client.DefaultNamespace, DeploymentName: deployment,
 		})
 		if err != nil {
@@ -110,7 +112,7 @@ func awaitRelease(t *testing.T, deployment, build string) {
 		}
 		select {
 		case <-clock.C:
-		case <-t.Context().Done():
+		case <-ctx.Done():
 		}
 	}
 }

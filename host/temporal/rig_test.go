@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
@@ -93,7 +92,7 @@ type member struct {
 // join starts a process.
 func (s *site) join(ctx context.Context, setup hosttest.Setup, part Part, first bool) (*member, error) {
 	m := &member{line: &line{died: setup.Died, there: s.there, refused: func() { s.refuse(first) }}, died: setup.Died, left: make(chan struct{})}
-	ctx, cancel := context.WithCancel(ctx) // it does not wait for Temporal when it is dead
+	ctx, cancel := context.WithTimeout(ctx, patient) // it does not wait for Temporal when it is dead
 	defer cancel()
 	go func() {
 		select {
@@ -348,7 +347,7 @@ func (b *bulletin) post(ref store.Ref, seq uint64) {
 // rig has an installation on some stores.
 func (s *site) rig(stores func() store.Stores) hosttest.Rig {
 	return hosttest.Rig{
-		Stores: stores, Shared: true, Patience: 4 * time.Minute, Start: s.start, Revision: local.Revision,
+		Stores: stores, Shared: true, Patience: patient, Start: s.start, Revision: local.Revision,
 		Source: func(st store.Stores) host.Source { return local.NewSource(st.Journal, st.Blobs) },
 	}
 }
