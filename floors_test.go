@@ -135,6 +135,7 @@ func floors() map[string]floor {
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
 		"store/sqlite/sqlitetest":     {level: 7, suite: true}, // above the store that it opens
 		"store/postgres/postgrestest": {level: 5, suite: true},
+		"loopback":                    {level: 5, suite: true},
 
 		"trigger/triggertest": {level: 6, suite: true}, // a service in memory for tests of sources
 

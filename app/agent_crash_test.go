@@ -15,6 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/loopback"
 	"tandem/store"
 	"tandem/store/sqlite/sqlitetest"
 )
@@ -22,7 +23,7 @@ import (
 // agentCrash is a server with one workflow in which a model calls a service twice. It is killed somewhere in between.
 func agentCrash(t *testing.T, model *modelService) *crash {
 	t.Helper()
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, model.profile("m")); err != nil {
 		t.Fatal(err)

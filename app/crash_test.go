@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +26,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/loopback"
 	"tandem/outbound"
 	"tandem/store/sqlite/sqlitetest"
 )
@@ -192,7 +192,7 @@ func TestCrash_KillNine(t *testing.T) {
 // newCrash is a server that can be killed and started again: a directory and an address for it, and a client of its API.
 func newCrash(t *testing.T) *crash {
 	t.Helper()
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	var err error
 	if c.client, err = client.New(client.Options{URL: "http://" + c.addr, Token: crashToken}); err != nil {
 		t.Fatal(err)
@@ -234,19 +234,6 @@ func (c *crash) succeeds(execution string) gjson.Result {
 		c.Fatal(err)
 	}
 	return gjson.GetBytes(raw, "result")
-}
-
-// freeAddr is an address that nobody listens on: the server has to come back where its clients look for it.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }
 
 // process starts a server and returns it when it takes requests.

@@ -18,6 +18,7 @@ import (
 	"tandem/engine"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/loopback"
 	"tandem/store"
 	"tandem/store/sqlite/sqlitetest"
 )
@@ -132,7 +133,7 @@ type answering struct {
 
 func newAnswering(t *testing.T, say func(r chatRequest, gone <-chan struct{}) chatReply) *answering {
 	t.Helper()
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	a := &answering{c, newEmbeddingService(t, say)}
 	i := openInstance(t, c.dir)
 	profile := llm.Profile{ID: "m", Provider: "openai", Model: "test-model", EmbeddingModel: "test-embedding", BaseURL: a.models.URL + "/v1"}

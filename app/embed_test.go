@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// TestEmbed builds and runs the program in examples/embed, a module of its own that brings a kind, a channel, a provider and a trigger. It needs nothing that
-// is not there already: its dependencies are those of this module, and its own list of them is whole.
+// TestEmbed builds and runs the program in examples/embed, a module of its own that brings a kind, a channel, a provider and a trigger. Its own list of
+// dependencies is whole.
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	goes := func(work string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = "../examples/embed"
-		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK="+work)
+		cmd.Env = append(os.Environ(), "GOWORK="+work)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("the program cannot be built; if dependencies have changed, run go mod tidy in examples/embed: %v\n%s", err, out)
 		}

@@ -26,6 +26,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/loopback"
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
@@ -34,7 +35,7 @@ import (
 // peopleCrash is a server that is killed, with workflows that ask. Its only user is the admin.
 func peopleCrash(t *testing.T, flows ...string) *crash {
 	t.Helper()
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	i := openInstance(t, c.dir)
 	for _, text := range flows {
 		i.saveText(t, text)

@@ -12,6 +12,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
+	"tandem/loopback"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -105,7 +106,7 @@ func TestTask_KilledInEveryState(t *testing.T) {
 		return plan(q)
 	}
 
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, m.profile("mind")); err != nil {
 		t.Fatal(err)

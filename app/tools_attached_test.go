@@ -16,6 +16,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/loopback"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
@@ -79,7 +80,7 @@ func TestTools_WorkflowKilledInTheMiddle(t *testing.T) {
 		_, _ = w.Write([]byte(`{"receipt":"r-1"}`))
 	}))
 	t.Cleanup(service.Close)
-	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	c := &crash{T: t, dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	i := openInstance(t, c.dir)
 	if err := i.SaveProfile(t.Context(), user, model.profile("m")); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"tandem/api"
 	"tandem/client"
+	"tandem/loopback"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -36,7 +37,7 @@ func TestTriggers_KillNine(t *testing.T) {
 		}
 		count, senders = n, 100
 	}
-	dir, addr := sqlitetest.Dir(t), freeAddr(t)
+	dir, addr := sqlitetest.Dir(t), loopback.FreeAddress(t)
 	var process atomic.Pointer[exec.Cmd]
 	begin := func() {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestCrash_Process$")

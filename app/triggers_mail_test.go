@@ -26,6 +26,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
+	"tandem/loopback"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -182,7 +183,7 @@ func TestMail_KillNine(t *testing.T) {
 	t.Parallel()
 	const count, kills = 90, 4
 	b := startWatchedBox(t)
-	dir, addr := sqlitetest.Dir(t), freeAddr(t)
+	dir, addr := sqlitetest.Dir(t), loopback.FreeAddress(t)
 	var process *exec.Cmd
 	begin := func() {
 		process = exec.Command(os.Args[0], "-test.run", "^TestCrash_Process$")

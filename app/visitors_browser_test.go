@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/client"
+	"tandem/loopback"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -27,7 +28,7 @@ type killable struct {
 
 func newKillable(t *testing.T) *killable {
 	t.Helper()
-	k := &killable{dir: sqlitetest.Dir(t), addr: freeAddr(t)}
+	k := &killable{dir: sqlitetest.Dir(t), addr: loopback.FreeAddress(t)}
 	k.start(t)
 	t.Cleanup(func() { k.kill(t) })
 	return k

@@ -35,6 +35,22 @@ build() {
 	exec 9>&-
 }
 
+# launch starts it in $dir on a port and returns when it answers, or fails when it does not.
+launch() {
+	rm -f "$dir/ready"
+	nohup "$server" -file "$dir/temporal.db" -port "$1" -ready "$dir/ready" </dev/null >"$dir/server.log" 2>&1 &
+	echo $! >"$dir/pid"
+	waited=0
+	until [ -s "$dir/ready" ]; do
+		waited=$((waited + 1))
+		if ! kill -0 "$(cat "$dir/pid")" 2>/dev/null || [ "$waited" -gt 1200 ]; then
+			kill -9 "$(cat "$dir/pid")" 2>/dev/null || true
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
 case $command in
 build)
 	[ $# -eq 1 ] || usage
@@ -46,19 +62,15 @@ start)
 	build
 	mkdir -p "$2"
 	dir=$(cd "$2" && pwd)
-	rm -f "$dir/ready"
-	nohup "$server" -file "$dir/temporal.db" -port "${3:-0}" -ready "$dir/ready" </dev/null >"$dir/server.log" 2>&1 &
-	echo $! >"$dir/pid"
-	waited=0
-	until [ -s "$dir/ready" ]; do
-		waited=$((waited + 1))
-		if ! kill -0 "$(cat "$dir/pid")" 2>/dev/null || [ "$waited" -gt 1200 ]; then
+	# A port that was free may be taken when the server wants it. It ends then, and others are tried.
+	tries=1
+	until launch "${3:-0}"; do
+		if [ "$tries" -eq 3 ]; then
 			echo "the Temporal server did not start" >&2
 			cat "$dir/server.log" >&2
-			kill -9 "$(cat "$dir/pid")" 2>/dev/null || true
 			exit 1
 		fi
-		sleep 0.1
+		tries=$((tries + 1))
 	done
 	cat "$dir/ready"
 	;;

@@ -23,6 +23,7 @@ import (
 
 	"tandem/api"
 	"tandem/client"
+	"tandem/loopback"
 	"tandem/store/postgres/postgrestest"
 )
 
@@ -158,7 +159,7 @@ func newInstallation(t *testing.T) *installation {
 	i.temporal = startTemporal(t)
 	i.env = []string{"TANDEM_DATABASE=" + postgrestest.Start(t).Database(t), "TANDEM_TOKEN=a-configured-token", "TANDEM_TEMPORAL_ADDRESS=" + i.temporal.address, "TANDEM_TASK_QUEUE=cluster", "TANDEM_HTTP_ALLOW=127.0.0.1", "TANDEM_GRACE=5m"}
 	for _, name := range slices.Concat(servers, workers) {
-		i.addresses[name], i.gone[name] = freeAddress(t), make(chan struct{})
+		i.addresses[name], i.gone[name] = loopback.FreeAddress(t), make(chan struct{})
 	}
 	secured := newSecured(t, i.temporal.address)
 	i.secured = map[string][]string{servers[1]: secured.env, workers[1]: secured.env}
@@ -220,17 +221,6 @@ func (s *temporalServer) kill() {
 	if out, err := exec.Command(s.script, "kill", s.dir).CombinedOutput(); err != nil {
 		s.t.Errorf("stop Temporal: %v: %s", err, out)
 	}
-}
-
-// freeAddress is one that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // start starts a process of the installation and returns when it answers.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
@@ -64,10 +65,12 @@ func serve(file string, port int, namespace, ready string, verbose bool) error {
 	if err := prepare(cfg, file, namespace); err != nil {
 		return err
 	}
-	var logger log.Logger = log.NewNoopLogger()
+	// A logger that drops everything would also drop what the server ends with when it cannot go on.
+	level := "fatal"
 	if verbose {
-		logger = log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: "info"}))
+		level = "info"
 	}
+	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: level}))
 	server, err := temporal.NewServer(
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
@@ -186,16 +189,20 @@ func configured(file string, port int, free []int) *config.Config {
 	return cfg
 }
 
-// freePorts finds ports that nobody listens on.
+// freePorts finds ports that nobody listens on, and that the system gives to nobody by itself: whoever connects somewhere meanwhile would take
+// one of those, and the server needs them in a moment, and again when it was killed.
 func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	var ports []int
+	for tries := 0; len(ports) < n; tries++ {
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(20_000+rand.IntN(12_000))))
+		if err != nil && tries < 1000 {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
 }
