@@ -29,6 +29,9 @@ type Error struct {
 	cause error
 	// words are what it says in the languages of readers, in the form of [Words].Stored.
 	words json.RawMessage
+	// format and values are what [Newf] has made the message of. They are not stored.
+	format string
+	values []any
 }
 
 // Words are what an error says to people in their language. A text of package text is one.
@@ -59,11 +62,20 @@ func New(code Code, message string) *Error {
 func Newf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
 	e := New(code, wrapped.Error())
+	e.format, e.values = format, args
 	e.cause = errors.Unwrap(wrapped)
 	if _, several := wrapped.(interface{ Unwrap() []error }); several {
 		e.cause = wrapped
 	}
 	return e
+}
+
+// MadeOf is the format of the message and the values in it, so that it can be said in another language. Without a format it is the message.
+func (e *Error) MadeOf() (format string, values []any) {
+	if e.format == "" {
+		return e.Message, nil
+	}
+	return e.format, e.values
 }
 
 // Error returns the code and the message for the user.
@@ -173,6 +185,6 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 // Public returns a copy as workflows, models and clients see it: without what only operators may see, and in English alone.
 func (e *Error) Public() *Error {
 	c := *e
-	c.Detail, c.cause, c.words = "", nil, nil
+	c.Detail, c.cause, c.words, c.format, c.values = "", nil, nil, "", nil
 	return &c
 }

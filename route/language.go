@@ -48,13 +48,21 @@ func accepted(header http.Header) string {
 }
 
 // Words are what an error says in a language. Where the error has words for it they take the place of its message, which may say more in
-// English.
+// English. An error without words of its own is told by the format that its message was made of, unless it says something else by now.
 func Words(language string, f *fault.Error) string {
-	if language == text.English || f.Words() == nil {
+	if language == text.English {
 		return f.Message
 	}
-	said, err := text.Read(f.Words())
-	if err != nil || said.In(language) == said.In(text.English) {
+	var said text.Text
+	if f.Words() != nil {
+		var err error
+		if said, err = text.Read(f.Words()); err != nil || said.In(language) == said.In(text.English) {
+			return f.Message
+		}
+		return said.In(language)
+	}
+	format, values := f.MadeOf()
+	if said = text.Formatted(format, values...); said.In(text.English) != f.Message {
 		return f.Message
 	}
 	return said.In(language)

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,11 +41,35 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 	}
 }
 
+// refusing are the packages whose errors answer requests: all of them have words in every language, but for those that tell of a defect.
+var refusing = []string{ // read-only
+	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store/relational/",
+	"story", "trigger", "vault", "visitors",
+}
+
+// refusal is what an error says that answers a request: the format of a fault.New or fault.Newf.
+func refusal(file string, call *ast.CallExpr) (format string, is bool) {
+	fun, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) < 2 || fun.Sel.Name != "New" && fun.Sel.Name != "Newf" {
+		return "", false
+	}
+	pkg, ok := fun.X.(*ast.Ident)
+	dir := path.Dir(file)
+	if !ok || pkg.Name != "fault" || !slices.Contains(refusing, dir) && !slices.Contains(refusing, path.Dir(dir)+"/") {
+		return "", false
+	}
+	if code, ok := call.Args[0].(*ast.SelectorExpr); ok && code.Sel.Name == "Internal" {
+		return "", false
+	}
+	format, is = literal(call.Args[1])
+	return format, is && strings.Trim(verb.ReplaceAllString(format, ""), ": ;,.") != ""
+}
+
 // inTemplate is a text that a template says.
 var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
 
 // said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a
-// problem of a definition is reported, and where it is said. Templates say theirs with .Say.
+// problem of a definition is reported or a request is refused, and where it is said. Templates say theirs with .Say.
 func said(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -80,6 +105,10 @@ func said(t *testing.T) map[string]string {
 					}
 					found[format] = fset.Position(call.Pos()).String()
 				}
+				return true
+			}
+			if format, is := refusal(name, call); is {
+				found[format] = fset.Position(call.Pos()).String()
 				return true
 			}
 			fun, ok := call.Fun.(*ast.SelectorExpr)

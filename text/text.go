@@ -219,5 +219,5 @@ func fill(format string, args []any, language string) string {
 		}
 		told[i] = arg
 	}
-	return fmt.Sprintf(format, told...)
+	return fmt.Sprintf(strings.ReplaceAll(format, "%w", "%v"), told...) // what an error wraps is told as what it says
 }
