@@ -77,6 +77,19 @@ func Read(raw []byte) (Text, error) {
 	return s.Text, err
 }
 
+// StoredIn is what a stored text says to a reader of a language. Readers of English are told what was said in English, which may be more
+// than the stored text; so is everybody else if it has no words in their language, or cannot be read.
+func StoredIn(language string, raw []byte, english string) string {
+	if len(raw) == 0 || Language(language) == English {
+		return english
+	}
+	t, err := Read(raw)
+	if err != nil || t.In(language) == t.In(English) {
+		return english
+	}
+	return t.In(language)
+}
+
 // Settled is a text from words that are known in every language at once, as a list is that is put together in each of them.
 func Settled(in func(language string) string) Text {
 	t := Text{english: in(English), own: map[string]string{}}
