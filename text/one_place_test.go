@@ -29,7 +29,7 @@ var describes = []string{ // read-only
 var readers = map[string]string{ // read-only
 	"human/prose":                    "replies",
 	"human/replies/classify.go":      "replies",
-	"human/form/fill.go":             "what is filled in for yes and no",
+	"human/form/decision.go":         "what is filled in for yes and no",
 	"memory/episode.go":              "spans of time",
 	"memory/rules_find.go":           "names, places and statements",
 	"builtin/toolset/approval.go":    "refusals of tools",
