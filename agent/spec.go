@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -97,8 +98,10 @@ func (s Spec) Check() error {
 			return wrong("mcp_servers", "%q is named twice", id)
 		}
 	}
-	if s.Language != "" && s.Language != "zh" && s.Language != "en" {
-		return wrong("language", "%q is not zh or en", s.Language)
+	if s.Language != "" {
+		if err := text.CheckLanguage(s.Language); err != nil {
+			return wrong("language", "%v", err)
+		}
 	}
 	for _, r := range s.Policy.AutoApprove {
 		if r != Low && r != Medium && r != High {

@@ -13,7 +13,15 @@ type Text struct {
 }
 
 // TextOf returns a text as the API shows it, in every language.
-func TextOf(t text.Text) Text { return Text{En: t.In(text.English), Zh: t.In("zh")} }
+func TextOf(t text.Text) Text { return Text{En: t.In(text.English), Zh: t.In(text.Chinese)} }
+
+// In is the text in a language; those that it has no words in read it in English.
+func (t Text) In(language string) string {
+	if text.Language(language) == text.Chinese {
+		return t.Zh
+	}
+	return t.En
+}
 
 // NodeKind is a kind of node that can be run here.
 type NodeKind struct {
@@ -271,6 +279,14 @@ type FaultField struct {
 	Severity string `json:"severity,omitempty" enum:"error,warning"`
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
+}
+
+// Text is what is wrong, for readers of every language.
+func (f FaultField) Text() text.Text {
+	if f.MessageZH == "" {
+		return text.As(f.Message)
+	}
+	return text.Beside(f.Message, f.MessageZH)
 }
 
 // Workspace is a tenant: its users, workflows, executions and secrets are its own.

@@ -33,6 +33,7 @@ import (
 	"tandem/route"
 	"tandem/server"
 	"tandem/store"
+	"tandem/text"
 	"tandem/tracing"
 	"tandem/validation"
 	"tandem/vault"
@@ -151,8 +152,10 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err := checkPeerURL(o.PeerURL); err != nil {
 		return err
 	}
-	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
-		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
+	if o.Language != "" {
+		if err := text.CheckLanguage(o.Language); err != nil {
+			return fault.Newf(fault.Invalid, "language %v", err)
+		}
 	}
 	if _, err := route.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened

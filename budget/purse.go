@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -17,9 +16,11 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human/form"
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Purse keeps to the budgets of profiles. What is spent is in the store; in memory is only who queues for what others may
@@ -217,14 +218,16 @@ func (p *Purse) exhausted(ctx context.Context, principal identity.Principal, s m
 	if err != nil {
 		return nil, err
 	}
-	request, err := json.Marshal(map[string]any{
-		"interaction_type": "input", "title": fmt.Sprintf("Raise the budget %s?", over.Budget),
-		"description": lacking(s.Profile.ID, entry, over),
-		"budget":      over.Budget, "limit": map[string]any{"tokens": over.Limit.Tokens, "cost": float64(over.Limit.Cost) / 1e6},
+	asked := map[string]any{
+		"interaction_type": "input",
+		"budget":           over.Budget, "limit": map[string]any{"tokens": over.Limit.Tokens, "cost": float64(over.Limit.Cost) / 1e6},
 		"spent":  map[string]any{"tokens": over.LedgerSum.Tokens, "cost": float64(over.LedgerSum.Cost) / 1e6},
 		"needed": map[string]any{"tokens": entry.Tokens, "cost": float64(entry.Cost) / 1e6},
 		"schema": json.RawMessage(`{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","exclusiveMinimum":0,"description":"tokens; for a budget of money, units of the currency"}}}`),
-	})
+	}
+	form.Say(asked, s.Language, form.TitleText, text.Of("Raise the budget %s?", over.Budget))
+	form.Say(asked, s.Language, form.DescriptionText, lacking(s.Profile.ID, entry, over))
+	request, err := json.Marshal(asked)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
 	}
@@ -269,11 +272,13 @@ func (p *Purse) Leave(ctx context.Context, principal identity.Principal, s model
 }
 
 // lacking says what a budget lacks, in its own unit.
-func lacking(profile string, entry store.LedgerEntry, over *store.OverError) string {
+func lacking(profile string, entry store.LedgerEntry, over *store.OverError) text.Text {
 	if over.Limit.Cost > 0 {
-		return fmt.Sprintf("A call of the model %q may cost up to %g; %g of %g are spent.", profile, float64(entry.Cost)/1e6, float64(over.LedgerSum.Cost)/1e6, float64(over.Limit.Cost)/1e6)
+		return text.Of("A call of the model %q may cost up to %g; %g of %g are spent.", profile,
+			float64(entry.Cost)/1e6, float64(over.LedgerSum.Cost)/1e6, float64(over.Limit.Cost)/1e6)
 	}
-	return fmt.Sprintf("A call of the model %q needs up to %d tokens; %d of %d are spent.", profile, entry.Tokens, over.LedgerSum.Tokens, over.Limit.Tokens)
+	return text.Of("A call of the model %q needs up to %d tokens; %d of %d are spent.", profile,
+		entry.Tokens, over.LedgerSum.Tokens, over.Limit.Tokens)
 }
 
 // sweep takes out who waited in executions that have ended, so that somebody who is there asks.

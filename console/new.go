@@ -17,7 +17,7 @@ import (
 func ListTemplates(w *tabwriter.Writer, list []api.WorkflowTemplate, language string) {
 	table.Row(w, "NAME", "TITLE", "WHAT IT DOES")
 	for _, t := range list {
-		table.Row(w, t.Name, textIn(language, t.Title), textIn(language, t.Description))
+		table.Row(w, t.Name, t.Title.In(language), t.Description.In(language))
 	}
 }
 

@@ -13,32 +13,23 @@ import (
 	"tandem/api"
 	"tandem/console/table"
 	"tandem/reference"
+	"tandem/text"
 )
 
 // InstalledLanguage is that of an instance in this process: as it is set, else that of who sits at the terminal; empty: English.
 func InstalledLanguage() string {
-	switch language := strings.ToLower(os.Getenv("TANDEM_LANGUAGE")); {
-	case language == "zh" || language == "en":
-		return language
-	case UserLanguage() == "zh":
-		return "zh"
+	if set := strings.ToLower(os.Getenv("TANDEM_LANGUAGE")); text.CheckLanguage(set) == nil {
+		return set
+	}
+	if spoken := UserLanguage(); spoken != text.English {
+		return spoken
 	}
 	return ""
 }
 
-// UserLanguage is the language of who sits at the terminal, as the environment says: zh or en.
+// UserLanguage is the language of who sits at the terminal, as the environment says: one of [text.Languages].
 func UserLanguage() string {
-	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {
-		return "zh"
-	}
-	return "en"
-}
-
-func textIn(language string, t api.Text) string {
-	if language == "zh" {
-		return t.Zh
-	}
-	return t.En
+	return text.Language(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")))
 }
 
 // PrintKinds lists kinds of nodes by family.
@@ -52,30 +43,30 @@ func PrintKinds(w *tabwriter.Writer, list []api.NodeKind, language string) {
 			family = k.Type
 			fmt.Fprintln(w, family)
 		}
-		table.Row(w, "  "+k.Name, textIn(language, k.Title), textIn(language, k.Description))
+		table.Row(w, "  "+k.Name, k.Title.In(language), k.Description.In(language))
 	}
 }
 
 // PrintKind explains a kind of node.
 func PrintKind(out io.Writer, k api.NodeKind, language string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s  %s\n%s\n\n", k.Name, textIn(language, k.Title), textIn(language, k.Description))
+	fmt.Fprintf(w, "%s  %s\n%s\n\n", k.Name, k.Title.In(language), k.Description.In(language))
 	table.Row(w, "output keys", strings.Join(k.OutputKeys, ", "))
 	for i, key := range k.Keys {
-		table.Row(w, "  "+key.Name, textIn(language, key.Meaning))
+		table.Row(w, "  "+key.Name, key.Meaning.In(language))
 		if same := reference.SameFields(k.Keys, i); same != "" {
 			table.Row(w, "    …", "as "+same)
 			continue
 		}
 		for _, f := range key.Fields {
-			table.Row(w, "    "+f.Name, textIn(language, f.Meaning))
+			table.Row(w, "    "+f.Name, f.Meaning.In(language))
 		}
 	}
 	if len(k.Inputs) > 0 {
 		table.Row(w, "input", "what it reads")
 	}
 	for _, f := range k.Inputs {
-		table.Row(w, "  "+f.Name, textIn(language, f.Meaning))
+		table.Row(w, "  "+f.Name, f.Meaning.In(language))
 	}
 	printNeeds(w, k.Needs, language)
 	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
@@ -120,7 +111,7 @@ func printNeeds(w *tabwriter.Writer, needs *api.NodeNeeds, language string) {
 		table.Row(w, "needs", may+types)
 	}
 	for _, also := range needs.Also {
-		table.Row(w, "needs", textIn(language, also))
+		table.Row(w, "needs", also.In(language))
 	}
 }
 
@@ -146,7 +137,7 @@ func printFields(w *tabwriter.Writer, k api.NodeKind, language string) error {
 	fmt.Fprintln(w)
 	table.Row(w, "CONFIGURATION", "MEANING")
 	for _, f := range fields {
-		table.Row(w, f.Name, textIn(language, f.Meaning))
+		table.Row(w, f.Name, f.Meaning.In(language))
 	}
 	return printConditions(w, k, fields)
 }
@@ -195,7 +186,7 @@ func printExample(w *tabwriter.Writer, k api.NodeKind, e api.NodeExample, langua
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nexample: %s\n", textIn(language, e.Shows))
+	fmt.Fprintf(w, "\nexample: %s\n", e.Shows.In(language))
 	prefix := "  - "
 	for line := range strings.Lines(text.Node) {
 		fmt.Fprint(w, prefix+line)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 // Outside is how a check reaches services: behind the guard of the program.
@@ -46,7 +47,7 @@ func (t Type) Try(ctx context.Context, c Opened, out Outside, r *Redactor) Trial
 	if t.Check == nil {
 		why := "the extension that brings the type does not say how a credential of it can be tried"
 		if !t.Untried.IsZero() {
-			why = t.Untried.In("en")
+			why = t.Untried.In(text.English)
 		}
 		return Trial{Detail: why, Code: fault.Unsupported}
 	}

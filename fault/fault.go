@@ -49,8 +49,8 @@ func Say(code Code, words Words) *Error {
 	return e
 }
 
-// Words is what the error says in the languages of readers, in the form of package text, which reads it with text.Read. It is empty where
-// the message is all that it says, as in errors that were stored by older versions. Package human puts it into words.
+// Words is what the error says in the languages of readers, in the form of package text, which says it with text.ErrorIn. It is empty where
+// the message is all that it says, as in errors that were stored by older versions.
 func (e *Error) Words() json.RawMessage { return e.words }
 
 // New makes an error; whether it is retryable follows from the code.
@@ -69,6 +69,9 @@ func Newf(code Code, format string, args ...any) *Error {
 	}
 	return e
 }
+
+// English is the message.
+func (e *Error) English() string { return e.Message }
 
 // MadeOf is the format of the message and the values in it, so that it can be said in another language. Without a format it is the message.
 func (e *Error) MadeOf() (format string, values []any) {

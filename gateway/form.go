@@ -11,6 +11,7 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/text"
 )
 
 // manyVersion is the first version of the protocol whose forms let somebody choose several things, and choose by titles.
@@ -34,7 +35,7 @@ func drawQuestion(q *api.UserInputRequest, params map[string]json.RawMessage, ve
 		asked = form.Question{Purpose: "unknown", Type: "unknown"}
 	}
 	asked.Params = params
-	return draw(form.New(asked, "en"), version)
+	return draw(form.New(asked, text.English), version)
 }
 
 // medium is what a form of the Model Context Protocol can have; several says that its version lets choose several things.

@@ -57,11 +57,12 @@ type reading struct {
 // openSchema is that of a workflow that does not say what it takes.
 const openSchema = `{"type":"object","description":"The inputs of the workflow, by name."}`
 
-const agentSchema = `{"type":"object","required":["question"],"additionalProperties":false,"properties":{` +
+// agentSchema is that of every agent. read-only
+var agentSchema = `{"type":"object","required":["question"],"additionalProperties":false,"properties":{` +
 	`"question":{"type":"string","minLength":1,"maxLength":2000,"description":"What the agent shall do: the goal, in words."},` +
 	`"metadata":{"type":"object","description":"What is known already, by name."},` +
 	`"conversation_id":{"type":"string","maxLength":200,"description":"Tasks with the same one know the last three of them."},` +
-	`"language":{"type":"string","enum":["zh","en"]}}}`
+	`"language":{"type":"string","enum":["` + strings.Join(text.Languages(), `","`) + `"]}}}`
 
 func (s *Server) knows(name string) bool {
 	s.mu.Lock()

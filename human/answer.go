@@ -70,7 +70,7 @@ func wrongAnswers(err error) error {
 	fields := make([]api.FaultField, len(problems))
 	for n, p := range problems {
 		fields[n] = api.FaultField{Path: p.Path, Message: p.Text.In(text.English)}
-		if zh := p.Text.In("zh"); p.Schema || zh != fields[n].Message {
+		if zh := p.Text.In(text.Chinese); p.Schema || zh != fields[n].Message {
 			fields[n].MessageZH = zh
 		}
 	}

@@ -18,10 +18,7 @@ func ProblemsOf(err error) form.Problems {
 	fields, _ := fault.From(err).Details["fields"].([]api.FaultField)
 	problems := make(form.Problems, len(fields))
 	for n, f := range fields {
-		problems[n] = form.Problem{Path: f.Path, Text: text.As(f.Message)}
-		if f.MessageZH != "" {
-			problems[n].Text, problems[n].Schema = text.Beside(f.Message, f.MessageZH), true
-		}
+		problems[n] = form.Problem{Path: f.Path, Text: f.Text(), Schema: f.MessageZH != ""}
 	}
 	return problems
 }
@@ -31,14 +28,5 @@ func InLanguage(language string, e *fault.Error) string {
 	if problems := ProblemsOf(e); len(problems) > 0 && text.Language(language) != text.English {
 		return problems.In(language)
 	}
-	return sayError(language, e)
-}
-
-// sayError puts an error into words for a reader of a language. If the stored words cannot be read, it returns the message in English.
-func sayError(language string, e *fault.Error) string {
-	words, err := text.Read(e.Words())
-	if err != nil || words.In(language) == words.In(text.English) {
-		return e.Message // which may say more
-	}
-	return words.In(language)
+	return text.ErrorIn(language, e)
 }

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"tandem/fault"
-	"tandem/human/sheet"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/text"
@@ -84,7 +83,7 @@ func hashSource(text string) string {
 
 // page shows a page in the language of the browser, else in that of the installation.
 func (d *desk) page(w http.ResponseWriter, r *http.Request, status int, tell func(say func(text.Text) string) pageContent) {
-	lang := cmp.Or(sheet.BrowserLanguage(r), d.o.Language, text.English)
+	lang := text.Language(text.Accepted(r.Header.Get("Accept-Language")), d.o.Language)
 	content := tell(func(t text.Text) string { return t.In(lang) })
 	content.Lang = lang
 	var out bytes.Buffer

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tandem/credential"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/workflow"
@@ -41,8 +41,10 @@ type conn struct {
 	process *process // nil without one
 	chatter *chatter // what the process prints
 	release func()   // of the secrets
-	secrets []string // that the server was given
-	table   *exchanges
+	// given holds the secrets that the server was given, and only those: what a tool is must not depend on what else is secret at the
+	// moment. Models and people read what the server says its tools are.
+	given credential.Redactor
+	table *exchanges
 
 	ctx    context.Context // ends when the connection is given up
 	cancel context.CancelCauseFunc
@@ -208,7 +210,8 @@ func (c *conn) transport(ctx context.Context, who principal, log *slog.Logger) (
 		if err != nil {
 			return nil, err
 		}
-		c.release, c.secrets = release, w.secrets
+		c.release = release
+		c.given.Hold(w.secrets...)
 		if s.Transport == store.MCPSSE {
 			return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: w.client(), MaxEventSize: maxMessage}, nil
 		}
@@ -235,7 +238,8 @@ func (c *conn) transport(ctx context.Context, who principal, log *slog.Logger) (
 		release()
 		return nil, err
 	}
-	c.release, c.secrets = release, secretsOf(values, s.Env)
+	c.release = release
+	c.given.Hold(secretsOf(values, s.Env)...)
 	return &stdio{process: c.process, table: c.table, note: say.line}, nil
 }
 
@@ -527,7 +531,7 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 				return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense", cause: err}
 			}
 		}
-		if err := l.addTool(c.key.Server, c.hide(valid(raw)), result.Tools); err != nil {
+		if err := l.addTool(c.key.Server, c.given.JSON(valid(raw)), result.Tools); err != nil {
 			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense: " + err.Error(), cause: err}
 		}
 		cursor = result.NextCursor
@@ -542,21 +546,6 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 		}
 		seen[cursor] = true
 	}
-}
-
-// hide takes the secrets that the server was given out of what it says its tools are, which models and people read. Only those: what a
-// tool is must not depend on what else is secret at the moment.
-func (c *conn) hide(document json.RawMessage) json.RawMessage {
-	for _, secret := range c.secrets {
-		quoted, err := json.Marshal(secret)
-		if err != nil {
-			continue // a text can always be written
-		}
-		for _, form := range [][]byte{[]byte(secret), quoted[1 : len(quoted)-1]} {
-			document = bytes.ReplaceAll(document, form, []byte("[redacted]"))
-		}
-	}
-	return document
 }
 
 // addTool takes the tools of a page. Valid are those that the SDK has let pass.

@@ -206,7 +206,7 @@ func rawServer(mode string) error {
 			}
 			tools := oddTool
 			if mode == "tells" { // a secret that it was given
-				tools += fmt.Sprintf(`,{"name":"told","description":"works with %s","inputSchema":{"type":"object"}}`, os.Getenv("KEY"))
+				tools += fmt.Sprintf(`,{"name":"told","description":"works with %[1]s, in hex %[1]x","inputSchema":{"type":"object"}}`, os.Getenv("KEY"))
 			}
 			if mode == "noisy" {
 				tools += `,{"name":"odd\nand more","inputSchema":{"type":"object"}},{"name":"odd\u202egnp","inputSchema":{"type":"object"}}`

@@ -80,7 +80,8 @@ func TestPool_EnvironmentIsOnlyWhatIsSaid(t *testing.T) {
 	}
 }
 
-// A server that writes its key into the description of a tool tells it to no model, and does not become another tool with another key.
+// A server that writes its key into the description of a tool, as it is or encoded, tells it to no model, and does not become another tool
+// with another key.
 func TestPool_DescriptionsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -89,7 +90,7 @@ func TestPool_DescriptionsHoldNoSecrets(t *testing.T) {
 	})
 	w.activate(t, "s")
 	pinned, err := w.Pinned(t.Context(), ann(), "s")
-	if err != nil || len(pinned) != 2 || pinned[1].Description != "works with k-[redacted]" {
+	if err != nil || len(pinned) != 2 || pinned[1].Description != "works with k-[redacted], in hex 6b2d[redacted]" {
 		t.Fatalf("got %+v, %v", pinned, err)
 	}
 	w.secrets.mu.Lock()

@@ -1,11 +1,9 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tandem/store"
@@ -39,18 +37,14 @@ func (p *Pool) resolve(ctx context.Context, who principal, from map[string]store
 	return values, release, nil
 }
 
-// minHidden is how long a secret is at least that is looked for in what a server says: shorter ones are words.
-const minHidden = 6
-
 // secretsOf are the secrets among values, without what stands before them.
 func secretsOf(values map[string]string, from map[string]store.MCPValue) []string {
 	var list []string
 	for name, v := range from { // order does not matter: each is looked for by itself
-		if secret := strings.TrimPrefix(values[name], v.Prefix); v.Credential != "" && len(secret) >= minHidden {
-			list = append(list, secret)
+		if v.Credential != "" {
+			list = append(list, strings.TrimPrefix(values[name], v.Prefix))
 		}
 	}
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be part of another
 	return list
 }
 

@@ -1,11 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"tandem/credential"
@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/node/shape"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -275,16 +276,8 @@ func (c *Call) Time() time.Time {
 	return c.Now
 }
 
-// Speaks is the language in which the run addresses people and models, "zh" or "en": the given one, else that of the execution.
-func (c *Call) Speaks(wish string) string {
-	if wish == "" {
-		wish = c.Language
-	}
-	if wish == "zh" || strings.HasPrefix(wish, "zh-") {
-		return "zh"
-	}
-	return "en"
-}
+// Speaks is the language in which the run addresses people and models, one of [text.Languages]: the given one, else that of the execution.
+func (c *Call) Speaks(wish string) string { return text.Language(cmp.Or(wish, c.Language)) }
 
 // Files stores large values of a workspace under the hash of their content.
 type Files interface {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -82,12 +83,12 @@ func Defect(k Kind) string {
 	if !kindName.MatchString(k.About.Name) {
 		return "has no name of the form TYPE.SUBTYPE"
 	}
-	for _, text := range []struct{ what, value string }{
-		{"title in zh", k.About.Title.Words("zh")}, {"title in en", k.About.Title.Words("en")},
-		{"description in zh", k.About.Description.Words("zh")}, {"description in en", k.About.Description.Words("en")},
-	} {
-		if text.value == "" {
-			return "has no " + text.what
+	for _, language := range []string{text.Chinese, text.English} { // an extension has no catalogue for others
+		if k.About.Title.Words(language) == "" {
+			return "has no title in " + language
+		}
+		if k.About.Description.Words(language) == "" {
+			return "has no description in " + language
 		}
 	}
 	ways := 0

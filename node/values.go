@@ -66,7 +66,7 @@ func valuesOf(prefix string, t reflect.Type, above []reflect.Type) []Value {
 		if f.Anonymous || !f.IsExported() || name == "" || name == "-" || f.Tag.Get("doc") == "" {
 			continue
 		}
-		list = append(list, Value{Name: prefix + name, Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh"))})
+		list = append(list, Value{Name: prefix + name, Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get(text.Chinese))})
 		inner, below := f.Type, prefix+name
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
 			if inner.Kind() == reflect.Slice {

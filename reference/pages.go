@@ -11,6 +11,7 @@ import (
 
 	"tandem/api"
 	"tandem/node"
+	"tandem/text"
 )
 
 // Kind is a kind, and what a server tells of it.
@@ -38,7 +39,8 @@ func Pages(kinds []Kind) (map[string]string, error) {
 		fmt.Fprintf(&page, "# %s\n\nMade from the kinds themselves; see [all kinds](README.md).\n", typ)
 		for _, k := range families[typ] {
 			about := k.About
-			fmt.Fprintf(&index, "| [%s](%s#%s) | %s %s | %s |\n", about.Name, file, anchor(about.Name), about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"))
+			fmt.Fprintf(&index, "| [%s](%s#%s) | %s %s | %s |\n", about.Name, file, anchor(about.Name),
+				about.Title.In(text.English), about.Title.In(text.Chinese), about.Description.In(text.English))
 			if err := writeKind(&page, k); err != nil {
 				return nil, err
 			}
@@ -77,8 +79,8 @@ func anchor(heading string) string {
 
 func writeKind(b *strings.Builder, k Kind) error {
 	about, told := k.About, k.Told
-	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In("en"), about.Title.In("zh"),
-		about.Description.In("en"), about.Description.In("zh"))
+	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In(text.English), about.Title.In(text.Chinese),
+		about.Description.In(text.English), about.Description.In(text.Chinese))
 	effects := map[string]string{"pure": "nothing outside notices a repeated run", "idempotent": "a run may be repeated", "once": "a run is never repeated without knowing how it went"}
 	effect := string(about.Effect)
 	fmt.Fprintf(b, "Effect: `%s`, %s.\n", effect, effects[effect])
@@ -91,7 +93,7 @@ func writeKind(b *strings.Builder, k Kind) error {
 		fmt.Fprintf(b, "%s a credential of the type %s.\n", may, "`"+strings.Join(types, "` or `")+"`")
 	}
 	for _, also := range about.Needs.Also {
-		fmt.Fprintf(b, "It needs: %s %s\n", also.In("en"), also.In("zh"))
+		fmt.Fprintf(b, "It needs: %s %s\n", also.In(text.English), also.In(text.Chinese))
 	}
 	if len(about.Older) > 0 {
 		fmt.Fprintf(b, "Older files call it %s.\n", "`"+strings.Join(about.Older, "` or `")+"`")
@@ -165,7 +167,7 @@ func writeRows(b *strings.Builder, prefix string, fields []node.Field) {
 			usual = "`" + f.Default + "`"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"),
-			f.Meaning.In("en"), f.Meaning.In("zh"))
+			f.Meaning.In(text.English), f.Meaning.In(text.Chinese))
 		below := prefix + f.Name + "."
 		if slices.Contains(f.Takes, "list") {
 			below = prefix + f.Name + "[]."

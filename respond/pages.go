@@ -343,12 +343,7 @@ func (h *Pages) language(r *http.Request, view human.LinkView) string {
 
 // languageOf is the language of a page whose reader has set one, or of which something else says one.
 func (h *Pages) languageOf(r *http.Request, reader, otherwise string) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, sheet.BrowserLanguage(r), otherwise, h.o.Language} {
-		if lang, ok := sheet.KnownLanguage(wanted); ok {
-			return lang
-		}
-	}
-	return "en"
+	return text.Language(r.URL.Query().Get("lang"), reader, text.Accepted(r.Header.Get("Accept-Language")), otherwise, h.o.Language)
 }
 
 // requester is the name of who started the execution that asks; empty: nobody in particular.

@@ -16,6 +16,7 @@ import (
 	"tandem/identity"
 	"tandem/shortage"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -100,7 +101,8 @@ func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *
 		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err,
 			"workspace", p.Workspace, "user", p.User)
 	}
-	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: Words(language, f), Code: string(f.Code)}
+	doc := api.Fault{Title: http.StatusText(status), Status: status, Code: string(f.Code),
+		Detail: text.ErrorIn(language, f)}
 	if doc.Detail == "" {
 		doc.Detail = doc.Title
 	}
@@ -148,9 +150,7 @@ func factsOf(language string, facts map[string]any) (fields []api.FaultField, re
 		switch list := value.(type) {
 		case []api.FaultField:
 			for _, one := range list {
-				if one.MessageZH != "" && language == "zh" {
-					one.Message = one.MessageZH
-				}
+				one.Message = one.Text().In(language)
 				fields = append(fields, one)
 			}
 		case []credential.Problem:

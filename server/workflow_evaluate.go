@@ -10,6 +10,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
+	"tandem/text"
 )
 
 func evaluateOperation() huma.Operation {
@@ -27,6 +28,8 @@ type evaluateInput struct {
 type evaluateOutput struct{ Body api.EvaluateResponse }
 
 func (s *Server) evaluate(ctx context.Context, p identity.Principal, in *evaluateInput) (*evaluateOutput, error) {
-	out, err := s.stories.Evaluate(ctx, p, &in.Body, func(f *fault.Error) string { return route.Words(route.LanguageOf(ctx), f) })
+	out, err := s.stories.Evaluate(ctx, p, &in.Body, func(f *fault.Error) string {
+		return text.ErrorIn(route.LanguageOf(ctx), f)
+	})
 	return &evaluateOutput{out}, err
 }

@@ -163,7 +163,7 @@ func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.
 	request := r.request()
 	task := &api.Task{
 		ConversationID: request.ConversationID, SessionID: request.SessionID, Question: request.Question,
-		Language:  cmp.Or(request.Language, r.Start.Language, "en"),
+		Language:  cmp.Or(request.Language, r.Start.Language, text.English),
 		Documents: request.Documents, PlanID: t.planID(), StepCount: stepCount(t), FailureCount: t.failures, Facts: []string{},
 		Steps: make([]api.TaskStep, len(t.steps)),
 	}

@@ -6,11 +6,15 @@ import (
 	"go/token"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
+
+	"tandem/text"
 )
 
 // describes are the functions that describe something where it is written: kinds, their inputs and outputs, types of credentials. A
@@ -25,7 +29,7 @@ var describes = []string{ // read-only
 var readers = map[string]string{ // read-only
 	"human/prose":                    "replies",
 	"human/replies/classify.go":      "replies",
-	"human/form/fill.go":             "what is filled in for yes and no",
+	"human/form/decision.go":         "what is filled in for yes and no",
 	"memory/episode.go":              "spans of time",
 	"memory/rules_find.go":           "names, places and statements",
 	"builtin/toolset/approval.go":    "refusals of tools",
@@ -104,6 +108,111 @@ var a = text.Of("yes")`, 0, 0},
 			t.Errorf("%s: %d said and %d described; want %d and %d", c.code, said, described, c.said, c.described)
 		}
 	}
+}
+
+// tongues are the files that name a language and cannot take it from this package, and why.
+var tongues = map[string]string{ // read-only
+	"fault/fault.go": "it is on the same floor as this package",
+}
+
+// TestOnePlace_Languages: the languages are named in this package. Tags of structs, where only a constant can stand, name all of them.
+func TestOnePlace_Languages(t *testing.T) {
+	t.Parallel()
+	tags, unread := 0, maps.Clone(tongues)
+	sources(t, ".go", func(name, file string) {
+		if dir := path.Dir(name); dir == "text" || strings.HasSuffix(dir, "test") {
+			return
+		}
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, lit := range languages(tree) {
+			if _, ok := tongues[name]; ok {
+				delete(unread, name)
+				continue
+			}
+			t.Errorf("%s: %s names a language; take it from package text", fset.Position(lit.Pos()), lit.Value)
+		}
+		for _, tag := range choices(tree) {
+			tags++
+			got := strings.FieldsFunc(tag, func(r rune) bool { return r == ',' || r == '|' })
+			if slices.Sort(got); !slices.Equal(got, text.Languages()) {
+				t.Errorf("%s: the tag enum has %q; the languages are %q", name, tag, text.Languages())
+			}
+		}
+	})
+	for _, name := range slices.Sorted(maps.Keys(unread)) {
+		t.Errorf("%s names no language any more; take it out of the list", name)
+	}
+	if tags < 5 {
+		t.Errorf("only %d tags with languages were found", tags)
+	}
+}
+
+// TestOnePlace_LanguagesCases: the rule sees what it is for.
+func TestOnePlace_LanguagesCases(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code        string
+		named, tags int
+	}{
+		{`var a = b == "zh" || b == "en"`, 2, 0},
+		{"var a = `zh`", 1, 0},
+		{"var a = `{\"enum\":[\"zh\",\"en\"]}`", 1, 0},
+		{`var a = "{\"language\":\"zh\"}"`, 1, 0},
+		{`var a = "zh or en: the language"`, 0, 0},
+		{`var a = text.Chinese`, 0, 0},
+		{"type a struct { B string `json:\"zh\" enum:\"zh,en\"` }", 0, 1},
+		{"type a struct { B string `enum:\"low|high\"` }", 0, 0},
+	} {
+		tree, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\n"+c.code, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named, tags := len(languages(tree)), len(choices(tree)); named != c.named || tags != c.tags {
+			t.Errorf("%s: %d names and %d tags; want %d and %d", c.code, named, tags, c.named, c.tags)
+		}
+	}
+}
+
+// languages lists the texts of a file that are the name of a language, or JSON with Chinese among its values.
+func languages(tree *ast.File) []*ast.BasicLit {
+	tags, list := map[*ast.BasicLit]bool{}, []*ast.BasicLit(nil)
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Field:
+			tags[x.Tag] = true
+		case *ast.BasicLit:
+			if x.Kind != token.STRING || tags[x] {
+				return true
+			}
+			words, err := strconv.Unquote(x.Value)
+			if err == nil && (slices.Contains(text.Languages(), words) || strings.Contains(words, strconv.Quote(text.Chinese))) {
+				list = append(list, x)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// choices lists the tags of a file that say which languages a field may have.
+func choices(tree *ast.File) []string {
+	var list []string
+	ast.Inspect(tree, func(n ast.Node) bool {
+		field, ok := n.(*ast.Field)
+		if !ok || field.Tag == nil {
+			return true
+		}
+		raw, err := strconv.Unquote(field.Tag.Value)
+		if enum := reflect.StructTag(raw).Get("enum"); err == nil && regexp.MustCompile(`\b`+text.Chinese+`\b`).MatchString(enum) {
+			list = append(list, enum)
+		}
+		return true
+	})
+	return list
 }
 
 // seeks are the functions of package strings that look for one text in another.

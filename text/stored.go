@@ -77,6 +77,37 @@ func Read(raw []byte) (Text, error) {
 	return s.Text, err
 }
 
+// Told is an error that is told to people in their language, as those of package fault are.
+type Told interface {
+	// English is what it says in English.
+	English() string
+	// Words are what it says in every language, in the form of [Text.Stored]; empty: it has no words of its own.
+	Words() json.RawMessage
+	// MadeOf is the format of what it says in English, and the values in it.
+	MadeOf() (format string, values []any)
+}
+
+// ErrorIn is what an error says to a reader of a language: by its own words, else by the format that it was made of. Readers of English are
+// told what it says in English, which may be more; so is everybody else if there are no words in their language.
+func ErrorIn(language string, e Told) string {
+	if Language(language) == English {
+		return e.English()
+	}
+	var t Text
+	if words := e.Words(); len(words) > 0 {
+		var err error
+		if t, err = Read(words); err != nil || t.In(language) == t.In(English) {
+			return e.English()
+		}
+		return t.In(language)
+	}
+	format, values := e.MadeOf()
+	if t = Formatted(format, values...); t.In(English) != e.English() {
+		return e.English() // it was changed since
+	}
+	return t.In(language)
+}
+
 // Settled is a text from words that are known in every language at once, as a list is that is put together in each of them.
 func Settled(in func(language string) string) Text {
 	t := Text{english: in(English), own: map[string]string{}}

@@ -16,9 +16,6 @@ import (
 	"strings"
 )
 
-// English is the language that everything is said in, and the one of readers whose language is not known.
-const English = "en"
-
 //go:embed *.json
 var files embed.FS
 
@@ -44,31 +41,6 @@ func load() map[string]map[string]string {
 		all[strings.TrimSuffix(entry.Name(), ".json")] = words
 	}
 	return all
-}
-
-// Languages are all languages in their order: English, then the others by name.
-func Languages() []string {
-	list := []string{English}
-	for language := range catalogues { // order does not matter: sorted below
-		list = append(list, language)
-	}
-	slices.Sort(list[1:])
-	return list
-}
-
-// Language is the one of [Languages] for a reader whose language is written in any way that browsers and users write it: zh-CN, zh_TW, ZH.
-// What is not known is English.
-func Language(tag string) string {
-	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
-	if _, known := catalogues[base]; known {
-		return base
-	}
-	if len(base) > 2 { // as in zho, or what people append to it
-		if _, known := catalogues[base[:2]]; known {
-			return base[:2]
-		}
-	}
-	return English
 }
 
 // Text is one thing that is said to people, in every language. The zero value says nothing.
@@ -115,7 +87,7 @@ func Paragraphs(list ...Text) Text {
 func Beside(english, chinese string) Text {
 	t := Text{english: english}
 	if chinese != "" {
-		t.own = map[string]string{"zh": chinese}
+		t.own = map[string]string{Chinese: chinese}
 	}
 	return t
 }

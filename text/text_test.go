@@ -44,6 +44,51 @@ func TestText_In(t *testing.T) {
 	}
 }
 
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]string{
+		"zh": "zh", "zh-CN": "zh", "zh_TW": "zh", "ZH": "zh", "zho": "zh", "zh.UTF-8": "zh", "en": "en", "en-GB": "en", "English": "en",
+		"fr": "", "": "", "C.UTF-8": "", "z": "", "tzh": "",
+	} {
+		if got, known := text.Known(tag); got != want || known != (want != "") {
+			t.Errorf("%q: %q, %t; want %q", tag, got, known, want)
+		}
+	}
+	for _, c := range []struct {
+		want   string
+		wishes []string
+	}{
+		{"en", nil}, {"en", []string{"fr"}}, {"zh", []string{"zh-CN"}}, {"zh", []string{"", "fr", "zh", "en"}}, {"en", []string{"en", "zh"}},
+	} {
+		if got := text.Language(c.wishes...); got != c.want {
+			t.Errorf("%q: %q; want %q", c.wishes, got, c.want)
+		}
+	}
+	for name, want := range map[string]string{
+		"en": "", "zh": "", "": `"" is not known; use en or zh`, "zh-CN": `"zh-CN" is not known; use en or zh`, "ZH": `"ZH" is not known; use en or zh`,
+	} {
+		if err := text.CheckLanguage(name); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%q: %v; want %q", name, err, want)
+		}
+	}
+	text.Languages()[0] = "fr"
+	if text.Languages()[0] != "en" {
+		t.Error("who asks for the languages can change them")
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"": "", "fr": "", "fr, *": "", "zh-CN,zh;q=0.9,en;q=0.8": "zh", "en;q=0.5, zh ; q=0.6": "zh", "fr, en;q=0.2, zh;q=0.1": "en", "en,zh": "en",
+		"zh;q=0": "", "zh;q=much, en;q=0.1": "en", "zh;q=NaN": "", "zh;level=1": "zh",
+	} {
+		if got := text.Accepted(header); got != want {
+			t.Errorf("%q: %q; want %q", header, got, want)
+		}
+	}
+}
+
 func TestClip(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ got, want string }{

@@ -207,12 +207,7 @@ func (h *Pages) sameSite(r *http.Request, v *visit) error {
 // language is that of a page: as it was chosen on it, else as the reader has set it, else as the browser says, else that of the workflow,
 // else that of the installation.
 func (h *Pages) language(r *http.Request, reader, workflow string) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, sheet.BrowserLanguage(r), workflow, h.o.Language} {
-		if lang, ok := sheet.KnownLanguage(wanted); ok {
-			return lang
-		}
-	}
-	return "en"
+	return text.Language(r.URL.Query().Get("lang"), reader, text.Accepted(r.Header.Get("Accept-Language")), workflow, h.o.Language)
 }
 
 // render writes a page.

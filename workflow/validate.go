@@ -84,10 +84,10 @@ func (l *linked) checkSettings() {
 		l.report(errorAt(ProblemSettings, at+"on_unresolved", "on_unresolved cannot be %q%s", s.OnUnresolved,
 			suggestion(s.OnUnresolved, []string{"error", "keep", "null"}, text.Of("use one of: %s", "error, keep, null"))))
 	}
-	switch s.Language {
-	case "", "zh", "en":
-	default:
-		l.report(errorAt(ProblemSettings, at+"language", "language cannot be %q%s", s.Language, suggestion(s.Language, []string{"zh", "en"}, text.Of("use one of: %s", "zh, en"))))
+	if s.Language != "" && text.CheckLanguage(s.Language) != nil {
+		known := text.Languages()
+		l.report(errorAt(ProblemSettings, at+"language", "language cannot be %q%s", s.Language,
+			suggestion(s.Language, known, text.Of("use one of: %s", strings.Join(known, ", ")))))
 	}
 }
 

@@ -48,6 +48,8 @@ type Spending struct {
 	Workspace, Execution, Workflow string
 	// Activation and Node are who waits when there is no room.
 	Activation, Node string
+	// Language is that of whoever is asked when there is no room.
+	Language string
 	// Woken says that it has waited for a budget before.
 	Woken   bool
 	Profile llm.Profile
@@ -203,7 +205,7 @@ func (m *Models) reserve(ctx context.Context, call *node.Call, profile llm.Profi
 	return m.Purse.Reserve(ctx, Spending{
 		Workspace: call.Workspace, Execution: call.ExecutionID, Workflow: call.WorkflowID,
 		Activation: string(call.ActivationID), Node: call.NodeID,
-		Woken: call.Wake != nil, Profile: profile, Most: most,
+		Language: call.Speaks(""), Woken: call.Wake != nil, Profile: profile, Most: most,
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/trigger"
 	"tandem/workflow"
 )
@@ -96,7 +97,7 @@ func wrongFormSchema(schema json.RawMessage) string {
 	if len(gjson.GetBytes(schema, "properties").Map()) == 0 {
 		return "it asks for nothing; write each field under properties"
 	}
-	asked := form.New(form.Question{Purpose: form.PurposeNode, Type: form.Input, Schema: schema}, "en")
+	asked := form.New(form.Question{Purpose: form.PurposeNode, Type: form.Input, Schema: schema}, text.English)
 	for i := range asked.Entries {
 		e := &asked.Entries[i]
 		if kind := gjson.GetBytes(e.Schema, "type"); e.Kind == form.File && kind.Exists() && kind.String() != "object" {

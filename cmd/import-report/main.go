@@ -17,6 +17,7 @@ import (
 	"tandem/app"
 	"tandem/importer"
 	"tandem/sandbox"
+	"tandem/text"
 )
 
 func main() {
@@ -94,7 +95,7 @@ func filesBelow(dirs []string) (files []string, err error) {
 // try imports and runs one file.
 func (t *tally) try(ctx context.Context, im *app.Importer, world *world, name string, content []byte) {
 	t.files++
-	imported, err := im.Import(name, content, "en")
+	imported, err := im.Import(name, content, text.English)
 	if err != nil {
 		t.told = append(t.told, fmt.Sprintf("%s: %v", name, err))
 		return

@@ -13,6 +13,7 @@ import (
 	"tandem/app"
 	"tandem/console"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // taskFlags are what a task is given besides its goal.
@@ -38,8 +39,10 @@ func (f *taskFlags) given() bool {
 // request makes a task without a goal.
 func (f *taskFlags) request() (api.TaskRequest, error) {
 	r := api.TaskRequest{ConversationID: f.conversation, Language: f.language}
-	if f.language != "" && f.language != "zh" && f.language != "en" {
-		return r, console.Usage(fmt.Errorf("--language %q is not known; use zh or en", f.language))
+	if f.language != "" {
+		if err := text.CheckLanguage(f.language); err != nil {
+			return r, console.Usage(fmt.Errorf("--language %w", err))
+		}
 	}
 	if len(f.params) > 0 {
 		known, err := app.ParseInputs(nil, f.params)

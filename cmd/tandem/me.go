@@ -10,6 +10,7 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/console"
+	"tandem/text"
 )
 
 func newMe() *cobra.Command {
@@ -37,8 +38,10 @@ Calls of higher risk are confirmed all the same, unless the agent's policy names
 				r.AutoExecute = &on
 			}
 			if cmd.Flags().Changed("language") {
-				if language != "en" && language != "zh" && language != "" {
-					return console.Usage(fmt.Errorf("--language %q is not known; use en, zh, or an empty text for that of the question", language))
+				if language != "" {
+					if err := text.CheckLanguage(language); err != nil {
+						return console.Usage(fmt.Errorf("--language %w, or an empty text for that of the question", err))
+					}
 				}
 				r.Language = &language
 			}

@@ -9,6 +9,7 @@ import (
 	"tandem/api"
 	"tandem/console"
 	"tandem/templates"
+	"tandem/text"
 )
 
 func newNew() *cobra.Command {
@@ -22,8 +23,8 @@ The file is called like the template, and must not exist yet; "-" writes to stan
 		Example: "  tandem new\n  tandem new issue_triage\n  tandem new issue_triage triage.yaml",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if language != "en" && language != "zh" {
-				return fmt.Errorf("--lang %q is not known; use en or zh", language)
+			if err := text.CheckLanguage(language); err != nil {
+				return fmt.Errorf("--lang %w", err)
 			}
 			switch len(args) {
 			case 0:

@@ -12,6 +12,7 @@ import (
 	"tandem/app"
 	"tandem/console"
 	"tandem/console/table"
+	"tandem/text"
 )
 
 func newNodes() *cobra.Command {
@@ -29,8 +30,8 @@ Without --server it tells what this program can run.`,
 		Example: "  tandem nodes\n  tandem nodes FLOW.FOR_EACH\n  tandem nodes --lang zh",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if language != "en" && language != "zh" {
-				return fmt.Errorf("--lang %q is not known; use en or zh", language)
+			if err := text.CheckLanguage(language); err != nil {
+				return fmt.Errorf("--lang %w", err)
 			}
 			if len(args) == 0 {
 				list, err := at.kinds(cmd)

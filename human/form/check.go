@@ -363,8 +363,7 @@ func (q *Question) Average(scores map[string]json.RawMessage) *float64 {
 // score reads one score: as a number where scores are counted, else whether it passes.
 func (v *Rules) score(raw json.RawMessage) (score float64, pass bool, wrong *Text) {
 	text := strings.ToUpper(strings.TrimSpace(strings.Trim(string(raw), `"`)))
-	yes, no := slices.Contains([]string{"TRUE", "PASS", "PASSED", "YES"}, text),
-		slices.Contains([]string{"FALSE", "FAIL", "FAILED", "NO"}, text)
+	passes, said := scored.decided(text)
 	number, isNumber := readNumber(raw, strings.Trim(string(raw), `"`))
 	inRange := isNumber && number >= v.Min && number <= v.Max
 	letter := gradeOf(text)
@@ -383,19 +382,19 @@ func (v *Rules) score(raw json.RawMessage) (score float64, pass bool, wrong *Tex
 		switch {
 		case inRange:
 			return number, true, nil
-		case yes:
+		case said && passes:
 			return v.Max, true, nil
-		case no:
+		case said:
 			return v.Min, true, nil
 		case letter != 0:
 			return letter, true, nil
 		}
 		return 0, false, because(wrongScore.With(decimal(v.Min), decimal(v.Max)))
 	}
-	if !yes && !no {
+	if !said {
 		return 0, false, because(wrongYesNo)
 	}
-	return 0, yes, nil
+	return 0, passes, nil
 }
 
 // gradeOf is what a letter counts: five for the best, one for the last; 0: it is not a grade.

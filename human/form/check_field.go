@@ -108,11 +108,8 @@ func (f *Field) readFilled(path string, raw json.RawMessage, found *Problems) (v
 		}
 		return raw, nil
 	case "boolean":
-		switch strings.ToLower(strings.Trim(string(raw), `"`)) {
-		case "true", "on", "yes":
-			return json.RawMessage("true"), nil
-		case "false", "off", "no":
-			return json.RawMessage("false"), nil
+		if yes, ok := ticked.decided(strings.Trim(string(raw), `"`)); ok {
+			return json.RawMessage(strconv.FormatBool(yes)), nil
 		}
 		found.addProblem(path, wrongYesNo)
 		return nil, nil

@@ -127,14 +127,11 @@ func readApproves(raw json.RawMessage, fields map[string]json.RawMessage) (Readi
 			if json.Unmarshal(value, &text) != nil {
 				return got, wrongAt("input_data."+name, wrongApprove)
 			}
-			switch strings.ToLower(text) {
-			case "approve", "approved":
-				count(true)
-			case "reject", "rejected", "deny", "no":
-				count(false)
-			default:
+			approves, ok := acted.decided(text)
+			if !ok {
 				return got, wrongAt("input_data."+name, wrongNeither.With(text))
 			}
+			count(approves)
 		}
 	}
 	switch {

@@ -109,7 +109,7 @@ func (e *Entry) find(text string) (Choice, bool) {
 		}
 	}
 	if agree, refuse, ok := e.EitherOr(); ok {
-		switch yes, said := yesOrNo(text); {
+		switch yes, said := typed.decided(text); {
 		case said && yes:
 			return agree, true
 		case said:
@@ -126,17 +126,6 @@ func (e *Entry) EitherOr() (agree, refuse Choice, ok bool) {
 		return Choice{}, Choice{}, false
 	}
 	return yes[0], no[0], true
-}
-
-// yesOrNo reads a decision in one word.
-func yesOrNo(text string) (yes, ok bool) {
-	switch strings.ToLower(text) {
-	case "y", "yes", "true", "on", "pass", "passed", "approve", "是", "通过":
-		return true, true
-	case "n", "no", "false", "off", "fail", "failed", "reject", "否", "不通过":
-		return false, true
-	}
-	return false, false
 }
 
 // ChoiceNames are the values of the choices, for people.
@@ -168,7 +157,7 @@ func (e *Entry) score(text string) (json.RawMessage, *Text) {
 	if slices.Contains(letters(), strings.ToUpper(text)) {
 		return payload.Quote(strings.ToUpper(text)), nil
 	}
-	if yes, ok := yesOrNo(text); ok {
+	if yes, ok := typed.decided(text); ok {
 		return json.RawMessage(strconv.FormatBool(yes)), nil
 	}
 	return nil, because(wrongScore.With(number(e.Min), number(e.Max)))

@@ -122,13 +122,13 @@ func OutcomeOf(kind, value string) string {
 	if kind != Approval {
 		return Confirmed
 	}
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "approve", "yes", "confirm":
+	switch yes, ok := named.decided(strings.TrimSpace(value)); {
+	case !ok:
+		return Neither
+	case yes:
 		return Confirmed
-	case "reject", "no", "deny":
-		return Rejected
 	}
-	return Neither
+	return Rejected
 }
 
 func (f *Form) yesNo(yes, no Text) []Choice {

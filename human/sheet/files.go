@@ -1,7 +1,6 @@
 package sheet
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -133,24 +131,4 @@ func ReadForm(r *http.Request, body io.Reader) (url.Values, *multipart.Form, err
 		return url.Values(files.Value), files, nil
 	}
 	return nil, nil, errors.New("this is not a form")
-}
-
-// BrowserLanguage is the language that a browser asks for most; empty: none of those there are.
-func BrowserLanguage(r *http.Request) string {
-	best, weight := "", 0.0
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
-		tag, parameters, _ := strings.Cut(part, ";")
-		lang, ok := KnownLanguage(strings.TrimSpace(tag))
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cmp.Or(parameters, "q=1")), "q="), 64)
-		if ok && err == nil && q > weight {
-			best, weight = lang, q
-		}
-	}
-	return best
-}
-
-// KnownLanguage is the language of a tag, if there are texts in it.
-func KnownLanguage(tag string) (string, bool) {
-	lang, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
-	return lang, lang == "zh" || lang == "en"
 }

@@ -133,10 +133,10 @@ func (p *Page) Say(english string) string { return p.Tell(text.InTemplate(englis
 
 // Other is the language that the page is not in.
 func (p *Page) Other() string {
-	if p.Lang == "zh" {
-		return "en"
+	if p.Lang == text.Chinese {
+		return text.English
 	}
-	return "zh"
+	return text.Chinese
 }
 
 // Wrong says whether something is wrong with what was sent.

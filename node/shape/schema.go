@@ -163,8 +163,8 @@ func (f *Field) refine(p *jsonschema.Schema) {
 	extra := map[string]any{SchemaTakes: f.Takes}
 	if !f.Meaning.IsZero() {
 		p.Description = f.Meaning.In(text.English)
-		extra[SchemaZh] = f.Meaning.In("zh")
-		if title := shortTitle(f.Meaning.Words("zh")); title != "" {
+		extra[SchemaZh] = f.Meaning.In(text.Chinese)
+		if title := shortTitle(f.Meaning.Words(text.Chinese)); title != "" {
 			extra[SchemaTitleZh] = title
 		}
 	}

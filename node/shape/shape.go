@@ -77,7 +77,8 @@ func New(t reflect.Type) *Shape {
 			Name: name, Required: tag.get("required") == "true", filled: tag.get("filled") == "true",
 			blank: tag.get("blank") == "true", Prompt: tag.get("prompt") == "true", Fixed: tag.get("fixed") == "true",
 			Later:   tag.get("checked") == "plan",
-			Meaning: text.Beside(tag.get("doc"), tag.get("zh")), With: conditions(tag.get("with")), Type: f.Type, Index: f.Index,
+			Meaning: text.Beside(tag.get("doc"), tag.get(text.Chinese)), With: conditions(tag.get("with")),
+			Type: f.Type, Index: f.Index,
 			Names: RecordSort(tag.get("names")),
 		}
 		if field.Names != "" && !slices.Contains(recordSorts(), field.Names) {

@@ -1,17 +1,47 @@
-package route_test
+package text_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
 	"tandem/fault"
-	"tandem/route"
 	"tandem/text"
 )
 
-// TestWords tells errors to readers of Chinese: those with words of their own, and those whose format has a translation. What says
+// stored is an error that says more in English than its words do.
+type stored struct{ words []byte }
+
+// English implements text.Told.
+func (stored) English() string { return "yes, and more" }
+
+// Words implements text.Told.
+func (s stored) Words() json.RawMessage { return s.words }
+
+// MadeOf implements text.Told.
+func (stored) MadeOf() (string, []any) { return "yes", nil }
+
+// TestErrorIn_Stored: words take the place of the message for those whose language they have.
+func TestErrorIn_Stored(t *testing.T) {
+	t.Parallel()
+	yes := text.Of("Yes").Stored()
+	for _, c := range []struct {
+		language string
+		words    []byte
+		want     string
+	}{
+		{"zh-CN", yes, "是"}, {"en", yes, "yes, and more"}, {"fr", yes, "yes, and more"}, {"zh", nil, "yes, and more"}, {"zh", []byte("[1]"), "yes, and more"},
+		{"zh", text.As("Yes").Stored(), "yes, and more"},
+	} {
+		if got := text.ErrorIn(c.language, stored{c.words}); got != c.want {
+			t.Errorf("%s: %s: %q; want %q", c.language, c.words, got, c.want)
+		}
+	}
+}
+
+// TestErrorIn tells errors to readers of Chinese: those with words of their own, and those whose format has a translation. What says
 // something else than its format by now, or has no translation, is told in English.
-func TestWords(t *testing.T) {
+func TestErrorIn(t *testing.T) {
 	t.Parallel()
 	changed := fault.Newf(fault.NotFound, "there is no workflow %q", "a")
 	changed.Message += "; list them first"
@@ -30,10 +60,10 @@ func TestWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := route.Words("zh", c.err); got != c.want {
+			if got := text.ErrorIn("zh", c.err); got != c.want {
 				t.Errorf("it says %s, want %s", got, c.want)
 			}
-			if got := route.Words(text.English, c.err); got != c.err.Message {
+			if got := text.ErrorIn(text.English, c.err); got != c.err.Message {
 				t.Errorf("in English it says %s, want %s", got, c.err.Message)
 			}
 		})

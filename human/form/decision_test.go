@@ -1,0 +1,42 @@
+package form
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDecided: each place knows its words, and a word never means both.
+func TestDecided(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		place   place
+		yes, no string
+	}{
+		"Typed": {typed, "y yes true on pass passed approve 是 通过 YES Pass", "n no false off fail failed reject 否 不通过 No"},
+		"Score": {scored, "true pass passed yes TRUE Passed", "false fail failed no FALSE"},
+		"Field": {ticked, "true on yes On", "false off no"},
+		"Name":  {named, "approve yes confirm Approve", "reject no deny"},
+		"Act":   {acted, "approve approved APPROVED", "reject rejected deny no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			yes, no := strings.Fields(c.yes), strings.Fields(c.no)
+			for _, word := range slices.Concat(yes, no) {
+				if got, ok := c.place.decided(word); !ok || got != slices.Contains(yes, word) {
+					t.Errorf("%s: %t, %t", word, got, ok)
+				}
+			}
+			for word := range decisions {
+				if _, ok := c.place.decided(word); ok && !slices.Contains(yes, word) && !slices.Contains(no, word) {
+					t.Errorf("%s means something", word)
+				}
+			}
+			for _, word := range []string{"", "maybe", "1", "yes "} {
+				if _, ok := c.place.decided(word); ok {
+					t.Errorf("%q means something", word)
+				}
+			}
+		})
+	}
+}
