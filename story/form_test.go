@@ -49,7 +49,7 @@ func TestTellForm_EditLines(t *testing.T) {
 			edited = append(edited, told.Lines[n][:strings.IndexAny(told.Lines[n], ":\uff1a")])
 		}
 		if want := []string{"amount", "new", "amount"}; !slices.Equal(edited, want) {
-			t.Errorf("%s: lines %q of %q are about %q, want %q", language, told.EditLines, told.Lines, edited, want)
+			t.Errorf("%s: lines %d of %q are about %q, want %q", language, told.EditLines, told.Lines, edited, want)
 		}
 	}
 }
