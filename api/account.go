@@ -34,6 +34,10 @@ type NodeKind struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema"`
 	OutputKeys   []string        `json:"output_keys"`
+	// OlderNames and KeyAliases are what files of older versions write for the kind and for its output keys.
+	OlderNames []string          `json:"older_names,omitempty" doc:"further names that files may have for the kind: TYPE.SUBTYPE, or a type without a subtype"`
+	KeyAliases map[string]string `json:"key_aliases,omitempty" doc:"further names that connections may have for output keys, and the key that each of them means"`
+	Body       *NodeBody         `json:"body,omitempty" doc:"of a kind that runs a body: the output keys that begin and end it"`
 	// Inputs and Keys say what goes in and what comes out.
 	Inputs   []NodeValue   `json:"inputs,omitempty" doc:"the fields of the input that the kind reads; * stands for whatever else there is"`
 	Keys     []NodeKey     `json:"keys,omitempty" doc:"what comes out under the output keys that every node of the kind has; * stands for those that come from the configuration"`
@@ -44,6 +48,15 @@ type NodeKind struct {
 	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
 	Timeout    float64                      `json:"timeout" doc:"seconds"`
 	MaxRetries int                          `json:"max_retries"`
+	OnUnknown  string                       `json:"on_unknown,omitempty" doc:"what becomes of a run whose outcome is not known, unless the node says so: ask, retry or fail"`
+	PlainNames string                       `json:"plain_names,omitempty" doc:"what the plain names in its conditions are: input (fields of the input) or carried (what one iteration hands to the next); absent: only the names that all expressions have"`
+}
+
+// NodeBody are the output keys around the nodes that a kind runs as its body.
+type NodeBody struct {
+	Entry string   `json:"entry" doc:"what is connected to this key is the body; a node that does not have the key runs none"`
+	Exits []string `json:"exits" doc:"the keys that follow when it has ended"`
+	Once  bool     `json:"once,omitempty" doc:"it runs exactly once"`
 }
 
 // NodeKey is an output key and what comes out under it.
@@ -51,6 +64,17 @@ type NodeKey struct {
 	Name    string      `json:"name"`
 	Meaning Text        `json:"meaning"`
 	Fields  []NodeValue `json:"fields,omitempty" doc:"the fields of the payload; * stands for whatever else there is"`
+	// With and From say which nodes have the key.
+	With map[string][]string `json:"with,omitempty" doc:"the values of configuration fields beside which a node has the key; absent: it always has it"`
+	From []NodeKeySource     `json:"from,omitempty" doc:"of the key *: the configuration fields that name the keys"`
+}
+
+// NodeKeySource is a configuration field that names output keys.
+type NodeKeySource struct {
+	Field  string   `json:"field" doc:"its texts, the names of its fields, or its text are the keys; none while x-with says that it is ignored"`
+	Of     []string `json:"of,omitempty" doc:"fields of the objects in the list; the first of them that is set is the key"`
+	Usual  []string `json:"usual,omitempty" doc:"the keys while the field is not set; absent: its default, if it has one"`
+	Unless string   `json:"unless,omitempty" doc:"a flag of the objects in another list, as list.flag: where one of them has it, the field names no key"`
 }
 
 // NodeValue is a field of what goes into a node or comes out of it.

@@ -9,6 +9,7 @@ type InteractionForm struct {
 	Title       string      `json:"title,omitempty"`
 	Description string      `json:"description,omitempty"`
 	Lines       []string    `json:"lines,omitempty" doc:"what has to be known before answering, in words: that the execution is a fork, what was edited, why it is asked again"`
+	EditLines   []int       `json:"edit_lines,omitempty" doc:"which of the lines, counted from 0, tell an edited value beside the original, as request_data.fork has them"`
 	Entries     []FormEntry `json:"entries" doc:"what is filled in, in the order in which it is shown"`
 }
 

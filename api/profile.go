@@ -80,7 +80,15 @@ type ProfileRuleCall struct {
 
 // Profiles lists them, by id.
 type Profiles struct {
-	Profiles []Profile `json:"profiles"`
+	Profiles  []Profile         `json:"profiles"`
+	Providers []ProfileProvider `json:"providers" doc:"the services that profiles can name here, the most usual first"`
+}
+
+// ProfileProvider is a service that models are reached through.
+type ProfileProvider struct {
+	Name     string `json:"name" doc:"what profiles call it; credentials of the type of this name have its key"`
+	Label    Text   `json:"label" doc:"what people call it"`
+	Scripted bool   `json:"scripted,omitempty" doc:"it answers from the script of the profile, and needs neither a model nor a credential"`
 }
 
 // ProfileTestRequest asks a model for a few words.

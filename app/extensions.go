@@ -72,9 +72,9 @@ func vendors() []plug.Maker {
 		caldav.Extension,
 		notion.Extension,
 
+		openai.Extension,
 		anthropic.Extension,
 		gemini.Extension,
-		openai.Extension,
 		scripted.Extension,
 
 		aws.Extension,

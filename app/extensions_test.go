@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"tandem/api"
 	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
@@ -34,6 +37,26 @@ func plainKind(name string) node.Kind {
 }
 
 func madeOf(e plug.Extension) plug.Maker { return func(plug.Deps) plug.Extension { return e } }
+
+// A provider that an extension brings stands where people choose one, beside those that are built in.
+func TestProfiles_Providers(t *testing.T) {
+	t.Parallel()
+	x := openSiteAs(t, func(o *Options, _ string) {
+		o.Extensions = []plug.Maker{madeOf(plug.Extension{Name: "oracle", Providers: []plug.Provider{{Name: "oracle", Label: text.Beside("The oracle", "神谕"),
+			New: func(llm.Settings) (llm.Provider, error) { return nil, nil }}}})}
+	})
+	told := want[api.Profiles](t, x.call(t, "viewer", "GET", "/llm/profiles", nil), http.StatusOK)
+	var got []string
+	for _, p := range told.Providers {
+		got = append(got, p.Name)
+		if p.Label.En == "" || p.Label.Zh == "" || p.Scripted != (p.Name == "scripted") {
+			t.Errorf("%+v", p)
+		}
+	}
+	if want := []string{"openai", "anthropic", "gemini", "scripted", "oracle"}; !slices.Equal(got, want) {
+		t.Errorf("the providers are %q, want %q", got, want)
+	}
+}
 
 // A name that something built in has is refused, with an error that says whose it is, and the data directory is left as if nobody had come.
 func TestOpen_ExtensionsClash(t *testing.T) {

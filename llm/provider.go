@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+
+	"tandem/text"
 )
 
 // Provider speaks with one service. It is safe for concurrent use.
@@ -28,6 +30,8 @@ type Embedder interface {
 type About struct {
 	// Name is what profiles call it.
 	Name string
+	// Label is what people call it.
+	Label text.Text
 	// Scripted says that it answers from the script of the profile: it needs neither a model nor a credential, and only its profiles have a
 	// script.
 	Scripted bool

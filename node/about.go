@@ -61,6 +61,22 @@ type Key struct {
 	Fields []Value
 	// Instead says that the key is produced instead of the main one, such as "timeout", and not in addition to it.
 	Instead bool
+	// With are the values of configuration fields beside which a node has the key; none: it always has it.
+	With []Condition
+	// From are the configuration fields that name the keys which [AnyKey] stands for.
+	From []KeySource
+}
+
+// KeySource is a configuration field that names output keys: the texts of a list, the names of an object's fields, or a text. While the
+// field is ignored because of others (see [Field].With), it names none.
+type KeySource struct {
+	Field string
+	// Of are fields of the objects in a list; the first of them that is set is the key.
+	Of []string
+	// Usual are the keys while the field is not set; none: its default is the key, if it has one.
+	Usual []string
+	// Unless is a flag of the objects in another list, as list.flag: where one of them has it, the field names no key.
+	Unless string
 }
 
 // Needs is what a kind requires besides its configuration.
@@ -85,13 +101,13 @@ type commonConfig struct {
 	Timeout        int    `json:"timeout" range:"1..86400" fixed:"true" doc:"How long one attempt may take, in seconds." zh:"一次尝试最多允许的时间（秒）。"`
 	MaxRetries     int    `json:"max_retries" older:"retry_attempts" range:"0..10" fixed:"true" doc:"How often a failure that may pass is tried again." zh:"可恢复的失败最多重试几次。"`
 	OnError        string `json:"on_error" enum:"fail|continue|default_output" fixed:"true" doc:"What becomes of a failure: the execution fails, goes on under the key error, or goes on with default_output." zh:"失败时的处理：整个执行失败、经 error 键继续，或以 default_output 继续。"`
-	DefaultOutput  any    `json:"default_output" doc:"What stands for the result when on_error is default_output." zh:"失败后的输出：on_error 为 default_output 时代替结果的值。"`
+	DefaultOutput  any    `json:"default_output" with:"on_error=default_output" doc:"What stands for the result when on_error is default_output." zh:"失败后的输出：on_error 为 default_output 时代替结果的值。"`
 	OnUnknown      string `json:"on_unknown" enum:"ask|retry|fail" fixed:"true" doc:"What becomes of a run whose outcome is not known after a crash: a person is asked, it is repeated, or it fails." zh:"崩溃后结果未知时的处理：询问人员、重试或判为失败。"`
 	Enabled        bool   `json:"enabled" fixed:"true" doc:"Whether the node does its work; if not, it hands its input on." zh:"节点是否执行；关闭时原样传递输入。"`
 	CredentialID   string `json:"credential_id" doc:"The name or the id of the stored credential that the node opens." zh:"节点所用凭据的名称或编号。"`
 	TemplateID     string `json:"template_id" names:"template" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
 	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"补全输入：是否由执行上下文、模型或人员补全缺少的输入。"`
-	FillingProfile string `json:"filling_profile" names:"profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
+	FillingProfile string `json:"filling_profile" names:"profile" with:"enable_filling=true" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
 	ToUser         bool   `json:"to_user" doc:"Whether the output is shown to who follows the execution as an answer." zh:"是否将输出作为答复展示给用户。"`
 	CreditCost     int    `json:"credit_cost" range:"0.." doc:"What a success costs, in credits, besides tokens." zh:"一次成功所计的点数（令牌费用除外）。"`
 }

@@ -80,27 +80,17 @@ func (k *Kind) workflowKind() workflow.Kind {
 	typ, _, _ := strings.Cut(about.Name, ".")
 	whole := commonShape.With(k.config)
 	aliases := about.keyAliases(typ)
-	keys := []string{workflow.DefaultKey}
 	var instead []string
-	if len(about.Keys) > 0 {
-		fixed := []string{}
-		for _, key := range about.Keys {
-			if key.Name != AnyKey {
-				fixed = append(fixed, key.Name)
-			}
-			if key.Instead {
-				instead = append(instead, key.Name)
-			}
-		}
-		if len(fixed) > 0 {
-			keys = fixed
+	for _, key := range about.Keys {
+		if key.Instead {
+			instead = append(instead, key.Name)
 		}
 	}
 	plan, published := k.plan, k.Publishes != ""
 	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		p := &Planning{node: n, shape: whole}
 		p.readNeeds(about.Needs)
-		p.Keys, p.KeyAliases, p.Instead = slices.Clone(keys), maps.Clone(aliases), instead
+		p.Keys, p.KeyAliases, p.Instead = p.fixedKeys(about.Keys), maps.Clone(aliases), instead
 		p.common(&about, typ)
 		if plan != nil {
 			plan(p)
@@ -109,6 +99,20 @@ func (k *Kind) workflowKind() workflow.Kind {
 		p.checkOutputs(&about, published)
 		return p.Plan, p.problems
 	}}
+}
+
+// fixedKeys are the keys of a kind that its configuration does not name.
+func (p *Planning) fixedKeys(keys []Key) []string {
+	var fixed []string
+	for _, key := range keys {
+		if key.Name != AnyKey && !slices.ContainsFunc(key.With, p.unmet) {
+			fixed = append(fixed, key.Name)
+		}
+	}
+	if len(fixed) == 0 {
+		return []string{workflow.DefaultKey}
+	}
+	return fixed
 }
 
 // keyAliases are the accepted spellings of a kind's output keys. "main" is "result" or what the kind has instead of it.

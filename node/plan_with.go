@@ -26,16 +26,26 @@ func (p *Planning) checkIdle() {
 	}
 	for i := range p.shape.Fields {
 		f := &p.shape.Fields[i]
-		if !p.Written(f.Name) {
+		if !p.Written(f.Name) || commonShape.Has(f.Name) { // what all kinds have is judged by check
 			continue
 		}
 		for _, c := range f.With {
-			value := p.chosen(&p.shape.Fields[p.shape.Find(c.Field)])
-			if value != "" && !slices.Contains(c.Values, value) {
-				p.Idle(f.Name, "it is for %s %s, not for %q", c.Field, shape.Either(shape.QuoteAll(c.Values)), value)
+			if p.unmet(c) {
+				p.Idle(f.Name, "it is for %s %s, not for %q", c.Field, shape.Either(shape.QuoteAll(c.Values)), p.valueOf(c.Field))
 			}
 		}
 	}
+}
+
+// unmet says that a field is known to have another value than a condition wants.
+func (p *Planning) unmet(c Condition) bool {
+	value := p.valueOf(c.Field)
+	return value != "" && !slices.Contains(c.Values, value)
+}
+
+// valueOf is the value that a field will have, as text; empty: it is not known yet, or there is none.
+func (p *Planning) valueOf(name string) string {
+	return p.chosen(&p.shape.Fields[p.shape.Find(name)])
 }
 
 // Idle warns of a configuration that does nothing. Why is a format.

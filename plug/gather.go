@@ -2,7 +2,6 @@ package plug
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"tandem/builtin/turn"
@@ -13,6 +12,7 @@ import (
 	"tandem/mailbox"
 	"tandem/node"
 	"tandem/objectstore"
+	"tandem/text"
 	"tandem/trigger"
 )
 
@@ -26,6 +26,8 @@ type Set struct {
 	ObjectStores map[string]objectstore.Store
 	Mailboxes    map[string]mailbox.Service
 	Sources      []trigger.Source
+	// providers are the names of the providers in the order in which they were brought.
+	providers []string
 }
 
 // Kind finds a kind by its name. Kinds that are made of what others bring find all of them when they run, and maybe not when they are made.
@@ -60,11 +62,15 @@ func (s *Set) Turns() map[string]turn.Kind {
 	return kinds
 }
 
-// AboutProviders is what the providers say about themselves, sorted by name.
+// AboutProviders is what the providers say about themselves, in the order in which they were brought.
 func (s *Set) AboutProviders() []llm.About {
 	var list []llm.About
-	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
-		list = append(list, llm.About{Name: name, Scripted: s.Providers[name].Scripted})
+	for _, name := range s.providers {
+		p := s.Providers[name]
+		if p.Label.IsZero() {
+			p.Label = text.Beside(name, name)
+		}
+		list = append(list, llm.About{Name: name, Label: p.Label, Scripted: p.Scripted})
 	}
 	return list
 }
@@ -170,6 +176,7 @@ func (g *gathering) parts(e Extension) error {
 			g.turns[kind.Name] = true
 		}
 		g.set.Providers[p.Name] = p
+		g.set.providers = append(g.set.providers, p.Name)
 	}
 	for _, t := range e.Credentials {
 		if err := g.claimName("credential type", t.Name, e.Name); err != nil {

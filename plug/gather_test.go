@@ -65,7 +65,8 @@ func (c talking) Turn(call *node.Call) (turn.Config, error) { return c.With(call
 func TestGather(t *testing.T) {
 	t.Parallel()
 	one := plug.Extension{
-		Name: "one", Kinds: []node.Kind{kind("ONE.A")}, Channels: []human.Channel{channel("pigeon")}, Providers: []plug.Provider{{Name: "oracle", New: model}},
+		Name: "one", Kinds: []node.Kind{kind("ONE.A")}, Channels: []human.Channel{channel("pigeon")},
+		Providers:   []plug.Provider{{Name: "oracle", Label: text.Beside("The oracle", "神谕"), New: model}},
 		Credentials: []credential.Type{{Name: "wing", Fields: []credential.Field{credential.Token()}}}, ObjectStores: []plug.ObjectStore{{Target: "shelf", Store: shelf{}}},
 		// What others bring is known, also what comes after.
 		KindsOf: func(all *plug.Set) []node.Kind {
@@ -91,8 +92,12 @@ func TestGather(t *testing.T) {
 	if want := []string{"ONE.A", "ASK.DRUM", "ASK.PIGEON", "TWO.A"}; !slices.Equal(kinds, want) {
 		t.Errorf("the kinds are %q, want %q", kinds, want)
 	}
-	if got := set.AboutProviders(); !slices.Equal(got, []llm.About{{Name: "bones"}, {Name: "oracle"}}) || len(set.Factories()) != 2 {
-		t.Errorf("the providers are %v", got)
+	var providers []string
+	for _, p := range set.AboutProviders() {
+		providers = append(providers, p.Name+": "+p.Label.In(text.English))
+	}
+	if want := []string{"oracle: The oracle", "bones: bones"}; !slices.Equal(providers, want) || len(set.Factories()) != 2 {
+		t.Errorf("the providers are %q, want %q", providers, want)
 	}
 	if len(set.Credentials) != 2 || set.Credentials[0].Name != "skin" || len(set.Credentials[1].Fields) != 2 {
 		t.Errorf("the types of credentials are %+v", set.Credentials)

@@ -26,6 +26,7 @@ import (
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
+	"tandem/text"
 	"tandem/trigger"
 )
 
@@ -57,6 +58,8 @@ type Extension struct {
 // Provider is a service that models are reached through. Profiles name it.
 type Provider struct {
 	Name string
+	// Label is what people call it where they choose it; empty: its name.
+	Label text.Text
 	// Scripted says that it answers from the script of a profile, so that a profile of it needs neither a model nor a credential.
 	Scripted bool
 	// New makes a provider that is ready to be used. The key in its settings is that of a credential of the type that has the provider's

@@ -69,7 +69,11 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 		OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
-		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.TextOf(key.Meaning), Fields: tellValues(key.Fields)})
+		out.Keys = append(out.Keys, tellKey(key))
+	}
+	out.OlderNames, out.PlainNames = k.About.Older, string(k.About.Traits.Names)
+	if b := k.About.Body; b != nil {
+		out.Body = &api.NodeBody{Entry: b.Entry, Exits: b.Exits, Once: b.Once}
 	}
 	out.Inputs = tellValues(k.About.Inputs)
 	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
@@ -95,9 +99,24 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	}
 	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
 	out.OutputKeys = append(out.OutputKeys, plan.Keys...)
+	out.KeyAliases, out.OnUnknown = plan.KeyAliases, string(plan.OnUnknown)
 	out.Effect, out.Timeout, out.MaxRetries = string(plan.Effect), float64(plan.TimeoutMS)/1000, plan.MaxRetries
 	out.EffectBy = effectBy(known, typ, subtype, k.ConfigSchema.JSON(), plan.Effect)
 	return out
+}
+
+func tellKey(key node.Key) api.NodeKey {
+	told := api.NodeKey{Name: key.Name, Meaning: api.TextOf(key.Meaning), Fields: tellValues(key.Fields)}
+	for _, c := range key.With {
+		if told.With == nil {
+			told.With = map[string][]string{}
+		}
+		told.With[c.Field] = c.Values
+	}
+	for _, from := range key.From {
+		told.From = append(told.From, api.NodeKeySource(from))
+	}
+	return told
 }
 
 func tellValues(list []node.Value) []api.NodeValue {

@@ -148,6 +148,7 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 			provider = one
 		}
 	}
+	slices.Sort(known)
 	switch {
 	case body.Provider == "":
 		refuse("provider", "is missing; there are %s", strings.Join(known, ", "))

@@ -25,7 +25,7 @@ import (
 
 // Models is what the settings need from the language models of an instance.
 type Models interface {
-	// Providers are those that profiles may name, in order of their names.
+	// Providers are those that profiles may name, the most usual first.
 	Providers() []llm.About
 	// Profiles are those of the workspace by id, with those that are built in, which have no times.
 	Profiles(ctx context.Context, p identity.Principal) ([]store.Profile, error)
@@ -95,11 +95,15 @@ func (s *settings) listProfiles(ctx context.Context, p identity.Principal, _ *st
 	if err != nil {
 		return nil, err
 	}
-	out := &profilesOutput{api.Profiles{Profiles: make([]api.Profile, len(list))}}
+	out := &profilesOutput{api.Profiles{Profiles: make([]api.Profile, len(list)), Providers: []api.ProfileProvider{}}}
 	for i, stored := range list {
 		if out.Body.Profiles[i], err = tellProfile(stored); err != nil {
 			return nil, err
 		}
+	}
+	for _, provider := range s.o.Models.Providers() {
+		out.Body.Providers = append(out.Body.Providers, api.ProfileProvider{
+			Name: provider.Name, Label: api.TextOf(provider.Label), Scripted: provider.Scripted})
 	}
 	return out, nil
 }

@@ -19,10 +19,14 @@ func TellForm(i store.Interaction, language string) *api.InteractionForm {
 	}
 	r = r.In(language, i.Purpose)
 	drawn := human.FormOf(i, r)
+	again := lineage.AgainLines(r.Language, r.Again)
 	told := &api.InteractionForm{
 		Language: drawn.Language, Title: r.Title, Description: r.Description,
-		Lines:   slices.Concat(lineage.AgainLines(r.Language, r.Again), lineage.ForkLines(r.Language, r.Fork)),
+		Lines:   slices.Concat(again, lineage.ForkLines(r.Language, r.Fork)),
 		Entries: make([]api.FormEntry, len(drawn.Entries)),
+	}
+	for _, n := range lineage.EditLines(r.Language, r.Fork) {
+		told.EditLines = append(told.EditLines, len(again)+n)
 	}
 	for n := range drawn.Entries {
 		told.Entries[n] = tellEntry(&drawn.Entries[n])

@@ -25,13 +25,18 @@ func humanKeys() []node.Key {
 		{Name: human.Rejected, Meaning: node.Says("The answer, if it rejects.", "拒绝的答复。")},
 		{Name: human.Unrelated, Instead: true, Meaning: node.Says("An answer that is about something else.", "与问题无关的答复。")},
 		{Name: human.TimedOut, Instead: true, Meaning: node.Says("The question, when nobody has answered in time.", "超时未答的问题。")},
-		{Name: node.AnyKey, Meaning: node.Says("The answer, if this option was chosen; each option is a key.", "选择该选项时的答复；每个选项都是一个键。")},
+		{Name: node.AnyKey, From: []node.KeySource{
+			{Field: "approval_options", Of: []string{"value"}, Usual: usualOptions()}, {Field: "selection_options", Of: []string{"value"}},
+		}, Meaning: node.Says("The answer, if this option was chosen; each option is a key.", "选择该选项时的答复；每个选项都是一个键。")},
 	}
 	for i := range keys {
 		keys[i].Fields = node.ValuesOf[humanOutput]()
 	}
 	return keys
 }
+
+// usualOptions are what can be chosen in an approval that names no options.
+func usualOptions() []string { return []string{"approve", "reject"} }
 
 // humanInputs are the input of questions.
 func humanInputs() []node.Value {
@@ -79,7 +84,7 @@ func (d Deps) planHuman(p *node.Planning, c *Config, m Medium, particular func(d
 		if p.Has("approval_options") || p.Templated() {
 			planOptions(p, "approval_options")
 		} else {
-			p.Keys = append(p.Keys, "approve", "reject")
+			p.Keys = append(p.Keys, usualOptions()...)
 		}
 	case human.Selection:
 		p.Require("selection_options", "when %s is %q", "interaction_type", "selection")

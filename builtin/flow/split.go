@@ -39,11 +39,13 @@ func flowSplit() node.Kind {
 			Description: node.Says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "branch", Meaning: node.Says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
+				{Name: "branch", With: []node.Condition{{Field: "split_mode", Values: []string{"items"}}}, Meaning: node.Says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
 					node.Meaning("item", "The item, or the batch.", "元素或一批元素。"),
 					node.Meaning("index", "Its number, from 0.", "序号，从 0 起。"),
 					node.Meaning("*", "Whatever else the input has.", "输入的其余内容。"),
 				}},
+				{Name: node.AnyKey, From: []node.KeySource{{Field: "predicate_paths"}, {Field: "by_key"}}, Meaning: node.Says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
+				{Name: "unmatched", With: []node.Condition{{Field: "split_mode", Values: []string{"predicate"}}}, Meaning: node.Says("The items that belong to no key, with predicate.", "predicate 时不属于任何键的元素。")},
 				{Name: "result", Meaning: node.Says("The results of all branches, in order.", "所有分支的结果，按顺序排列。"), Fields: []node.Value{
 					node.Meaning("results", "The results of the branches, with items.", "items 时各分支的结果。"),
 					node.Meaning("successful_iterations", "How many branches have succeeded.", "成功的分支数。"),
@@ -51,7 +53,6 @@ func flowSplit() node.Kind {
 					node.Meaning("errors", "What went wrong in them.", "失败的原因。"),
 					node.Meaning("counts", "How many items left under each key, with predicate and by_key.", "predicate 和 by_key 时各键的元素数。"),
 				}},
-				{Name: node.AnyKey, Meaning: node.Says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
 			},
 			Body:   &workflow.ScopeKeys{Entry: "branch", Exits: []string{workflow.DefaultKey}},
 			Inputs: []node.Value{node.Meaning("*", "A list, or with by_key a record: at items_path, or where one is found.", "列表，或 by_key 时的记录：位于 items_path 或自动查找。")},

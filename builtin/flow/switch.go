@@ -67,8 +67,12 @@ func flowSwitch(m *models.Models) node.Kind {
 			Effect:      workflow.Pure, // unless a model chooses
 			Older:       []string{"CHOICE"},
 			Keys: []node.Key{{
-				Name: node.AnyKey, Meaning: node.Says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
-				Fields: []node.Value{node.Meaning("branch_id", "The branch that was chosen.", "选中的分支。"), node.HandedOn()},
+				Name: node.AnyKey, From: []node.KeySource{
+					{Field: "cases", Of: []string{"output_key", "output_port", "case"}}, {Field: "branches", Of: []string{"branch_id"}},
+					{Field: "choices", Of: []string{"branch"}}, {Field: "default_output_key", Unless: "branches.is_default"},
+				},
+				Meaning: node.Says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
+				Fields:  []node.Value{node.Meaning("branch_id", "The branch that was chosen.", "选中的分支。"), node.HandedOn()},
 			}},
 			Needs:  node.Needs{Also: []node.Text{node.Says("With choices a model profile.", "使用 choices 时需要模型配置档。")}},
 			Inputs: node.HandsOn(),

@@ -69,10 +69,20 @@ const (
 // ForkLines says in words that an execution is a fork, of what, by whom, and each edited value beside the original. There are
 // none for what was not forked.
 func ForkLines(language string, f *api.Fork) []string {
+	lines, _ := forkLines(language, f)
+	return lines
+}
+
+// EditLines says which of the [ForkLines] tell an edited value beside the original.
+func EditLines(language string, f *api.Fork) []int {
+	_, edited := forkLines(language, f)
+	return edited
+}
+
+func forkLines(language string, f *api.Fork) (lines []string, edited []int) {
 	if f == nil {
-		return nil
+		return nil, nil
 	}
-	var lines []string
 	for _, one := range append([]api.Fork{*f}, f.Earlier...) {
 		by := cmp.Or(withMaker(one.By, one.TokenMadeBy, language), text.Of("an operator").In(language))
 		if len(lines) == 0 {
@@ -97,8 +107,10 @@ func ForkLines(language string, f *api.Fork) []string {
 			case e.Edited == nil:
 				lines = append(lines, name)
 			case e.Original == nil:
+				edited = append(edited, len(lines))
 				lines = append(lines, text.Of("%s: now %s (was not there)", name, told{e.Edited, e.EditedPart}.text(language)).In(language))
 			default:
+				edited = append(edited, len(lines))
 				lines = append(lines, text.Of("%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language),
 					told{e.Original, e.OriginalPart}.text(language)).In(language))
 			}
@@ -112,7 +124,7 @@ func ForkLines(language string, f *api.Fork) []string {
 			lines = append(lines, text.Of("Reason: %s", head(one.Reason, maxForkValue)).In(language))
 		}
 	}
-	return lines
+	return lines, edited
 }
 
 // withMaker is who did something, with who made the token that they did it with, if that was somebody else.

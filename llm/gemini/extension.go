@@ -10,7 +10,7 @@ import (
 func Extension(plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:      Name,
-		Providers: []plug.Provider{{Name: Name, New: New, Turns: turns()}},
+		Providers: []plug.Provider{{Name: Name, Label: text.Beside("Google Gemini", "Google Gemini"), New: New, Turns: turns()}},
 		Credentials: []credential.Type{{
 			Name: Name, Label: text.Beside("Google Gemini", "Google Gemini"),
 			Fields: []credential.Field{credential.APIKey().Needed()}, Check: keyCheck().Check,

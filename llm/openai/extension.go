@@ -13,7 +13,7 @@ const Name = "openai"
 func Extension(plug.Deps) plug.Extension {
 	return plug.Extension{
 		Name:      Name,
-		Providers: []plug.Provider{{Name: Name, New: New, Turns: turns()}},
+		Providers: []plug.Provider{{Name: Name, Label: text.Beside("OpenAI, and whatever speaks its API", "OpenAI 及兼容其接口的服务"), New: New, Turns: turns()}},
 		Credentials: []credential.Type{{
 			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"),
 			Fields: []credential.Field{credential.APIKey().Needed()}, Check: keyCheck().Check,

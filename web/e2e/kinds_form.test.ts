@@ -17,7 +17,7 @@ vi.stubGlobal("fetch", () => Promise.resolve(new Response("{}", { headers: { "Co
 const noStyle = document.createElement("div").style
 for (const w of [window, document.defaultView!]) w.getComputedStyle = () => noStyle
 
-const kinds = (JSON.parse(execFileSync(inject("tandem"), ["nodes", "--json"], { encoding: "utf8", maxBuffer: 64 << 20 })) as { node_kinds: NodeKind[] }).node_kinds
+const { node_kinds: kinds, common_fields: common } = JSON.parse(execFileSync(inject("tandem"), ["nodes", "--json"], { encoding: "utf8", maxBuffer: 64 << 20 })) as { node_kinds: NodeKind[]; common_fields: FieldSchema }
 const page = testPage("kindform")
 
 /** Kept is a form whose value is kept as an editor would keep it. */
@@ -31,7 +31,7 @@ async function form(kind: NodeKind, first: Values) {
       kept.value = next
       set(next)
     }
-    return createElement(KindForm, { kind, value, onChange })
+    return createElement(KindForm, { kind, common, value, onChange })
   }
   await page.show(createElement(Kept, { key: kind.name + Math.random() }))
   return kept

@@ -3,9 +3,10 @@ import { useQuery } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
 import { useTranslation } from "react-i18next"
 import { call, client } from "@/api/client"
+import { ended } from "@/api/status"
 import { Empty, Shown } from "@/parts/states"
 import { Composer } from "./composer"
-import { type Agent, over, useRun } from "./queries"
+import { type Agent, useRun } from "./queries"
 import { Turn } from "./turn"
 import classes from "./agents.module.css"
 
@@ -61,7 +62,7 @@ function GoOn({ agent, conversation, last }: { agent: Agent; conversation: strin
   const { t } = useTranslation("agents")
   const { data } = useRun(last)
   if (!data) return null
-  if (!over.includes(data.status))
+  if (!ended(data.status))
     return (
       <Text fz="sm" c="dimmed">
         {t("chat.later")}

@@ -2,12 +2,10 @@ import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import { call, client, type Schemas } from "@/api/client"
 import { useFollow } from "@/api/live"
+import { ended as hasEnded } from "@/api/status"
 
 export type Agent = Schemas["Agent"]
 export type Run = Schemas["Execution"]
-
-/** over are the states in which nothing happens any more. */
-export const over = ["SUCCESS", "ERROR", "CANCELED", "TIMEOUT"]
 
 export function useAgents(page: number) {
   return useQuery({ queryKey: ["agents", "list", page], queryFn: ({ signal }) => call(client.GET("/api/v1/agents", { params: { query: { page, page_size: 50 } }, signal })) })
@@ -56,7 +54,7 @@ export function useTask(id: string) {
     }, 80)
   }
   const run = query.data
-  const ended = run ? over.includes(run.status) : false
+  const ended = hasEnded(run?.status)
   useFollow(run && !ended ? `/api/v1/executions/${encodeURIComponent(id)}/events?vocabulary=flow` : null, {
     after: run ? String(run.seq) : undefined,
     events: {

@@ -5,7 +5,7 @@ import { useParams } from "react-router"
 import { stringify } from "yaml"
 import type { Schemas } from "@/api/client"
 import { useKinds } from "@/graph/kinds"
-import { asSchema, commonFields, type FieldSchema, meaningOf, offered, typesOf } from "@/kindform/schema"
+import { asSchema, type FieldSchema, meaningOf, offered, sharedNames, typesOf } from "@/kindform/schema"
 import { CodeBlock } from "@/parts/markdown/code_block"
 import { Page } from "@/parts/page"
 import { Empty, Shown } from "@/parts/states"
@@ -20,7 +20,7 @@ const say = (text: Schemas["Text"] | undefined) => text?.[language()] ?? ""
 export function Component() {
   const { t } = useTranslation("docs")
   const { kind = "" } = useParams()
-  const { kinds, query } = useKinds()
+  const { kinds, common, query } = useKinds()
   // The reference in files names kinds by the addresses of its headings.
   const found = kinds.get(kind) ?? [...kinds.values()].find((k) => k.name.toLowerCase().replaceAll(".", "") === kind.toLowerCase())
   const crumbs = [
@@ -30,16 +30,17 @@ export function Component() {
   return (
     <Page title={found ? say(found.title) : kind} crumbs={crumbs}>
       <Shown query={query} what={t("reading")}>
-        {() => (found ? <About kind={found} /> : <Empty title={t("kinds.missing")} />)}
+        {() => (found ? <About kind={found} common={common} /> : <Empty title={t("kinds.missing")} />)}
       </Shown>
     </Page>
   )
 }
 
-function About({ kind: k }: { kind: Kind }) {
+function About({ kind: k, common }: { kind: Kind; common: FieldSchema }) {
   const { t } = useTranslation("docs")
   const schema = (k.config_schema ?? {}) as FieldSchema
-  const fields = Object.entries(schema.properties ?? {}).filter(([name]) => !commonFields.includes(name))
+  const shared = sharedNames(common)
+  const fields = Object.entries(schema.properties ?? {}).filter(([name]) => !shared.includes(name))
   const needs = [...(k.needs?.credential?.length ? [t(k.needs.optional ? "kinds.mayCredential" : "kinds.credential", { types: k.needs.credential.join(", ") })] : []), ...(k.needs?.also ?? []).map(say)]
   return (
     <div style={{ maxWidth: 900 }}>
@@ -47,7 +48,7 @@ function About({ kind: k }: { kind: Kind }) {
         <code>{k.name}</code> · {say(k.description)}
       </Text>
       <Text fz="sm" c="dimmed">
-        {["pure", "idempotent", "once"].includes(k.effect) ? t(`kinds.effect.${k.effect}`) : k.effect}
+        {t(`kinds.effect.${k.effect}`, { defaultValue: k.effect })}
       </Text>
       {needs.map((line) => (
         <Text key={line} fz="sm">

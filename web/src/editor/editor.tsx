@@ -6,7 +6,7 @@ import { stringify } from "yaml"
 import { useRole } from "@/api/me"
 import { useSearch } from "@/api/search"
 import { type Adding, type Chosen, Graph, type GraphHandle, useKinds } from "@/graph"
-import { isFields, listOf, type Point } from "@/graph/definition"
+import { isFields, listOf, type Point, withKinds } from "@/graph/definition"
 import { iconOf } from "@/graph/family"
 import { mainKey, outputKeys } from "@/graph/keys"
 import { Code, type CodeHandle } from "@/parts/code"
@@ -49,7 +49,8 @@ export function Editor({ id, server, deployed, shown, tests }: Props) {
   const mayEdit = useRole("editor")
   const mayRun = useRole("editor", "operator")
   const doc = useDocument(id, server)
-  const { now } = doc.history
+  const read = doc.history.now
+  const now = useMemo(() => ({ ...read, definition: withKinds(read.definition, kinds) }), [read, kinds])
   const { problems, byNode, current } = useProblems(now)
   const opened = get("node")
   const [chosen, setChosen] = useState<Chosen>(() => (opened ? { nodes: new Set([opened]), wires: new Set() } : nothing))
@@ -102,7 +103,7 @@ export function Editor({ id, server, deployed, shown, tests }: Props) {
       let next = edits.addNode(v, node)
       if (a?.from) next = edits.connect(next, a.from.node, a.from.key, made)
       if (a?.agent) next = edits.attachTo(next, a.agent, made)
-      if (a?.to) next = edits.connect(next, made, mainKey(kinds.get(kind)?.output_keys ?? []), a.to)
+      if (a?.to) next = edits.connect(next, made, mainKey(kinds.get(kind)?.output_keys ?? [], kinds.get(kind)), a.to)
       return next
     })
     setChosen({ nodes: new Set([made]), wires: new Set() })
@@ -113,7 +114,7 @@ export function Editor({ id, server, deployed, shown, tests }: Props) {
     const middle = graph.current?.middle() ?? { at: { x: 0, y: 0 }, client: { x: 200, y: 200 } }
     const only = chosen.nodes.size === 1 ? now.definition.nodes.find((n) => chosen.nodes.has(n.id)) : undefined
     const at = only?.position ? { x: only.position.x + 308, y: only.position.y + 33 } : middle.at
-    setAdding({ ...middle, at, ...(only ? { from: { node: only.id, key: mainKey(outputKeys(only, kinds)) } } : {}) })
+    setAdding({ ...middle, at, ...(only ? { from: { node: only.id, key: mainKey(outputKeys(only, kinds), kinds.get(only.kind)) } } : {}) })
   }
   const pickNodes = (ids: Iterable<string>) => setChosen({ nodes: new Set(ids), wires: new Set() })
   const remove = () => {

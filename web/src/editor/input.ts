@@ -20,7 +20,7 @@ export function inputOf(definition: Definition, node: NodeDef, kinds: Kinds, las
   if (real !== undefined && real !== null) return { value: real, origin: "last" }
   let value: unknown
   let origin: Input["origin"] | undefined
-  for (const s of sourcesOf(definition, node, (n, c) => keyOf(c, outputKeys(n, kinds)))) {
+  for (const s of sourcesOf(definition, node, (n, c) => keyOf(c, outputKeys(n, kinds), kinds.get(n.kind)))) {
     const ran = recordsOf(last)?.[s.node.id]?.output_data?.[s.key]
     const pinned = read(pins[s.id])
     const example = (kinds.get(s.node.kind)?.examples?.[0]?.output as Fields | undefined)?.[s.key]
@@ -63,11 +63,13 @@ export function fieldAt(definition: Definition, node: NodeDef, fields: Fields, k
   const from = sources.length === 1 ? sources[0] : sources.findLast((c) => declares(definition.nodes.find((n) => n.id === c.from), kinds, top))
   const source = from && definition.nodes.find((n) => n.id === from.from)
   if (!source || from.conversion || !isFields(input.value)) return { expression }
-  if (path.length > 0 && (top === "item" || top === "index") && /^FLOW\.(LOOP|FOR_EACH|WHILE)$/.test(source.kind)) return { expression, placeholder: `{{${join("")}}}` }
+  const kind = kinds.get(source.kind)
+  const loops = kind?.body && !kind.body.once
+  if (path.length > 0 && (top === "item" || top === "index") && loops) return { expression, placeholder: `{{${join("")}}}` }
   const keys = outputKeys(source, kinds)
-  const key = keyOf(from, keys)
+  const key = keyOf(from, keys, kind)
   const base = `${refOf({ id: source.id, name: source.name })}.outputs`
-  return { expression, placeholder: `{{${join(key !== mainKey(keys) && keys.includes("result") ? step(base, key) : base)}}}` }
+  return { expression, placeholder: `{{${join(key !== mainKey(keys, kind) && keys.includes("result") ? step(base, key) : base)}}}` }
 }
 
 function declares(node: NodeDef | undefined, kinds: Kinds, name: string | number | undefined): boolean {

@@ -5,6 +5,7 @@ import { stringify } from "yaml"
 import type { Schemas } from "@/api/client"
 import { isFields, listOf, type NodeDef } from "@/graph/definition"
 import type { Kinds } from "@/graph/keys"
+import { useKinds } from "@/graph/kinds"
 import KindForm, { type Completion, completionsFor, type Evaluate, NodeSettings, type SettingsNode } from "@/kindform"
 import { Code } from "@/parts/code"
 import { type Plain, readText } from "./rewrite"
@@ -29,6 +30,7 @@ export type SettingsProps = {
 /** Settings is the middle column of a node: what its kind is configured with, and what every node has. */
 export function Settings({ value, execution, node, fields, kinds, problems, readOnly, evaluate, onConfigurations, onNode }: SettingsProps) {
   const { t } = useTranslation("editor")
+  const { common } = useKinds()
   const kind = kinds.get(node.kind)
   const completions = useCompletions(value, node.id, kinds, execution)
   const configurations = isFields(fields.configurations) ? fields.configurations : {}
@@ -42,10 +44,10 @@ export function Settings({ value, execution, node, fields, kinds, problems, read
         <Tabs.Tab value="text">YAML</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="parameters">
-        <KindForm kind={kind} value={configurations} onChange={configure} problems={problems} completions={completions} readOnly={readOnly} evaluate={evaluate} />
+        <KindForm kind={kind} common={common} value={configurations} onChange={configure} problems={problems} completions={completions} readOnly={readOnly} evaluate={evaluate} />
       </Tabs.Panel>
       <Tabs.Panel value="node">
-        <NodeSettings node={fields as SettingsNode} kind={kind} onChange={(n) => onNode(n as Fields)} problems={problems} completions={completions} readOnly={readOnly} />
+        <NodeSettings node={fields as SettingsNode} kind={kind} common={common} onChange={(n) => onNode(n as Fields)} problems={problems} completions={completions} readOnly={readOnly} />
       </Tabs.Panel>
       <Tabs.Panel value="text">
         <Configurations value={configurations} readOnly={readOnly} onChange={configure} />

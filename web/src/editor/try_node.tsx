@@ -27,7 +27,7 @@ type Result = { id: string; status: string; record?: Schemas["NodeExecution"]; e
 export function TryNode({ workflow, text, definition, node, kinds, last, value, onKeep, onClose }: Props) {
   const { t } = useTranslation("editor")
   const queries = useQueryClient()
-  const sources = sourcesOf(definition, node, (n, c) => keyOf(c, outputKeys(n, kinds)))
+  const sources = sourcesOf(definition, node, (n, c) => keyOf(c, outputKeys(n, kinds), kinds.get(n.kind)))
   const [how, setHow] = useState<"node" | "from">("node")
   const [pins, setPins] = useState<Pins>(() => ({ ...suggested(sources, kinds, last), ...readPins(workflow) }))
   const [busy, setBusy] = useState(false)

@@ -30,7 +30,7 @@ export function WireDrawer({ wire, definition, kinds, problems, readOnly, onKey,
   const node = (id: string) => definition.nodes.find((n) => n.id === id)
   const [from, to] = [node(wire.from), node(wire.to)]
   const keys = from ? outputKeys(from, kinds) : []
-  const key = keyOf(wire, keys)
+  const key = keyOf(wire, keys, from && kinds.get(from.kind))
   const name = `${from?.name ?? wire.from} → ${to?.name ?? wire.to}`
   return (
     <Side name="wire" label={t("wire.title", { name })} width={400}>

@@ -1,4 +1,5 @@
-import { ended, type Step } from "./run"
+import { ended } from "@/api/status"
+import type { Step } from "./run"
 
 export type Act = "pause" | "resume" | "cancel" | "retry_node" | "skip_node" | "fork" | "delete" | "freeze"
 

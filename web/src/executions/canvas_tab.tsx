@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { useTranslation } from "react-i18next"
 import { call, client } from "@/api/client"
-import { Graph, type NodeState, readDefinition, useKinds } from "@/graph"
+import { Graph, type NodeState, readDefinition, useKinds, withKinds } from "@/graph"
 import { Empty, Shown } from "@/parts/states"
 import { lasted } from "@/parts/when"
 import { useAddress } from "./addresses"
@@ -42,7 +42,7 @@ export function CanvasTab({ id, run, version }: { id: string; run: Run; version:
     staleTime: Infinity,
     queryFn: ({ signal }) => call(client.GET("/api/v1/executions/{id}", { params: { path: { id }, query: { include: ["workflow"] } }, signal })).then((got) => got.workflow_definition ?? null),
   })
-  const definition = useMemo(() => readDefinition(query.data), [query.data])
+  const definition = useMemo(() => withKinds(readDefinition(query.data), kinds), [query.data, kinds])
   const { states, last } = useMemo(() => {
     // Nodes outside of the chosen loop keep their states; inside of it those of the iteration are shown.
     const steps = loop && iteration !== null ? run.steps.filter((s) => loopOf(s)?.loop !== loop || loopOf(s)?.iteration === Number(iteration)) : run.steps

@@ -61,8 +61,6 @@ const states: Record<Node["status"], State> = {
 /** nodeState is the state that is shown for the status of a node. */
 export const nodeState = (status: string): State => states[status as Node["status"]] ?? "NEW"
 
-export const ended = (status: string | undefined) => status === "SUCCESS" || status === "ERROR" || status === "CANCELED" || status === "TIMEOUT"
-
 /** eventNames are the events that a page about an execution listens to. */
 export const eventNames = [
   "execution_started",

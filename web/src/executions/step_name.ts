@@ -6,7 +6,5 @@ export function stepName(s: Pick<Step, "inner" | "name" | "node" | "tool">, t: T
   if (s.inner === undefined) return s.name
   if (s.tool) return t("executions:inner.call", { tool: s.tool })
   const m = /^([a-z]+(?:_[a-z]+)*)_(\d+)/.exec(s.inner)
-  const sorts = ["complete", "approve", "call", "plan", "confirm", "answer", "remember", "recall", "fill"]
-  if (m && sorts.includes(m[1]!)) return t(`executions:inner.sort.${m[1]!}`, { n: m[2] })
-  return s.inner
+  return m ? t(`executions:inner.sort.${m[1]!}`, { n: m[2], defaultValue: s.inner }) : s.inner
 }

@@ -2,7 +2,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react"
 import { call, client } from "@/api/client"
 import { type Connection, useFollow } from "@/api/live"
-import { ended, eventNames, inheritedStep, Run, type Step } from "./run"
+import { ended } from "@/api/status"
+import { eventNames, inheritedStep, Run, type Step } from "./run"
 
 const one = (id: string) => ["executions", id, "record"] as const
 

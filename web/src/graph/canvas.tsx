@@ -10,7 +10,7 @@ import { Card, Frame, Note } from "./cards"
 import type { Definition, Point } from "./definition"
 import { familyColor } from "./family"
 import { attach, type CardData, drawNodes, drawWires, type FlowEdge, type FlowNode, hang, input, keyOfPort, type Marks, type NodeProblem, type NodeState, type Ports, portsOf } from "./flow"
-import { entryKey, type Kinds } from "./keys"
+import type { Kinds } from "./keys"
 import { addTo, type Box, hangBelow, large, type Layout, layOut, placesOf, structureOf, surround } from "./layout"
 import { Wire } from "./wire"
 import classes from "./graph.module.css"
@@ -86,9 +86,9 @@ function Inner({ definition, kinds, label, states, problems, marks, chosen: give
     const boxes = new Map<string, Box>([...still.boxes].map(([id, b]) => [id, { ...b, ...moved.get(id) }]))
     const held = { ...definition, nodes: definition.nodes.map((n) => (moved.has(n.id) ? { ...n, position: moved.get(n.id)! } : n)) }
     hangBelow(held, boxes, still.attachedTo)
-    surround(definition, boxes, still.parents, new Set(definition.nodes.filter((n) => entryKey(n)).map((n) => n.id)))
+    surround(definition, boxes, still.parents, new Set(definition.nodes.filter((n) => ports.get(n.id)?.entry).map((n) => n.id)))
     return { ...still, boxes }
-  }, [still, moved, definition])
+  }, [still, moved, definition, ports])
   const shown = useMemo(() => (moved ? { ...definition, notes: definition.notes.map((n) => ({ ...n, position: moved.get(`note:${n.id}`) ?? n.position })) } : definition), [definition, moved])
 
   const tongue = language()
@@ -284,7 +284,7 @@ function useLayout(definition: Definition, ports: Ports, edits: boolean): Layout
     if (before?.structure === structure && before.places === places) return before.layout
     const known = before ? definition.nodes.filter((n) => before.layout.boxes.has(n.id)).length : 0
     const moved = before?.structure === structure
-    const layout = before && edits && (moved || (definition.nodes.length > large && known > definition.nodes.length / 2)) ? addTo(before.layout, definition) : layOut(definition, ports)
+    const layout = before && edits && (moved || (definition.nodes.length > large && known > definition.nodes.length / 2)) ? addTo(before.layout, definition, ports) : layOut(definition, ports)
     last.current = { structure, places, layout }
     return layout
   }, [definition, ports, edits])

@@ -9,7 +9,7 @@ export type NodeDef = {
   index: number
   name: string
   description: string
-  /** TYPE.SUBTYPE, with older names replaced. */
+  /** TYPE.SUBTYPE. As a file is read it may also be an older name of a kind, which withKinds replaces. */
   kind: string
   configurations: Record<string, unknown>
   attached: string[]
@@ -20,21 +20,6 @@ export type ConnectionDef = { id: string; index: number; from: string; to: strin
 
 /** NoteDef is a comment on the canvas. */
 export type NoteDef = { id: string; index: number; text: string; position: Point; width?: number; height?: number }
-
-const older: Record<string, string> = {
-  START: "TRIGGER.MANUAL",
-  END: "CALL.EMPTY",
-  EMPTY: "CALL.EMPTY",
-  LLM: "AI_AGENT.LLM",
-  API: "EXTERNAL_ACTION.API_CALL",
-  SQL: "ACTION.DATABASE_QUERY",
-  CHOICE: "FLOW.SWITCH",
-  LOOP: "FLOW.LOOP",
-  AGENT: "AI_AGENT.MCP_AGENT",
-  SUMMARY: "CALL.SUMMARY",
-  FACTS: "CALL.FACTS",
-  SLOT: "CALL.SLOT",
-}
 
 type Fields = Record<string, unknown>
 
@@ -55,7 +40,7 @@ function pointOf(v: unknown): Point | undefined {
 function kindOf(node: Fields): string {
   const type = textOf(node.type).toUpperCase()
   const subtype = textOf(node.subtype).toUpperCase()
-  return subtype ? `${type}.${subtype}` : (older[type] ?? type)
+  return subtype ? `${type}.${subtype}` : type
 }
 
 // What has been read stays the same object for as long as it is the same in the file: who draws it sees at once that it has not changed.
@@ -110,4 +95,23 @@ export function readDefinition(value: unknown): Definition {
     return [{ id: textOf(n.id) || `note ${index + 1}`, index, text: textOf(n.text), position, width: Number(n.width) || undefined, height: Number(n.height) || undefined }]
   })
   return { name: textOf(metadata.name), description: textOf(metadata.description), nodes, connections, notes }
+}
+
+// What has been given its name stays the same object, too.
+const named = new WeakMap<NodeDef, NodeDef>()
+
+/** withKinds is a definition in which nodes have the names of their kinds instead of older ones. */
+export function withKinds(definition: Definition, kinds: ReadonlyMap<string, { name: string; older_names?: string[] | null }>): Definition {
+  if (definition.nodes.every((n) => kinds.has(n.kind))) return definition
+  const older = new Map([...kinds.values()].flatMap((k) => (k.older_names ?? []).map((name) => [name, k.name] as const)))
+  const nodes = definition.nodes.map((n) => {
+    const kind = kinds.has(n.kind) ? undefined : older.get(n.kind)
+    if (!kind) return n
+    const known = named.get(n)
+    if (known?.kind === kind) return known
+    const node = { ...n, kind }
+    named.set(n, node)
+    return node
+  })
+  return nodes.every((n, i) => n === definition.nodes[i]) ? definition : { ...definition, nodes }
 }

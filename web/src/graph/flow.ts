@@ -1,4 +1,5 @@
 import { type Edge, type Node, type NodeHandle, Position } from "@xyflow/react"
+import type { Schemas } from "@/api/client"
 import type { Definition, NodeDef } from "./definition"
 import { gist } from "./gist"
 import { entryKey, type Kinds, keyOf, outputKeys, shownKeys } from "./keys"
@@ -60,13 +61,17 @@ export type Drawing = {
   labelOf: (d: CardData) => string
 }
 
-/** portsOf are the ports of every node, the way it is drawn while it is not chosen, and all that it has. */
-export function portsOf(definition: Definition, kinds: Kinds, editing: boolean): Map<string, { shown: string[]; all: string[]; used: string[] }> {
+/** NodePorts are the ports of a node: those it is drawn with while it is not chosen, all that it has, those with connections, and the one that leads into its body. */
+export type NodePorts = { shown: string[]; all: string[]; used: string[]; entry?: string; kind?: Schemas["NodeKind"] }
+
+/** portsOf are the ports of every node. */
+export function portsOf(definition: Definition, kinds: Kinds, editing: boolean): Map<string, NodePorts> {
   const used = new Map<string, Set<string>>()
   const keys = new Map(definition.nodes.map((n) => [n.id, outputKeys(n, kinds)]))
+  const kindOf = new Map(definition.nodes.map((n) => [n.id, kinds.get(n.kind)]))
   for (const c of definition.connections) {
     const set = used.get(c.from) ?? new Set()
-    set.add(keyOf(c, keys.get(c.from) ?? []))
+    set.add(keyOf(c, keys.get(c.from) ?? [], kindOf.get(c.from)))
     used.set(c.from, set)
   }
   const none = new Set<string>()
@@ -74,7 +79,8 @@ export function portsOf(definition: Definition, kinds: Kinds, editing: boolean):
     definition.nodes.map((n) => {
       const all = keys.get(n.id)!
       const shown = shownKeys(all, used.get(n.id) ?? none, editing)
-      return [n.id, { shown, all: [...new Set([...all, ...shown])], used: [...(used.get(n.id) ?? [])] }]
+      const kind = kindOf.get(n.id)
+      return [n.id, { shown, all: [...new Set([...all, ...shown])], used: [...(used.get(n.id) ?? [])], entry: entryKey(all, kind), kind }]
     }),
   )
 }
@@ -112,9 +118,8 @@ export function drawNodes(d: Drawing, ports: Ports, before: ReadonlyMap<string, 
     const box = layout.boxes.get(node.id)
     if (!box) continue
     const kind = kinds.get(node.kind)
-    const entry = entryKey(node)
     const chosen = d.chosen.has(node.id)
-    const { shown, all, used } = ports.get(node.id)!
+    const { shown, all, used, entry } = ports.get(node.id)!
     const hangs = layout.attachedTo.has(node.id)
     const data: CardData = {
       node,
@@ -183,7 +188,7 @@ export function drawWires({ definition, layout, states, marks, editing }: Wiring
       type: "wire",
       source: c.from,
       target: c.to,
-      sourceHandle: portId(keyOf(c, ports.get(c.from)?.all ?? [])),
+      sourceHandle: portId(keyOf(c, ports.get(c.from)?.all ?? [], ports.get(c.from)?.kind)),
       targetHandle: inward ? back : input,
       data: { conversion: c.conversion, muted: !!states && (!states[c.to] || states[c.to]!.status === "SKIPPED" || !states[c.from]), dashed: false, mark: marks?.wires.get(c.id) },
       focusable: editing,

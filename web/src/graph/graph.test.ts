@@ -1,14 +1,16 @@
 import { expect, test } from "vitest"
 import type { Schemas } from "@/api/client"
-import { readDefinition } from "./definition"
+import kindKeys from "@/testing/kind_keys.json"
+import { readDefinition, withKinds } from "./definition"
 import { drawNodes, drawWires, type FlowNode, portsOf } from "./flow"
-import { bodiesOf, type Kinds, outputKeys } from "./keys"
+import { bodiesOf, entryKey, type Kinds, keyOf, mainKey, outputKeys } from "./keys"
 import { layOut } from "./layout"
 
-const kind = (name: string, output_keys: string[]) => [name, { name, title: { en: name, zh: name }, output_keys } as unknown as Schemas["NodeKind"]] as const
+type Kind = Schemas["NodeKind"]
+const kind = (name: string, output_keys: string[], more: Partial<Kind> = {}) => [name, { name, title: { en: name, zh: name }, output_keys, ...more } as unknown as Kind] as const
 const kinds: Kinds = new Map([
-  kind("TRIGGER.MANUAL", ["result"]),
-  kind("FLOW.FOR_EACH", ["iteration", "completed"]),
+  kind("TRIGGER.MANUAL", ["result"], { older_names: ["START"] }),
+  kind("FLOW.FOR_EACH", ["iteration", "completed"], { body: { entry: "iteration", exits: ["completed"] } }),
   kind("FLOW.IF", ["true", "false"]),
   kind("FLOW.SWITCH", ["result"]),
   kind("CALL.EMPTY", ["result"]),
@@ -29,7 +31,7 @@ const loops = readDefinition({
 })
 
 test("a node belongs to the innermost loop that runs it", () => {
-  expect(Object.fromEntries(bodiesOf(loops))).toEqual({ check: "outer", inner: "outer", agent: "outer", tool: "outer", step: "inner" })
+  expect(Object.fromEntries(bodiesOf(loops, portsOf(loops, kinds, false)))).toEqual({ check: "outer", inner: "outer", agent: "outer", tool: "outer", step: "inner" })
 })
 
 test("a cycle that is not a loop is drawn all the same", () => {
@@ -56,15 +58,36 @@ test("a position of the file is kept, and its frame follows", () => {
   expect(boxes.get("outer")!.x + boxes.get("outer")!.width).toBeGreaterThan(5232)
 })
 
-test("the keys of a switch and of a question come from how they are configured", () => {
-  const { nodes } = readDefinition({
-    nodes: [
-      node("s", "FLOW.SWITCH", { configurations: { cases: [{ case: 1, output_key: "one" }, { case: "two" }], on_error: "continue" } }),
-      node("q", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", { configurations: { selection_options: ["red", { value: "blue" }] } }),
-    ],
-  })
-  expect(outputKeys(nodes[0]!, kinds)).toEqual(["one", "two", "default", "error"])
-  expect(outputKeys(nodes[1]!, kinds)).toEqual(["result", "confirmed", "rejected", "unrelated", "timeout", "red", "blue"])
+// What the kinds say of their keys, and the keys that the engine has for some nodes: go test ./app -run TestKinds_KeysForAnEditor -update writes it.
+const told = kindKeys as unknown as { kinds: Kind[]; cases: { kind: string; configurations: object; keys: string[]; entry?: string; main?: string }[] }
+const real: Kinds = new Map(told.kinds.map((k) => [k.name, k]))
+
+test.each(told.cases.map((c) => [`${c.kind} ${JSON.stringify(c.configurations)}`, c] as const))("the keys are those that the engine has: %s", (_, c) => {
+  const one = readDefinition({ nodes: [node("n", c.kind, { configurations: c.configurations })] }).nodes[0]!
+  const keys = outputKeys(one, real)
+  expect(keys).toEqual(c.keys)
+  expect(entryKey(keys, real.get(c.kind))).toBe(c.entry)
+  expect(mainKey(keys, real.get(c.kind))).toBe(c.main ?? c.keys[0])
+  expect(outputKeys({ ...one, configurations: { ...one.configurations, on_error: "continue" } }, real)).toEqual([...c.keys, "error"])
+})
+
+test("a connection may name a key as older files do, each kind in its own way", () => {
+  const wired = (from: string, key: string) => {
+    const { nodes, connections } = readDefinition({ nodes: [node("n", from), node("m", "FLOW.DELAY")], connections: [wire("n", "m", key)] })
+    return keyOf(connections[0]!, outputKeys(nodes[0]!, real), real.get(from))
+  }
+  expect([wired("FLOW.FOR_EACH", "main"), wired("FLOW.FOR_EACH", "result"), wired("FLOW.DELAY", "delayed"), wired("HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "approved")]).toEqual(["completed", "completed", "result", "confirmed"])
+  expect(wired("FLOW.FOR_EACH", "approved")).toBe("approved")
+})
+
+test("an older name of a kind is replaced by what the kind is called; whatever else there is stays the very same", () => {
+  const file = { nodes: [{ id: "a", type: "start" }, node("b", "CALL.EMPTY"), { id: "c", type: "GONE" }], connections: [wire("a", "b")] }
+  const read = readDefinition(file)
+  const known = withKinds(read, kinds)
+  expect(known.nodes.map((n) => n.kind)).toEqual(["TRIGGER.MANUAL", "CALL.EMPTY", "GONE"])
+  expect(known.nodes[1]).toBe(read.nodes[1])
+  expect(withKinds(readDefinition(file), kinds).nodes[0]).toBe(known.nodes[0])
+  expect(withKinds(loops, kinds)).toBe(loops)
 })
 
 test("a connection ends where it belongs: at the input, or inside the frame it comes from", () => {

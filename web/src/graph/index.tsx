@@ -18,6 +18,6 @@ export function Graph(props: GraphProps) {
 
 export type { Adding, Chosen, Editing, GraphHandle, GraphProps } from "./canvas"
 export type { Mark, Marks, NodeProblem, NodeState } from "./flow"
-export { type ConnectionDef, type Definition, type NodeDef, readDefinition } from "./definition"
+export { type ConnectionDef, type Definition, type NodeDef, readDefinition, withKinds } from "./definition"
 export { type Kinds, outputKeys } from "./keys"
 export { useKinds } from "./kinds"

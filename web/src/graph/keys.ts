@@ -1,58 +1,64 @@
 import type { Schemas } from "@/api/client"
+import { applies, asSchema, type FieldSchema, writtenName } from "@/kindform/schema"
 import { type ConnectionDef, type Definition, isFields, listOf, type NodeDef, textOf } from "./definition"
 
-export type Kinds = ReadonlyMap<string, Schemas["NodeKind"]>
+type Kind = Schemas["NodeKind"]
+type Source = Schemas["NodeKeySource"]
+type Fields = Record<string, unknown>
+
+export type Kinds = ReadonlyMap<string, Kind>
 
 const unique = (list: string[]) => [...new Set(list.filter(Boolean))]
 
-// The keys of a switch, a split and a question come from how they are configured.
-function configuredKeys({ kind, configurations: c }: NodeDef, own: string[]): string[] {
-  const of = (list: unknown, ...names: string[]) => listOf(list).map((i) => (isFields(i) ? (names.map((n) => textOf(i[n])).find(Boolean) ?? "") : textOf(i)))
-  if (kind === "FLOW.SWITCH") {
-    const branches = of(c.branches, "branch_id")
-    const cases = of(c.cases, "output_key", "output_port", "case")
-    const other = listOf(c.branches).some((b) => isFields(b) && b.is_default === true) ? "" : textOf(c.default_output_key) || textOf(c.default_output_port) || "default"
-    return [...cases, ...branches, ...of(c.choices, "branch"), other]
-  }
-  if (kind === "FLOW.SPLIT" && c.split_mode === "predicate") return [...(isFields(c.predicate_paths) ? Object.keys(c.predicate_paths) : []), "unmatched", "result"]
-  if (kind === "FLOW.SPLIT" && c.split_mode === "by_key") return [...of(c.by_key), "result"]
-  if (kind.startsWith("HUMAN_IN_THE_LOOP.")) {
-    const options = [...of(c.approval_options, "id", "value", "key", "label"), ...of(c.selection_options, "id", "value", "key", "label")]
-    const always = ["result", "confirmed", "rejected", "unrelated", "timeout"]
-    return options.length ? [...always, ...options] : own
-  }
-  return own
+// The keys that a configuration field names.
+function namedKeys(from: Source, c: Fields, fields: Record<string, FieldSchema | true>): string[] {
+  const schema = asSchema(fields[from.field])
+  if (!applies(schema, c, fields)) return []
+  const [list = "", flag = ""] = (from.unless ?? "").split(".")
+  if (listOf(c[list]).some((i) => isFields(i) && i[flag] === true)) return []
+  const value = c[writtenName(c, from.field, schema)]
+  if (value === undefined || value === null) return from.usual ?? [textOf(schema.default)]
+  if (isFields(value)) return Object.keys(value)
+  if (!Array.isArray(value)) return [textOf(value)]
+  return value.map((i: unknown) => (isFields(i) ? ((from.of ?? []).map((name) => textOf(i[name])).find(Boolean) ?? "") : textOf(i)))
+}
+
+// Some keys come from how a node is configured, as its kind says.
+function configuredKeys(kind: Kind, c: Fields): string[] {
+  const fields = (kind.config_schema as FieldSchema | undefined)?.properties ?? {}
+  const has = (key: Schemas["NodeKey"]) => applies({ "x-with": key.with as FieldSchema["x-with"] }, c, fields)
+  return (kind.keys ?? []).filter(has).flatMap((key) => (key.name === "*" ? (key.from ?? []).flatMap((from) => namedKeys(from, c, fields)) : [key.name]))
 }
 
 /** outputKeys are the keys that a node can put out, the most usual first. */
 export function outputKeys(node: NodeDef, kinds: Kinds): string[] {
-  const own = kinds.get(node.kind)?.output_keys ?? ["result"]
-  return unique([...configuredKeys(node, own), ...(node.configurations.on_error === "continue" ? ["error"] : [])])
+  const kind = kinds.get(node.kind)
+  const own = kind?.keys?.some((k) => k.from || k.with) ? configuredKeys(kind, node.configurations) : (kind?.output_keys ?? ["result"])
+  return unique([...own, ...(node.configurations.on_error === "continue" ? ["error"] : [])])
 }
 
 /** mainKey is the key that a connection means when it names none. */
-export function mainKey(keys: string[]): string {
-  return ["result", "completed", "confirmed"].find((k) => keys.includes(k)) ?? keys[0] ?? "result"
+export function mainKey(keys: string[], kind: Kind | undefined): string {
+  if (keys.includes("result")) return "result"
+  const other = kind?.key_aliases?.result
+  return other && keys.includes(other) ? other : (keys[0] ?? "result")
 }
 
-const otherNames: Record<string, string> = { success: "result", response: "result", completed: "result", delayed: "result", approved: "confirmed", filtered: "unrelated" }
-
 /** keyOf is the key of a connection in the spelling of its node. */
-export function keyOf(c: ConnectionDef, keys: string[]): string {
+export function keyOf(c: ConnectionDef, keys: string[], kind: Kind | undefined): string {
   if (keys.includes(c.key)) return c.key
-  if (c.key === "main") return mainKey(keys)
-  if (c.key === "result" && keys.includes("completed")) return "completed"
-  const other = otherNames[c.key]
+  const other = kind?.key_aliases?.[c.key]
   return other && keys.includes(other) ? other : c.key
 }
 
-/** entryKey is the key that leads into the body of a loop, a split or a timeout. */
-export function entryKey(node: NodeDef): string | undefined {
-  if (["FLOW.LOOP", "FLOW.FOR_EACH", "FLOW.WHILE"].includes(node.kind)) return "iteration"
-  if (node.kind === "FLOW.TIMEOUT") return "body"
-  if (node.kind === "FLOW.SPLIT" && !["predicate", "by_key"].includes(textOf(node.configurations.split_mode))) return "branch"
-  return undefined
+/** entryKey is the key that leads into the body of a loop, a split or a timeout, if the node has one. */
+export function entryKey(keys: string[], kind: Kind | undefined): string | undefined {
+  const entry = kind?.body?.entry
+  return entry && keys.includes(entry) ? entry : undefined
 }
+
+/** Entries are the entry keys of nodes, by their ids. */
+export type Entries = ReadonlyMap<string, { entry?: string }>
 
 /** shownKeys are those that a card shows as ports while it is not chosen: what is connected, and what one usually connects. */
 export function shownKeys(keys: string[], used: ReadonlySet<string>, editing: boolean): string[] {
@@ -63,7 +69,7 @@ export function shownKeys(keys: string[], used: ReadonlySet<string>, editing: bo
 /**
  * bodiesOf says of each node in which loop, split or timeout it runs: the innermost whose entry key leads to it and whose other keys do not.
  */
-export function bodiesOf(definition: Definition): Map<string, string> {
+export function bodiesOf(definition: Definition, ports: Entries): Map<string, string> {
   const next = new Map<string, ConnectionDef[]>()
   for (const c of definition.connections) next.set(c.from, [...(next.get(c.from) ?? []), c])
   const reach = (from: string[], around: string) => {
@@ -79,7 +85,7 @@ export function bodiesOf(definition: Definition): Map<string, string> {
   }
   const bodies: { loop: string; body: Set<string> }[] = []
   for (const node of definition.nodes) {
-    const entry = entryKey(node)
+    const entry = ports.get(node.id)?.entry
     if (!entry) continue
     const out = next.get(node.id) ?? []
     const inside = reach(out.filter((c) => c.key === entry).map((c) => c.to), node.id)

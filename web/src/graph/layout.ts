@@ -1,6 +1,6 @@
 import dagre from "@dagrejs/dagre"
 import type { Definition, Point } from "./definition"
-import { bodiesOf, entryKey } from "./keys"
+import { bodiesOf, type Entries } from "./keys"
 import { card, cardHeight, frame, small } from "./sizes"
 
 export type Box = Point & { width: number; height: number }
@@ -38,8 +38,8 @@ export function placesOf(definition: Definition): string {
 export const large = 120
 
 /** addTo lays out what is new among many nodes: behind the node that leads to it, in the next free place. */
-export function addTo(before: Layout, definition: Definition): Layout {
-  const parents = bodiesOf(definition)
+export function addTo(before: Layout, definition: Definition, ports: Entries): Layout {
+  const parents = bodiesOf(definition, ports)
   const attachedTo = attachments(definition)
   const boxes = new Map<string, Box>()
   const taken: Box[] = []
@@ -49,7 +49,7 @@ export function addTo(before: Layout, definition: Definition): Layout {
     if (b && (!attachedTo.has(n.id) || before.attachedTo.has(n.id))) boxes.set(n.id, { ...b, ...(n.position ?? before.own.get(n.id)) })
     else if (n.position) boxes.set(n.id, { ...n.position, width: card.width, height: card.height })
   }
-  const loops = new Set(definition.nodes.filter((n) => entryKey(n)).map((n) => n.id))
+  const loops = new Set(definition.nodes.filter((n) => ports.get(n.id)?.entry).map((n) => n.id))
   for (const [id, b] of boxes) if (!loops.has(id)) taken.push(b)
   for (const n of definition.nodes) {
     if (boxes.has(n.id) || attachedTo.has(n.id)) continue
@@ -73,13 +73,13 @@ const below = 34
  * layOut computes a place for every node, from left to right, each body in its frame. Nodes that have a position in the file keep it; frames are drawn around
  * where their bodies are then.
  */
-export function layOut(definition: Definition, ports: ReadonlyMap<string, { shown: string[] }>): Layout {
+export function layOut(definition: Definition, ports: ReadonlyMap<string, { shown: string[]; entry?: string }>): Layout {
   const heightOf = (id: string) => cardHeight(ports.get(id)?.shown ?? [])
-  const parents = bodiesOf(definition)
+  const parents = bodiesOf(definition, ports)
   const attachedTo = attachments(definition)
   const hanging = new Map<string, string[]>()
   for (const [a, agent] of attachedTo) hanging.set(agent, [...(hanging.get(agent) ?? []), a])
-  const loops = new Set(definition.nodes.filter((n) => entryKey(n)).map((n) => n.id))
+  const loops = new Set(definition.nodes.filter((n) => ports.get(n.id)?.entry).map((n) => n.id))
   const members = new Map<string, string[]>()
   for (const n of definition.nodes) {
     if (attachedTo.has(n.id)) continue

@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client } from "@/api/client"
 import { useFollow } from "@/api/live"
+import { ended as hasEnded } from "@/api/status"
 import type { Question } from "@/parts/question/types"
 import { visible } from "@/parts/question/value"
 import { StateMark } from "@/parts/state"
@@ -42,7 +43,6 @@ export function Ended({ question: q, looking }: { question: Question; looking: b
   )
 }
 
-const over = ["SUCCESS", "ERROR", "CANCELED", "TIMEOUT"]
 const events = ["execution_started", "execution_resumed", "execution_paused", "execution_completed", "execution_failed", "execution_canceled", "execution_timeout", "node_started", "node_completed", "node_failed", "node_skipped", "node_canceled", "node_retrying", "node_waiting", "user_input_required"]
 
 // RunNow follows the run and names the steps that came after the question, each with its state.
@@ -57,7 +57,7 @@ function RunNow({ question: q }: { question: Question }) {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => void queries.invalidateQueries({ queryKey: key }), 100)
   }
-  const ended = run ? over.includes(run.status) : false
+  const ended = hasEnded(run?.status)
   useFollow(run && !ended ? `/api/v1/executions/${encodeURIComponent(q.execution_id)}/events` : null, { events: Object.fromEntries(events.map((e) => [e, changed])), after: run ? String(run.seq) : undefined })
   if (!run) return null
   const sequence = run.execution_sequence ?? []

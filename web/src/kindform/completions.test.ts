@@ -3,8 +3,9 @@ import { type Completion, completionsFor, type Definition, valueAt } from "./com
 import { resolvedIn } from "./complete"
 import type { NodeKind } from "./schema"
 
-const kind = (name: string, keys: { name: string; fields?: string[] }[]): NodeKind =>
+const kind = (name: string, keys: { name: string; fields?: string[] }[], more: Partial<NodeKind> = {}): NodeKind =>
   ({
+    ...more,
     name,
     type: name.split(".")[0],
     subtype: name.split(".")[1],
@@ -14,9 +15,9 @@ const kind = (name: string, keys: { name: string; fields?: string[] }[]): NodeKi
   }) as unknown as NodeKind
 
 const kinds = [
-  kind("TRIGGER.MANUAL", [{ name: "result", fields: ["user_id"] }]),
+  kind("TRIGGER.MANUAL", [{ name: "result", fields: ["user_id"] }], { older_names: ["START"] }),
   kind("ACTION.HTTP_REQUEST", [{ name: "result", fields: ["status_code", "items[].id", "*"] }]),
-  kind("FLOW.FOR_EACH", [{ name: "iteration" }, { name: "completed", fields: ["results"] }]),
+  kind("FLOW.FOR_EACH", [{ name: "iteration" }, { name: "completed", fields: ["results"] }], { body: { entry: "iteration", exits: ["completed"] }, key_aliases: { result: "completed" } }),
   kind("FLOW.IF", [{ name: "true", fields: ["condition_result"] }, { name: "false" }]),
 ]
 
@@ -75,6 +76,11 @@ test("values of the last run come with their paths, also fields that nobody has 
 test("an attached node reads what its agent reads", () => {
   const agent: Definition = { nodes: [{ id: "start", type: "TRIGGER", subtype: "MANUAL" }, { id: "agent", type: "AI_AGENT", subtype: "LLM", attached_nodes: ["tool"] }, { id: "tool", type: "TOOL", subtype: "CODE_TOOL" }], connections: [{ from_node: "start", to_node: "agent" }] }
   expect(paths(completionsFor(agent, "tool", kinds))).toContain("start.outputs")
+})
+
+test("a kind is known by its older names, too", () => {
+  const older: Definition = { nodes: [{ id: "begin", type: "start" }, { id: "next", type: "ACTION", subtype: "HTTP_REQUEST" }], connections: [{ from_node: "begin", to_node: "next" }] }
+  expect(paths(completionsFor(older, "next", kinds))).toEqual(expect.arrayContaining(["begin.outputs.user_id", "trigger.user_id"]))
 })
 
 test("a definition that is half written is no reason to fail", () => {

@@ -22,7 +22,6 @@ export type Definition = { nodes?: DefinitionNode[] | null; connections?: Defini
 /** LastExecution is what is needed of GET /executions/{id}: what each node was given and put out. */
 export type LastExecution = { node_executions?: Record<string, { input_data?: unknown; output_data?: Record<string, unknown> } | undefined> | null; trigger_info?: unknown }
 
-const bodies: Record<string, string[]> = { "FLOW.LOOP": ["iteration"], "FLOW.FOR_EACH": ["iteration"], "FLOW.WHILE": ["iteration"], "FLOW.SPLIT": ["branch"], "FLOW.TIMEOUT": ["body"] }
 const perNode = 150
 const depth = 4
 
@@ -30,14 +29,16 @@ const fromOf = (c: DefinitionConnection) => c.from_node ?? c.fromNode ?? ""
 const toOf = (c: DefinitionConnection) => c.to_node ?? c.toNode ?? ""
 const keyOf = (c: DefinitionConnection) => c.output_key ?? c.outputKey ?? "result"
 
-/** kindNameOf is TYPE.SUBTYPE, however the node spells it. */
-export const kindNameOf = (n: { type?: string; subtype?: string }) => `${n.type ?? ""}.${n.subtype ?? ""}`.toUpperCase()
+// A kind is TYPE.SUBTYPE, however the node spells it, or a name of older files.
+const writtenKind = (n: DefinitionNode) => (n.subtype ? `${n.type ?? ""}.${n.subtype}` : (n.type ?? "")).toUpperCase()
 
 class Graph {
   readonly nodes: Map<string, DefinitionNode>
+  private readonly kinds: Map<string, NodeKind>
   private readonly into = new Map<string, DefinitionConnection[]>()
   private readonly out = new Map<string, DefinitionConnection[]>()
-  constructor(definition: Definition) {
+  constructor(definition: Definition, kinds: NodeKind[]) {
+    this.kinds = new Map(kinds.flatMap((k) => [k.name, ...(k.older_names ?? [])].map((name) => [name, k])))
     this.nodes = new Map((definition.nodes ?? []).filter((n) => n && n.id).map((n) => [n.id, n]))
     for (const c of definition.connections ?? []) {
       if (!c || !this.nodes.has(fromOf(c)) || !this.nodes.has(toOf(c))) continue
@@ -45,10 +46,16 @@ class Graph {
       this.out.set(fromOf(c), [...(this.out.get(fromOf(c)) ?? []), c])
     }
   }
+  kindOf(n: DefinitionNode): NodeKind | undefined {
+    return this.kinds.get(writtenKind(n))
+  }
+  isTrigger(n: DefinitionNode): boolean {
+    return (this.kindOf(n)?.name ?? writtenKind(n)).startsWith("TRIGGER.")
+  }
   /** reached are the nodes behind a node, or behind some of its keys. */
-  reached(id: string, keys?: string[]): Set<string> {
+  reached(id: string, key?: string): Set<string> {
     const seen = new Set<string>()
-    const queue = (this.out.get(id) ?? []).filter((c) => !keys || keys.includes(keyOf(c))).map(toOf)
+    const queue = (this.out.get(id) ?? []).filter((c) => !key || key === keyOf(c)).map(toOf)
     while (queue.length) {
       const n = queue.pop()!
       if (seen.has(n) || n === id) continue
@@ -59,8 +66,8 @@ class Graph {
   }
   private isBack(c: DefinitionConnection): boolean {
     const target = this.nodes.get(toOf(c))!
-    const entries = bodies[kindNameOf(target)]
-    return !!entries && this.reached(target.id, entries).has(fromOf(c))
+    const body = this.kindOf(target)?.body
+    return !!body && this.reached(target.id, body.entry).has(fromOf(c))
   }
   /** before are the nodes that run before a node, the nearest first; what an attached node can read is what its agent can. */
   before(id: string): DefinitionNode[] {
@@ -89,8 +96,8 @@ class Graph {
   /** loops are the loops whose body a node is in, the innermost first. */
   loops(id: string): DefinitionNode[] {
     return this.before(id).filter((n) => {
-      const entries = bodies[kindNameOf(n)]
-      return entries && kindNameOf(n) !== "FLOW.TIMEOUT" && this.reached(n.id, entries).has(id)
+      const body = this.kindOf(n)?.body
+      return body && !body.once && this.reached(n.id, body.entry).has(id)
     })
   }
 }
@@ -139,7 +146,7 @@ function fromSchema(path: string, schema: FieldSchema, add: Collect, level = 0) 
 }
 
 /** mainKey is the key whose payload `outputs` means. */
-const mainKey = (kind: NodeKind | undefined) => (kind?.output_keys?.includes("result") ? "result" : kind?.output_keys?.includes("completed") ? "completed" : (kind?.output_keys?.[0] ?? "result"))
+const mainKey = (kind: NodeKind | undefined) => (kind?.output_keys?.includes("result") ? "result" : (kind?.key_aliases?.result ?? kind?.output_keys?.[0] ?? "result"))
 
 /** payloadOf is what a node put out the last time under a key, else under its main key, else under any. */
 function payloadOf(execution: LastExecution | undefined, id: string, kind: NodeKind | undefined, key?: string): unknown {
@@ -149,9 +156,10 @@ function payloadOf(execution: LastExecution | undefined, id: string, kind: NodeK
   return data[mainKey(kind)] ?? Object.values(data)[0]
 }
 
-function declared(path: string, n: DefinitionNode, kind: NodeKind | undefined, key: string | undefined, add: Collect) {
+function declared(path: string, n: DefinitionNode, graph: Graph, key: string | undefined, add: Collect) {
+  const kind = graph.kindOf(n)
   const schema = n.configurations?.input_schema ?? n.configurations?.form_schema
-  if (isObject(schema) && /^TRIGGER\./.test(kindNameOf(n))) fromSchema(path, schema as FieldSchema, add)
+  if (isObject(schema) && graph.isTrigger(n)) fromSchema(path, schema as FieldSchema, add)
   const keys = kind?.keys ?? []
   const of = keys.find((k) => k.name === (key ?? mainKey(kind))) ?? keys.find((k) => k.name === mainKey(kind)) ?? keys[0]
   const output = asSchema(kind?.output_schema as FieldSchema | undefined)
@@ -169,10 +177,9 @@ function declared(path: string, n: DefinitionNode, kind: NodeKind | undefined, k
 export function completionsFor(definition: Definition, node: string | { id: string }, kinds: NodeKind[], lastExecution?: LastExecution | null): Completion[] {
   const id = typeof node === "string" ? node : node.id
   const execution = lastExecution ?? undefined
-  const graph = new Graph(definition)
+  const graph = new Graph(definition, kinds)
   const self = graph.nodes.get(id)
   if (!self) return []
-  const byName = new Map(kinds.map((k) => [k.name, k]))
   const found = new Map<string, Completion>()
   const adder = (from: string, where: Completion["in"]): Collect => {
     let count = 0
@@ -204,16 +211,16 @@ export function completionsFor(definition: Definition, node: string | { id: stri
   for (const key of Object.keys(self.input_params ?? {})) input({ path: step("input", key), type: "" })
   for (const c of graph.sources(id)) {
     const from = graph.nodes.get(fromOf(c))!
-    const kind = byName.get(kindNameOf(from))
+    const kind = graph.kindOf(from)
     const add = adder(from.name ?? from.id, "expression")
-    declared("input", from, kind, keyOf(c), add)
+    declared("input", from, graph, keyOf(c), add)
     const value = payloadOf(execution, from.id, kind, keyOf(c))
     if (given === undefined && isObject(value) && !isBlob(value)) for (const [k, v] of Object.entries(value)) fromValue(step("input", k), v, add, 1)
   }
   if (isObject(given) && !isBlob(given)) for (const [k, v] of Object.entries(given)) fromValue(step("input", k), v, input, 1)
 
   for (const n of graph.before(id)) {
-    const kind = byName.get(kindNameOf(n))
+    const kind = graph.kindOf(n)
     const collect = adder(n.name ?? n.id, "placeholder")
     const added = new Map<string, Completion>()
     const add: Collect = (c) => {
@@ -224,7 +231,7 @@ export function completionsFor(definition: Definition, node: string | { id: stri
     const path = `${refOf(n)}.outputs`
     const value = payloadOf(execution, n.id, kind)
     add({ path, type: "object", ...(value === undefined || isBlob(value) ? {} : { value }) })
-    declared(path, n, kind, undefined, add)
+    declared(path, n, graph, undefined, add)
     if (value !== undefined) fromValue(path, value, add)
     for (const name of Object.keys(n.output_params ?? {})) {
       const last = isObject(value) ? value[name] : undefined
@@ -234,7 +241,7 @@ export function completionsFor(definition: Definition, node: string | { id: stri
     const steps = adder(n.name ?? n.id, "expression")
     for (const c of added.values()) if (c.path.startsWith(path + ".")) steps({ ...c, path: step("steps", refOf(n)) + c.path.slice(path.length) })
     // What a trigger puts out is also read as trigger.name, in both.
-    if (!kindNameOf(n).startsWith("TRIGGER.")) continue
+    if (!graph.isTrigger(n)) continue
     const started = adder(n.name ?? n.id, "both")
     started({ path: "trigger", type: "object" })
     for (const c of added.values()) if (c.path.startsWith(path + ".")) started({ ...c, path: "trigger" + c.path.slice(path.length) })

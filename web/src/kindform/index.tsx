@@ -6,7 +6,7 @@ import type { Completion } from "./completions"
 import { ObjectFields } from "./fields"
 import classes from "./kindform.module.css"
 import { type FormProblem, placed } from "./problems"
-import { commonFields, type FieldSchema, type NodeKind, type Values } from "./schema"
+import { type FieldSchema, type NodeKind, sharedNames, type Values } from "./schema"
 import type { Evaluate } from "./worth"
 
 export { completionsFor, type Completion } from "./completions"
@@ -17,6 +17,8 @@ export type { Evaluate } from "./worth"
 
 export type KindFormProps = {
   kind: NodeKind
+  /** What nodes of every kind can be configured with, as GET /node-kinds says. */
+  common: FieldSchema
   /** The configurations of the node. */
   value: Values | null | undefined
   /** Is given the new configurations. What was not touched is in them as it was, in the same order. */
@@ -34,16 +36,17 @@ const none: never[] = []
 /**
  * KindForm is the form for the configurations of any kind, made of its schema. The settings that every kind has (timeout, what a failure becomes, …) are those of NodeSettings and stay untouched here.
  */
-export default function KindForm({ kind, value, onChange, problems = none, completions = none, readOnly = false, evaluate }: KindFormProps) {
+export default function KindForm({ kind, common, value, onChange, problems = none, completions = none, readOnly = false, evaluate }: KindFormProps) {
   const { t } = useTranslation("kindform")
   const id = useId()
   const form = useMemo(() => ({ kind, completions, readOnly, id, evaluate }), [kind, completions, readOnly, id, evaluate])
-  const own = useMemo(() => placed(problems, "configurations").filter((p) => !commonFields.includes(p.way[0] ?? "")), [problems])
+  const shared = useMemo(() => sharedNames(common), [common])
+  const own = useMemo(() => placed(problems, "configurations").filter((p) => !shared.includes(p.way[0] ?? "")), [problems, shared])
   const values = value ?? {}
   const named = "credential_id" in values
   const schema = useMemo(() => withCredential(kind, named, t("credentialMeaning")), [kind, named, t])
   const usual = useMemo(() => [...new Set((kind.examples ?? []).flatMap((e) => Object.keys((e.configurations ?? {}) as Values)))], [kind])
-  const nothing = Object.keys(schema.properties ?? {}).length === 0 && Object.keys(values).every((k) => commonFields.includes(k))
+  const nothing = Object.keys(schema.properties ?? {}).length === 0 && Object.keys(values).every((k) => shared.includes(k))
   return (
     <Form.Provider value={form}>
       <div className={classes.form} data-kind={kind.name}>
@@ -52,7 +55,7 @@ export default function KindForm({ kind, value, onChange, problems = none, compl
             {t("nothingToSet")}
           </Text>
         ) : (
-          <ObjectFields key={kind.name} schema={schema} value={values} onChange={onChange} problems={own} at="" elsewhere={commonFields} usual={usual} />
+          <ObjectFields key={kind.name} schema={schema} value={values} onChange={onChange} problems={own} at="" elsewhere={shared} usual={usual} />
         )}
       </div>
     </Form.Provider>

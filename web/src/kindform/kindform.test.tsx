@@ -13,9 +13,25 @@ const page = testPage("kindform")
 const kindOf = (schema: FieldSchema, more: Partial<NodeKind> = {}) =>
   ({ name: "TEST.KIND", type: "TEST", subtype: "KIND", title: { en: "Test", zh: "测试" }, config_schema: { type: "object", additionalProperties: false, ...schema }, output_keys: ["result"], examples: [], timeout: 420, max_retries: 3, ...more }) as unknown as NodeKind
 
+// As GET /node-kinds sends it, in the order of the server.
+const common: FieldSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    timeout: { type: "integer", minimum: 1, maximum: 86400, default: 420, description: "How long." },
+    max_retries: { type: "integer", minimum: 0, maximum: 10, default: 3, "x-older-names": ["retry_attempts"] },
+    on_error: { type: "string", enum: ["fail", "continue", "default_output"], default: "fail" },
+    default_output: { "x-takes": ["any"], "x-with": { on_error: ["default_output"] } },
+    on_unknown: { type: "string", enum: ["ask", "retry", "fail"], default: "ask" },
+    enabled: { type: "boolean", default: true },
+    credential_id: { type: "string" },
+    color: { type: "string", enum: ["red", "blue"], description: "What it is painted in." },
+  },
+}
+
 async function show(schema: FieldSchema, value: Values, props: Partial<KindFormProps> = {}) {
   const told: Values[] = []
-  await page.show(<KindForm key={Math.random()} kind={kindOf(schema)} value={value} onChange={(v) => told.push(v)} {...props} />)
+  await page.show(<KindForm key={Math.random()} kind={kindOf(schema)} common={common} value={value} onChange={(v) => told.push(v)} {...props} />)
   return told
 }
 
@@ -167,10 +183,24 @@ test("hostile names and values are text", async () => {
 test("the settings of a node change only what they are for", async () => {
   const node = { type: "FLOW", id: "a", configurations: { url: "x", retry_attempts: 2 }, position: { x: 1, y: 2 } }
   const told: unknown[] = []
-  await page.show(<NodeSettings node={node} kind={kindOf({})} onChange={(n) => told.push(n)} />)
+  await page.show(<NodeSettings node={node} kind={kindOf({})} common={common} onChange={(n) => told.push(n)} />)
   expect(field("common.timeout")!.querySelector("input")!.placeholder).toBe("420")
   await input(field("common.max_retries")!.querySelector("input")!, "5")
   expect(JSON.stringify(told.at(-1))).toBe('{"type":"FLOW","id":"a","configurations":{"url":"x","retry_attempts":5},"position":{"x":1,"y":2}}')
   await type(field("node.name")!, "fetch")
   expect(told.at(-1)).toEqual({ ...node, name: "fetch" })
+})
+
+test("the settings of a node are those that the server sends, with the defaults of the kind", async () => {
+  const node = { id: "a", configurations: { color: "red", credential_id: "c", on_error: "default_output", other: 1 } }
+  await page.show(<NodeSettings node={node} kind={kindOf({}, { timeout: 7, on_unknown: "retry" })} common={common} onChange={() => undefined} />)
+  const shown = [...page.place.querySelectorAll<HTMLElement>('[data-field^="common."]')].map((f) => f.dataset.field!.slice("common.".length))
+  expect(shown).toEqual(["enabled", "on_error", "default_output", "timeout", "max_retries", "on_unknown", "color"])
+  expect(field("common.timeout")!.querySelector("input")!.placeholder).toBe("7")
+  expect(field("common.on_unknown")!.textContent).toContain("retry (default)")
+  // One that the words of the UI do not have is told as the server tells it.
+  expect(field("common.color")!.querySelector("label")!.textContent).toBe("Color")
+  expect(field("common.color")!.textContent).toContain("What it is painted in.")
+  await show({ properties: {} }, { color: "red", timeout: 3 })
+  expect(page.place.textContent).toContain("There is nothing to set")
 })

@@ -35,8 +35,16 @@ export type FieldSchema = {
   "x-fixed"?: boolean
 }
 
-/** The fields that every kind has besides its own; NodeSettings shows them. */
-export const commonFields = ["timeout", "max_retries", "retry_attempts", "on_error", "default_output", "on_unknown", "enabled", "template_id", "enable_filling", "filling_profile", "to_user", "credit_cost"]
+// The form of a kind shows it among its own fields, where the kind opens a credential.
+const shownByKind = "credential_id"
+
+/** sharedFields are the fields of common_fields that NodeSettings shows. */
+export function sharedFields(common: FieldSchema): Record<string, FieldSchema> {
+  return Object.fromEntries(Object.entries(common.properties ?? {}).flatMap(([name, s]) => (name === shownByKind ? [] : [[name, asSchema(s)]])))
+}
+
+/** sharedNames are the names that files have for these fields, older ones too. */
+export const sharedNames = (common: FieldSchema): string[] => Object.entries(sharedFields(common)).flatMap(([name, s]) => [name, ...(s["x-older-names"] ?? [])])
 
 export const asSchema = (s: FieldSchema | true | undefined): FieldSchema => (s === true || s === undefined ? {} : s)
 
@@ -101,8 +109,6 @@ export const hasPlaceholder = (text: string) => /\{\{|\$\{/.test(text)
 /** Editor is what a value is edited with. */
 export type Editor = "choice" | "flag" | "number" | "text" | "expression" | "code" | "names" | "credential" | "tags" | "objects" | "list" | "map" | "object" | "data"
 
-const expressions = new Set(["condition_expression", "condition", "loop_condition", "break_condition", "wait_condition", "switch_value", "expression"])
-const codes = new Set(["code", "custom_filter_function", "transformation_script", "script"])
 const long = /(^|_)(prompt|propose|question|template|content|description|greeting|thank_you|message|stdin|body|text)$/
 
 const takes = (s: FieldSchema, what: string) => [s["x-takes"] ?? []].flat().includes(what)
@@ -115,13 +121,13 @@ export function editorOf(name: string, s: FieldSchema): Editor {
   if (s.enum && (only === "string" || types.length === 0)) return "choice"
   if (s["x-names"] && (types.length === 0 || only === "array")) return "tags"
   if (s["x-names"] && only === "string") return "names"
-  if (takes(s, "expression") || (types.includes("string") && types.includes("boolean") && expressions.has(name))) return "expression"
+  if (takes(s, "expression")) return "expression"
   if (takes(s, "code") || takes(s, "sql")) return "code"
   if (only === "boolean") return "flag"
   if (only === "integer" || only === "number") return "number"
   if (only === "array" || (types.length === 2 && types.includes("array") && types.includes("string"))) return listEditor(s)
   if (only === "object") return s.properties ? "object" : /schema$/.test(name) ? "data" : "map"
-  if (types.includes("string") && !types.includes("object") && !types.includes("array")) return codes.has(name) || isSQL(name, s) ? "code" : "text"
+  if (types.includes("string") && !types.includes("object") && !types.includes("array")) return "text"
   return "data"
 }
 
@@ -134,17 +140,13 @@ function listEditor(s: FieldSchema): Editor {
   return "data"
 }
 
-function isSQL(name: string, s: FieldSchema): boolean {
-  return name === "statement" || (name === "query" && /statement|rows|select|query whose/i.test(s.description ?? ""))
-}
-
 /** textLanguage is the language in which a text is written, and whether it wants more than a line. */
 export function textLanguage(name: string, s: FieldSchema, value: string, siblings: Values): { language: CodeLanguage; lines: number } {
   switch (editorOf(name, s)) {
     case "expression":
       return { language: "expression", lines: 1 }
     case "code":
-      return takes(s, "sql") || isSQL(name, s) ? { language: "sql", lines: 4 } : { language: codeLanguage(value, siblings), lines: 8 }
+      return takes(s, "sql") ? { language: "sql", lines: 4 } : { language: codeLanguage(value, siblings), lines: 8 }
   }
   if (/prompt$|^propose$|^question$|^markdown$/.test(name)) return { language: "markdown", lines: name === "question" ? 2 : 4 }
   return { language: "plain", lines: value.includes("\n") ? 4 : long.test(name) ? 2 : 1 }

@@ -5,13 +5,13 @@ import type { Completion } from "./completions"
 import { Form } from "./context"
 import { ObjectFields } from "./fields"
 import { type FormProblem, placed } from "./problems"
-import { commonFields, type FieldSchema, isObject, type NodeKind, type Values } from "./schema"
+import { type FieldSchema, isObject, type NodeKind, sharedFields, sharedNames, titleOf, type Values } from "./schema"
 import { withKey } from "./values"
 
 /** SettingsNode is a node of a definition, as the file has it. */
 export type SettingsNode = { id: string; name?: string; description?: string; configurations?: Values | null; input_params?: Values | null; output_params?: Values | null }
 
-type Props<N extends SettingsNode> = { node: N; kind: NodeKind; onChange: (node: N) => void; problems?: FormProblem[]; completions?: Completion[]; readOnly?: boolean }
+type Props<N extends SettingsNode> = { node: N; kind: NodeKind; /** What nodes of every kind can be configured with, as GET /node-kinds says. */ common: FieldSchema; onChange: (node: N) => void; problems?: FormProblem[]; completions?: Completion[]; readOnly?: boolean }
 
 const none: never[] = []
 const own = ["name", "description", "input_params", "output_params"]
@@ -20,17 +20,18 @@ const own = ["name", "description", "input_params", "output_params"]
  * NodeSettings edits what every node has: its name and description, what becomes of a failure, time limit and repetitions, what is laid over its input and
  * what it publishes. It is given a node and hands on a node in which only that has changed.
  */
-export function NodeSettings<N extends SettingsNode>({ node, kind, onChange, problems = none, completions = none, readOnly = false }: Props<N>) {
+export function NodeSettings<N extends SettingsNode>({ node, kind, common, onChange, problems = none, completions = none, readOnly = false }: Props<N>) {
   const { t } = useTranslation("kindform")
   const id = useId()
   const form = useMemo(() => ({ kind, completions, readOnly, id }), [kind, completions, readOnly, id])
-  const schemas = useMemo(() => ({ node: nodeSchema(t), common: commonSchema(t, kind), data: dataSchema(t) }), [t, kind])
+  const schemas = useMemo(() => ({ node: nodeSchema(t), common: commonSchema(t, common, kind), data: dataSchema(t) }), [t, common, kind])
   const configurations = isObject(node.configurations) ? node.configurations : {}
   const wrong = useMemo(() => own.flatMap((field) => placed(problems, field).map((p) => ({ ...p, way: [field, ...p.way] }))), [problems])
-  const common = useMemo(() => placed(problems, "configurations").filter((p) => commonFields.includes(p.way[0] ?? "")), [problems])
-  const labels = useMemo(() => Object.fromEntries([...own, ...Object.keys(schemas.common.properties!)].map((name) => [name, t(`common.${name}.label`)])), [t, schemas])
+  const shared = useMemo(() => sharedNames(common), [common])
+  const wrongShared = useMemo(() => placed(problems, "configurations").filter((p) => shared.includes(p.way[0] ?? "")), [problems, shared])
+  const labels = useMemo(() => Object.fromEntries([...own.map((name) => [name, {}] as const), ...Object.entries(sharedFields(common))].map(([name, s]) => [name, t(`common.${name}.label`, { defaultValue: titleOf(name, s) })])), [t, common])
   const all = Object.keys(node)
-  const others = Object.keys(configurations).filter((k) => !(k in schemas.common.properties!) && k !== "retry_attempts")
+  const others = Object.keys(configurations).filter((k) => !shared.includes(k))
   const change = (next: Values) => onChange(next as unknown as N)
   return (
     <Form.Provider value={form}>
@@ -40,7 +41,7 @@ export function NodeSettings<N extends SettingsNode>({ node, kind, onChange, pro
           schema={schemas.common}
           value={configurations}
           onChange={(v) => change(withKey(node as Values, "configurations", Object.keys(v).length === 0 && node.configurations === undefined ? undefined : v))}
-          problems={common}
+          problems={wrongShared}
           at="common"
           elsewhere={others}
           usual={["enabled", "on_error", "timeout", "max_retries"]}
@@ -52,10 +53,12 @@ export function NodeSettings<N extends SettingsNode>({ node, kind, onChange, pro
   )
 }
 
-type T = (key: string) => string
+type T = (key: string, options?: { defaultValue: string }) => string
 
+// A field that the words of the UI do not know is described by the server.
 function about(t: T, name: string, schema: FieldSchema): [string, FieldSchema] {
-  const meaning = t(`common.${name}.meaning`)
+  const meaning = t(`common.${name}.meaning`, { defaultValue: "" })
+  if (!meaning) return [name, schema]
   return [name, { ...schema, description: meaning, "x-description-zh": meaning }]
 }
 
@@ -63,23 +66,13 @@ const nodeSchema = (t: T): FieldSchema => ({ type: "object", additionalPropertie
 
 const dataSchema = (t: T): FieldSchema => ({ type: "object", additionalProperties: false, properties: Object.fromEntries([about(t, "input_params", { type: "object" }), about(t, "output_params", { type: "object" })]) })
 
-/** commonSchema says what every kind can be configured with besides its own fields; times and repetitions are those of the kind. */
-function commonSchema(t: T, kind: NodeKind): FieldSchema {
-  return {
-    type: "object",
-    additionalProperties: false,
-    properties: Object.fromEntries([
-      about(t, "enabled", { type: "boolean", default: true }),
-      about(t, "on_error", { type: "string", enum: ["fail", "continue", "default_output"], default: "fail" }),
-      about(t, "default_output", { "x-with": { on_error: ["default_output"] } }),
-      about(t, "timeout", { type: "integer", minimum: 1, maximum: 86400, default: kind.timeout }),
-      about(t, "max_retries", { type: "integer", minimum: 0, maximum: 10, default: kind.max_retries, "x-older-names": ["retry_attempts"] }),
-      about(t, "on_unknown", { type: "string", enum: ["ask", "retry", "fail"], default: kind.type === "HUMAN_IN_THE_LOOP" ? "retry" : "ask" }),
-      about(t, "template_id", { type: "string", "x-names": "template" }),
-      about(t, "enable_filling", { type: "boolean" }),
-      about(t, "filling_profile", { type: "string", "x-names": "profile", "x-with": { enable_filling: ["true"] } }),
-      about(t, "to_user", { type: "boolean" }),
-      about(t, "credit_cost", { type: "integer", minimum: 0 }),
-    ]),
-  }
+// What most people look for stands first; the others follow as the server has them.
+const first = ["enabled", "on_error", "default_output"]
+
+/** commonSchema says what every kind can be configured with besides its own fields; times, repetitions and what becomes of an unknown outcome are those of the kind. */
+function commonSchema(t: T, common: FieldSchema, kind: NodeKind): FieldSchema {
+  const shared = sharedFields(common)
+  const own: Record<string, unknown> = { timeout: kind.timeout, max_retries: kind.max_retries, on_unknown: kind.on_unknown }
+  const names = [...first.filter((name) => name in shared), ...Object.keys(shared).filter((name) => !first.includes(name))]
+  return { ...common, properties: Object.fromEntries(names.map((name) => about(t, name, name in own ? { ...shared[name], default: own[name] } : shared[name]!))) }
 }

@@ -3,13 +3,13 @@ import { useTranslation } from "react-i18next"
 import { useAct } from "@/api/act"
 import { call, client, Failure, type Schemas } from "@/api/client"
 import { useRole } from "@/api/me"
+import { language } from "@/words"
 import { useFieldWords } from "./field_words"
 import type { Value } from "./record"
 import { RecordForm } from "./record_form"
 
 type Profile = Schemas["Profile"]
-
-const services = ["openai", "anthropic", "gemini"]
+type Provider = Schemas["ProfileProvider"]
 
 const limits = [
   { per: "day", units: ["cost", "tokens", "time_zone"] },
@@ -36,8 +36,8 @@ function atField(error: unknown, budget: Schemas["ProfileBudget"][]): unknown {
   return new Failure(error.status, error.code, error.message, { ...error.problem, errors })
 }
 
-/** ProfileForm makes or changes a profile of a model. */
-export function ProfileForm({ start, all, isNew, readOnly, onClose }: { start: Partial<Profile>; all: Profile[]; isNew?: boolean; readOnly?: boolean; onClose: () => void }) {
+/** ProfileForm makes or changes a profile of a model. The providers are those that the server has. */
+export function ProfileForm({ start, all, providers, isNew, readOnly, onClose }: { start: Partial<Profile>; all: Profile[]; providers: Provider[]; isNew?: boolean; readOnly?: boolean; onClose: () => void }) {
   const { t } = useTranslation("settings")
   const field = useFieldWords("profiles")
   const mayCredentials = useRole("editor")
@@ -52,8 +52,8 @@ export function ProfileForm({ start, all, isNew, readOnly, onClose }: { start: P
     },
     { stale: ["profiles", "budgets"], quiet: true, done: (p) => t("saved", { name: p.id }), then: onClose },
   )
-  const real = (v: Value) => v.provider !== "scripted"
-  const fit = (credentials.data?.credentials ?? []).filter((c) => services.includes(c.type))
+  const real = (v: Value) => !providers.some((p) => p.scripted && p.name === v.provider)
+  const fit = (credentials.data?.credentials ?? []).filter((c) => providers.some((p) => !p.scripted && p.name === c.type))
   const others = all.filter((p) => p.id !== start.id).map((p) => ({ value: p.id ?? "", label: p.name || p.id || "" }))
   return (
     <RecordForm
@@ -65,7 +65,7 @@ export function ProfileForm({ start, all, isNew, readOnly, onClose }: { start: P
       fields={[
         field("id", { kind: "text", disabled: !isNew, placeholder: "main" }),
         field("name", { kind: "text" }),
-        field("provider", { kind: "choice", required: true, options: [...services, "scripted"].map((p) => ({ value: p, label: t(`profiles.provider.${p}`) })) }),
+        field("provider", { kind: "choice", required: true, options: providers.map((p) => ({ value: p.name, label: p.label[language()] })) }),
         field("model", { kind: "text", required: true, placeholder: "gpt-4.1-mini", when: real }),
         field("credential_id", { kind: "choice", options: fit.map((c) => ({ value: c.id, label: `${c.name} (${c.type})` })), when: real }),
         field("base_url", { kind: "text", placeholder: "https://…", when: real }),

@@ -26,8 +26,9 @@ export default function Profiles() {
   return (
     <Topic name="profiles" add={t("profiles.add")} onAdd={() => set({ new: 1 })}>
       <Shown query={query}>
-        {({ profiles }) => {
+        {({ profiles, providers: registered }) => {
           const all = profiles ?? []
+          const providers = registered ?? []
           const editing = all.find((p) => p.id === get("edit"))
           return (
             <>
@@ -65,12 +66,12 @@ export default function Profiles() {
               )}
               {get("new") && may?.write && (
                 <Side title={t("profiles.add")} onClose={close}>
-                  <ProfileForm start={{ provider: "openai", ...(get("id") ? { id: get("id") } : {}) }} all={all} isNew onClose={close} />
+                  <ProfileForm start={{ provider: providers[0]?.name, ...(get("id") ? { id: get("id") } : {}) }} all={all} providers={providers} isNew onClose={close} />
                 </Side>
               )}
               {editing && (
                 <Side title={editing.id ?? ""} onClose={close}>
-                  <ProfileForm key={editing.id} start={editing} all={all} readOnly={!may?.write} onClose={close} />
+                  <ProfileForm key={editing.id} start={editing} all={all} providers={providers} readOnly={!may?.write} onClose={close} />
                 </Side>
               )}
             </>

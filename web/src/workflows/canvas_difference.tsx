@@ -1,7 +1,7 @@
 import { Stack, Table, Text, UnstyledButton } from "@mantine/core"
 import { useMemo } from "react"
 import { useTranslation } from "react-i18next"
-import { type Chosen, Graph, readDefinition, useKinds } from "@/graph"
+import { type Chosen, Graph, readDefinition, useKinds, withKinds } from "@/graph"
 import { MarkBadge } from "@/graph/mark"
 import { plain } from "@/parts/plain"
 import { changesOf, type FieldChange } from "./changes"
@@ -21,7 +21,7 @@ export default function CanvasDifference({ before, after, picked, onPick }: Prop
   const { t } = useTranslation("workflows")
   const { kinds } = useKinds()
   const changes = useMemo(() => changesOf(before, after), [before, after])
-  const definition = useMemo(() => readDefinition(changes.both), [changes])
+  const definition = useMemo(() => withKinds(readDefinition(changes.both), kinds), [changes, kinds])
   const marks = useMemo(() => ({ nodes: new Map([...changes.nodes].map(([id, n]) => [id, n.mark])), wires: new Map([...changes.wires].map(([id, w]) => [id, w.mark])) }), [changes])
   const chosen = useMemo<Chosen>(() => ({ nodes: new Set(changes.nodes.has(picked) ? [picked] : []), wires: new Set(changes.wires.has(picked) ? [picked] : []) }), [changes, picked])
   const show = useMemo(() => (changes.nodes.has(picked) ? { id: picked } : undefined), [changes, picked])

@@ -3,6 +3,7 @@ import { useMemo } from "react"
 import { useTranslation } from "react-i18next"
 import { filledIn, resolvedIn } from "../complete"
 import { useForm } from "../context"
+import type { NodeKind } from "../schema"
 import { short } from "../values"
 import { useWorth, type Worth } from "../worth"
 import classes from "../kindform.module.css"
@@ -40,13 +41,13 @@ export function Known({ text, expression = false, whole = false }: { text: strin
 const bare = (text: string) => text.trim().replace(/^(?:\{\{\{?|\$\{)\s*|\s*\}+$/g, "")
 
 // The names of some kinds exist only while the node runs: the item of a filter, the result of an iteration.
-const plainKinds = ["FLOW.IF", "FLOW.SWITCH", "FLOW.TIMEOUT"]
+const isPlain = (kind: NodeKind) => kind.plain_names === "input"
 
 function Told({ worth: { answer, old } }: { worth: Worth }) {
   const { t } = useTranslation("kindform")
   const { kind } = useForm()
   const wrong = answer.error
-  if (wrong?.unknown && !plainKinds.includes(kind.name))
+  if (wrong?.unknown && !isPlain(kind))
     return (
       <Text fz="xs" role="status" aria-label={t("worth.label")}>
         {t("worth.later", { name: wrong.unknown })}

@@ -55,7 +55,7 @@ export function QuestionAbout({ question: q }: { question: Question }) {
   const description = descriptionOf(q)
   const edits: Edit[] = [...(r.fork?.edits ?? []), ...(r.fork?.earlier ?? []).flatMap((f) => f.edits ?? [])]
   // What was edited stands in the table, each beside what it was; the lines say the rest, whatever a value is called.
-  const lines = (q.form?.lines ?? []).filter((line) => !edits.some((e) => line.startsWith(t("edits.line", { name: e.name }))))
+  const lines = (q.form?.lines ?? []).filter((_, n) => !q.form?.edit_lines?.includes(n))
   const changes = (r.content as { changes?: Change[] } | undefined)?.changes
   const drift = q.purpose === "drift" && Array.isArray(changes)
   // Of a step that lacks parameters, what it has stands in the form.

@@ -19,7 +19,7 @@ export function Happens({ question: q }: { question: Question }) {
   const no = decision?.choices?.filter((c) => c.outcome === "rejected").map((c) => c.label)
   const review = q.interaction_type === "review"
   const node = q.purpose === "human_node"
-  const purpose = ["confirm", "tool_approval", "drift", "activation", "outcome_unknown", "budget", "param"].includes(q.purpose) ? q.purpose : undefined
+  const purpose = i18n.exists(`question:purpose.${q.purpose}.yes`) ? q.purpose : undefined
   const silence = q.request_data.timeout_action ?? "fail"
   const more = q.min_approvals > 1 ? " " + t("happens.votes", { count: q.min_approvals }) : ""
   return (

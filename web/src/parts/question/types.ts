@@ -29,7 +29,7 @@ export type Entry = {
   anything?: boolean
 }
 
-export type Form = { language: string; title?: string; description?: string; lines?: string[] | null; entries: Entry[] | null }
+export type Form = { language: string; title?: string; description?: string; lines?: string[] | null; edit_lines?: number[] | null; entries: Entry[] | null }
 
 /** Question is a question with its form, its replies and its messages. */
 export type Question = Omit<Schemas["InteractionDetail"], "request_data" | "form"> & { request_data: Request; form?: Form }
