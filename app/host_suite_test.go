@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"tandem/engine"
@@ -20,19 +21,65 @@ import (
 	"tandem/workflow"
 )
 
-// TestHostSuite holds the local host to the suite, on a real data directory that is opened again after each crash.
+// TestHostSuite holds the local host to the suite, on a real data directory that is opened again after each crash, and on a database of PostgreSQL. Both
+// record the same of each case, if its log is determined. With PostgreSQL there are crashes at some writes of every fourth case, if it stands them; of all
+// of them with TANDEM_LONG=1. The simulation of package local strikes each case at many.
 func TestHostSuite(t *testing.T) {
 	t.Parallel()
-	hosttest.Run(t, func(t *testing.T) hosttest.Rig {
-		dir := sqlitetest.Dir(t)
-		return suiteRig(t, func(ctx context.Context) (Store, error) { return sqlite.Open(ctx, sqlite.Options{Dir: dir}) })
+	var same reports
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		same.run(t, func(t *testing.T) hosttest.Rig {
+			dir := sqlitetest.Dir(t)
+			return suiteRig(t, func(ctx context.Context) (Store, error) { return sqlite.Open(ctx, sqlite.Options{Dir: dir}) })
+		})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		testHostSuitePostgreSQL(t, &same)
 	})
 }
 
-// TestHostSuite_PostgreSQL is the same on a database of PostgreSQL, and with crashes at some writes of every fourth
-// case, if it stands them; of all of them with TANDEM_LONG=1. The simulation of package local strikes each case at many.
-func TestHostSuite_PostgreSQL(t *testing.T) {
-	t.Parallel()
+// reports are what cases have done on one database, until they are compared with what they do on the other.
+type reports struct {
+	mu  sync.Mutex
+	all map[string]hosttest.Report
+}
+
+// run holds a host to the suite, and compares what it has recorded with what it records on the other database.
+func (r *reports) run(t *testing.T, open func(t *testing.T) hosttest.Rig) {
+	for _, c := range hosttest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			report := c.Play(t, open(t), hosttest.Fate{})
+			if hosttest.Undetermined(c) != "" {
+				return
+			}
+			for _, p := range report.Problems {
+				t.Error(p)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			other, compared := r.all[c.Name]
+			if !compared { // the other one does it
+				if r.all == nil {
+					r.all = map[string]hosttest.Report{}
+				}
+				r.all[c.Name] = report
+				return
+			}
+			if diff := cmp.Diff(other.Logs, report.Logs); diff != "" {
+				t.Errorf("on the other database (-) and on this one (+): %s", diff)
+			}
+			if diff := cmp.Diff(other.Ends, report.Ends); diff != "" {
+				t.Errorf("on the other database (-) and on this one (+): %s", diff)
+			}
+		})
+	}
+}
+
+// testHostSuitePostgreSQL is the suite on a database of PostgreSQL, and with crashes.
+func testHostSuitePostgreSQL(t *testing.T, same *reports) {
 	spare := newSpareDatabases(t)
 	rig := func(t *testing.T) hosttest.Rig {
 		address := spare.take(t)
@@ -40,7 +87,7 @@ func TestHostSuite_PostgreSQL(t *testing.T) {
 			return postgres.OpenOwned(ctx, postgres.Options{URL: address + "&pool_max_conns=4"})
 		})
 	}
-	t.Run("Cases", func(t *testing.T) { hosttest.Run(t, rig) })
+	t.Run("Cases", func(t *testing.T) { same.run(t, rig) })
 	t.Run("Crashes", func(t *testing.T) {
 		for i, c := range hosttest.Cases() {
 			if !c.Crashes || i%4 != 0 && !long() {

@@ -28,19 +28,22 @@ type pair struct {
 	// url is where the second is reached, and said waits until it has said something.
 	url  string
 	said func(part string) string
+	// database is the server of their database.
+	database *postgrestest.Server
 }
 
 // startPair starts two servers with workflows on one data directory.
-func startPair(t *testing.T, workflows map[string]string) pair {
+func startPair(t *testing.T, workflows map[string]string, more ...string) pair {
 	t.Helper()
-	address := postgrestest.Start(t).Database(t)
+	database := postgrestest.Start(t)
+	address := database.Database(t)
 	dir := t.TempDir()
 	for name, text := range workflows {
 		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := []string{"TANDEM_DATABASE=" + address, "TANDEM_TOKEN=a-configured-token"}
+	env := append([]string{"TANDEM_DATABASE=" + address, "TANDEM_TOKEN=a-configured-token"}, more...)
 	command := func() *exec.Cmd {
 		return exec.CommandContext(t.Context(), "tandem", "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--workflows", dir)
 	}
@@ -65,7 +68,7 @@ func startPair(t *testing.T, workflows map[string]string) pair {
 		t.Fatalf("the second server ended without saying %q", part)
 		return ""
 	}
-	return pair{owner, printed(t, said("stands by"), `http://127\.0\.0\.1:[0-9]+`), said}
+	return pair{owner, printed(t, said("stands by"), `http://127\.0\.0\.1:[0-9]+`), said, database}
 }
 
 // kill ends the owner without a word.

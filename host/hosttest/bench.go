@@ -62,6 +62,7 @@ type bench struct {
 	mu      sync.Mutex
 	givenUp []string
 	beside  []*Fuse // of processes beside the one of the bench
+	joined  int     // how many of them there have been
 }
 
 func newBench(t testing.TB, rig Rig, fate Fate, maxRunning int) *bench {

@@ -26,12 +26,25 @@ func (b *bench) another() Setup {
 	if stores == nil {
 		stores = b.rig.Stores
 	}
-	f := newFuse(stores(), Blow{}, 0, b.world.appended)
-	f.cleared = b.notify
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var blow Blow
+	if b.joined < len(b.fate.Beside) {
+		blow = b.fate.Beside[b.joined]
+	}
+	b.joined++
+	f := newFuse(stores(), blow, 0, b.world.appended)
+	f.cleared, f.struck = b.notify, b.bereave
 	b.beside = append(b.beside, f)
 	return b.setup(&process{world: b.world, fuse: f, beside: true})
+}
+
+// bereave notes that a process beside the bench's dies of its blow. What it has just written nobody else tells of.
+func (b *bench) bereave() {
+	b.world.mu.Lock()
+	b.world.deaths++
+	b.world.mu.Unlock()
+	b.notify()
 }
 
 // deaths is how many processes have died. Those that died together count once.

@@ -41,7 +41,7 @@ func (b *bench) finish() Report {
 		})
 	}
 	b.host.Close()
-	report := Report{Writes: b.first, Crashes: b.crashes, Ends: map[string]string{}, Logs: map[string]map[engine.ActivationID][]string{}}
+	report := Report{Writes: b.first, Crashes: b.deaths(), Ends: map[string]string{}, Logs: map[string]map[engine.ActivationID][]string{}}
 	for _, e := range b.all() {
 		b.who = principal(e.Workspace)
 		report.Ends[e.Workspace+"/"+e.ID] = b.check(e)

@@ -49,6 +49,8 @@ type Fuse struct {
 	blown    chan struct{}
 	// cleared is told that timers were removed apart from a row; it may be nil.
 	cleared func()
+	// struck is told that the process is about to die of its blow; it may be nil.
+	struck func()
 
 	mu     sync.Mutex
 	writes int
@@ -108,17 +110,23 @@ func (f *Fuse) write(do func() error) error {
 	case n != f.blow.Write:
 		return do()
 	case f.blow.How == Before:
-		f.die(errDead)
-		return errDead
+		return f.strike(errDead)
 	case f.blow.How == Broken:
-		f.die(store.ErrBroken)
-		return store.ErrBroken
+		return f.strike(store.ErrBroken)
 	}
 	if err := do(); err != nil {
 		return err // it was refused, so there is nothing that nobody was told of
 	}
-	f.die(errDead)
-	return errDead
+	return f.strike(errDead)
+}
+
+// strike ends the process by its blow.
+func (f *Fuse) strike(err error) error {
+	if f.struck != nil {
+		f.struck()
+	}
+	f.die(err)
+	return err
 }
 
 // mayRead says whether the process may still read. Reading takes no time: hosts read under locks, which a clock of its own

@@ -101,6 +101,8 @@ type Case struct {
 type Fate struct {
 	// Blows strike one process after the other; when none is left, the process lives.
 	Blows []Blow
+	// Beside strike the processes beside these, in the order in which those are started.
+	Beside []Blow
 	// Latency is the seed of how long the disk takes; 0: no time. It needs a clock that costs nothing.
 	Latency uint64
 	// Tell logs what is on the disk in the end.

@@ -19,28 +19,49 @@ func (h *Host) admitVisiting(ref store.Ref) {
 	}
 	go func() { // it ends with the host
 		defer h.running.Done()
-		select {
-		case h.firing <- struct{}{}: // should a great many begin, not all of them are in memory
-		case <-h.ctx.Done():
+		if err := h.beginVisiting(ref); err != nil && !h.standAgain(ref, err) {
 			return
-		}
-		defer func() { <-h.firing }()
-		err := h.patiently(h.ctx, func() error {
-			_, err := h.Attend(ref)
-			return err
-		})
-		if err != nil && h.ctx.Err() == nil {
-			if !errors.Is(err, store.ErrNotFound) {
-				h.opts.Log.Warn("an execution has its turn and could not begin", "execution", ref.Execution, "error", err)
-			}
-			h.admission.Moved(ref, turns.Claim{}, engine.StatusPending) // its place is another's, and it stands in line again
-			h.admitNext()
-			if err := h.patiently(h.ctx, func() error { return h.Heard(h.ctx, ref, engine.StatusPending) }); err != nil {
-				h.opts.Log.Warn("it waits for the next sweep", "execution", ref.Execution, "error", err)
-			}
 		}
 		h.opts.Carrier.Wake(ref)
 	}()
+}
+
+// beginVisiting records that an execution begins.
+func (h *Host) beginVisiting(ref store.Ref) error {
+	select {
+	case h.firing <- struct{}{}: // should a great many begin, not all of them are in memory
+	case <-h.ctx.Done():
+		return context.Cause(h.ctx)
+	}
+	defer func() { <-h.firing }()
+	return h.patiently(h.ctx, func() error {
+		_, err := h.Attend(ref)
+		return err
+	})
+}
+
+// standAgain puts an execution into line again that could not begin; its place is another's at once. Where that was decided there is a pause
+// before it, since its turn comes at once when nobody else waits. It says false when the host is closed.
+func (h *Host) standAgain(ref store.Ref, why error) bool {
+	if h.ctx.Err() != nil {
+		return false
+	}
+	if !errors.Is(why, store.ErrNotFound) {
+		h.opts.Log.Warn("an execution has its turn and could not begin", "execution", ref.Execution, "error", why)
+	}
+	h.admission.Moved(ref, turns.Claim{}, engine.StatusPending)
+	h.admitNext()
+	if !h.mayPass(h.ctx, why) { // else it was tried for long
+		select {
+		case <-time.After(lastReadPause):
+		case <-h.ctx.Done():
+			return false
+		}
+	}
+	if err := h.patiently(h.ctx, func() error { return h.Heard(h.ctx, ref, engine.StatusPending) }); err != nil {
+		h.opts.Log.Warn("it waits for the next sweep", "execution", ref.Execution, "error", err)
+	}
+	return true
 }
 
 // Heard says that an execution has another status, which any process may have recorded. It is for the process that has the limits.

@@ -113,7 +113,8 @@ func localRig(stores func() store.Stores) hosttest.Rig {
 		Start: func(ctx context.Context, s hosttest.Setup) (hosttest.Host, error) {
 			h, err := local.New(ctx, local.Options{
 				Journal: s.Stores.Journal, Inbox: s.Stores.Inbox, Timers: s.Stores.Timers, Executions: s.Stores.Executions, Blobs: s.Stores.Blobs, Logs: s.Stores.Logs,
-				Revision: s.Find, Child: s.Child, Workers: s.Workers, Register: s.Register, RunAhead: true,
+				Revision: s.Find, Child: s.Child, Workers: s.Workers, MaxRunning: s.MaxRunning, MaxTasks: s.MaxTasks, Task: s.Task,
+				Register: s.Register, Rest: s.Rest, RunAhead: true,
 				Recorded: func(ref store.Ref, _ *graph.Graph, _ host.Row, _ []engine.Command) { s.Recorded(ref) },
 				GivenUp:  s.GivenUp,
 			})

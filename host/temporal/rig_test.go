@@ -51,6 +51,9 @@ type site struct {
 	// recorded is told of each row, and whether the first process has recorded it. May be nil.
 	recorded func(first bool, row host.Row)
 
+	// gone counts the processes beside the first that have died.
+	gone atomic.Int64
+
 	mu     sync.Mutex
 	setup  hosttest.Setup // of the first process
 	beside []*member      // nil: it was stopped, or was not started yet
@@ -108,7 +111,7 @@ func (s *site) join(ctx context.Context, setup hosttest.Setup, part Part, first 
 		return nil, err
 	}
 	m.Host, err = New(ctx, Options{
-		Client: m.client, TaskQueue: s.queue, Release: s.build, Part: part,
+		Client: m.client, TaskQueue: s.queue, Release: s.build, Part: part, Gone: s.departures(),
 		Local: local.Options{
 			Journal: setup.Stores.Journal, Inbox: setup.Stores.Inbox, Timers: setup.Stores.Timers, Executions: setup.Stores.Executions, Blobs: setup.Stores.Blobs, Logs: setup.Stores.Logs,
 			Revision: setup.Find, Child: setup.Child, Workers: cmp.Or(s.workers, setup.Workers), MaxRunning: setup.MaxRunning, MaxTasks: setup.MaxTasks, Task: setup.Task, Rest: setup.Rest,
@@ -130,6 +133,18 @@ func (s *site) join(ctx context.Context, setup hosttest.Setup, part Part, first 
 		m.follow(s.listen(), setup.Stores)
 	}
 	return m, nil
+}
+
+// departures says, each time it is called, whether a process beside the first has died since the call before, as the database does that
+// they share.
+func (s *site) departures() func(context.Context) (bool, error) {
+	before := s.gone.Load()
+	return func(context.Context) (bool, error) {
+		now := s.gone.Load()
+		gone := now != before
+		before = now
+		return gone, nil
+	}
 }
 
 // listen is who tells what is recorded.
@@ -242,6 +257,7 @@ func (s *site) begin(ctx context.Context, setup hosttest.Setup, place int) error
 	s.ending.Go(func() {
 		select {
 		case <-m.died:
+			s.gone.Add(1)
 		case <-m.left:
 		}
 		m.leave()

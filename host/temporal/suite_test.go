@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -107,8 +108,9 @@ func TestSuite_Crashes(t *testing.T) {
 	}
 }
 
-// TestSuite_PostgreSQL is the suite as it is used: a server that owns a database, and two workers that write beside it. With few crashes
-// it is some of it.
+// TestSuite_PostgreSQL is the suite as it is used: a server that owns a database, and two workers that write beside it. In the second part
+// the server and one of the workers are killed, each at one of its writes: the next server opens the database anew. With few crashes it is
+// some of it.
 func TestSuite_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	pg := postgrestest.Start(t)
@@ -131,21 +133,52 @@ func TestSuite_PostgreSQL(t *testing.T) {
 			})
 		}
 	})
+	t.Run("Crashes", func(t *testing.T) {
+		var deaths atomic.Int64
+		t.Cleanup(func() {
+			if deaths.Load() == 0 {
+				t.Error("nobody has died")
+			}
+		})
+		for i, c := range hosttest.Cases() {
+			if !c.Crashes || i%crashEvery() != 1%crashEvery() { // others than above
+				continue
+			}
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				how := []hosttest.How{hosttest.Before, hosttest.After}
+				s := newSite(t)
+				s.split = true
+				report := c.Play(t, s.shared(pg.Copy(t, ready)), hosttest.Fate{
+					Blows:  []hosttest.Blow{{Write: 1 + i%2, How: how[i/2%2]}},
+					Beside: []hosttest.Blow{{Write: 1 + i%3, How: how[i%2]}, {Write: 2 + i%4, How: how[(i+1)%2]}},
+				})
+				deaths.Add(int64(report.Crashes))
+				t.Logf("%d deaths", report.Crashes)
+			})
+		}
+	})
 }
 
 // shared has an installation on a database that one process owns and the others share. They reach it at the addresses that are given.
 func (s *site) shared(address string, others ...string) hosttest.Rig {
 	s.t.Helper()
 	const few = "&pool_max_conns=4"
-	owned, err := postgres.OpenOwned(s.t.Context(), postgres.Options{URL: address + few, Shared: true})
-	if err != nil {
-		s.t.Fatal(err)
+	var owned *postgres.Owned
+	open := func() {
+		var err error
+		if owned, err = postgres.OpenOwned(context.WithoutCancel(s.t.Context()), postgres.Options{URL: address + few, Shared: true}); err != nil {
+			s.t.Fatal(err)
+		}
+		s.news = owned.News()
 	}
-	s.t.Cleanup(func() {
+	shut := func() {
 		if err := owned.Close(); err != nil {
 			s.t.Error(err)
 		}
-	})
+	}
+	open()
+	s.t.Cleanup(func() { shut() })
 	if len(others) == 0 {
 		others = []string{address, address}
 	}
@@ -162,9 +195,12 @@ func (s *site) shared(address string, others ...string) hosttest.Rig {
 		})
 		members = append(members, m)
 	}
-	s.news = owned.News()
 	var turn atomic.Int64
-	rig := s.rig(owned.Stores)
+	rig := s.rig(func() store.Stores { return owned.Stores() })
+	rig.Restart = func() {
+		shut()
+		open()
+	}
 	rig.Beside = func() store.Stores { return members[int(turn.Add(1))%len(members)].Stores() }
 	return rig
 }
