@@ -26,7 +26,7 @@ func serve(mode string) {
 	case "stubborn": // does not end when it is told to
 		signal.Ignore(syscall.SIGTERM)
 		err = rawServer(mode)
-		<-make(chan struct{})
+		hang()
 	case "host": // a program that uses a server, and is killed
 		err = hostServer()
 	case "sleeper": // a process that a server has started
@@ -158,6 +158,9 @@ func newServer() *sdk.Server {
 	return s
 }
 
+// hang does nothing for longer than any test. A program in which everything waits for a channel would end by itself: Go calls that a deadlock.
+func hang() { time.Sleep(time.Hour) }
+
 // oddTool is a definition that no encoder writes so: order, space, a number beyond doubles, recursion.
 const oddTool = `{ "name":"odd", "inputSchema": {"type":"object", "$defs":{"node":{"properties":{"next":{"$ref":"#/$defs/node"},"v":{"anyOf":[{"type":"null"},{"const":12345678901234567890}]}}}}, "properties":{"b":{"$ref":"#/$defs/node"},"a":{"type":"number","minimum":1.50}}}, "_meta":{"x":1}, "annotations":{"readOnlyHint":true} }`
 
@@ -216,7 +219,7 @@ func rawServer(mode string) error {
 			}
 			out(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, tools)
 			if mode == "deaf" {
-				<-make(chan struct{}) // never reads again
+				hang() // never reads again
 			}
 		case "tools/call":
 			switch mode {
