@@ -172,6 +172,7 @@ func floors() map[string]floor {
 		"builtin/lists":    {level: 6},
 		"builtin/models":   {level: 6},
 		"builtin/toolset":  {level: 6},
+		"builtin/notice":   {level: 6}, // below the extensions of vendors, which bring ways to deliver notices
 		"builtin/turn":     {level: 6}, // below the extensions of providers, which bring kinds with turns
 
 		"builtin/*":     {level: 7}, // one family of kinds each

@@ -16,6 +16,15 @@ type ContactChannel struct {
 // ContactChannels lists them, by name.
 type ContactChannels struct {
 	Channels []ContactChannel `json:"channels"`
+	Media    []ContactMedium  `json:"media" doc:"what contact channels can be of here, by name"`
+}
+
+// ContactMedium is a way to reach people, and what an account of it needs.
+type ContactMedium struct {
+	ChannelType string   `json:"channel_type"`
+	Credentials []string `json:"credentials" doc:"the types of credential that messages can be sent with"`
+	ReadsWith   []string `json:"reads_with,omitempty" doc:"the types of another credential that replies can be read with"`
+	NeedsURL    bool     `json:"needs_url,omitempty" doc:"a channel of it has a webhook_url"`
 }
 
 // ContactChannelRequest makes or replaces a contact channel.

@@ -137,7 +137,7 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
 		}),
 		family("builtin/notify", func(_ plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
-			return notify.Kinds(notify.Deps{Tell: k.Tell, Kind: set.Kind})
+			return notify.Kinds(notify.Deps{Tell: k.Tell, Ways: set.Notices, Kind: set.Kind})
 		}),
 		func(plug.Deps) plug.Extension {
 			return plug.Extension{Name: "builtin/start", Kinds: start.Kinds(), Sources: start.Sources()}

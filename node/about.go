@@ -38,9 +38,9 @@ type About struct {
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
 	// TYPE.SUBTYPE.
 	Older []string
-	// Values are the allowed values of fields where these depend on the parts of the program, by the name of the field; they replace the
-	// tag enum. Legacy are further values, of older files; they replace the tag legacy. Beside are the conditions of such fields; they
-	// replace the tag with.
+	// Values are the allowed values of fields where these depend on the parts of the program, by the name of the field, or by its path in a
+	// list of objects (channels.type); they replace the tag enum. Legacy are further values, of older files; they replace the tag legacy.
+	// Beside are the conditions of such fields; they replace the tag with.
 	Values map[string][]string
 	Legacy map[string][]string
 	Beside map[string][]Condition

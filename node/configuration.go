@@ -79,7 +79,7 @@ func shapeFor[C any](about About) *shape.Shape {
 	t := reflect.TypeFor[C]()
 	s := shape.New(t)
 	for name, values := range about.Values { // order does not matter: each is about a field of its own
-		s.Fields[s.Index(t, name)].Enum = slices.Clone(values)
+		s.At(t, name).Enum = slices.Clone(values)
 	}
 	for name, values := range about.Legacy { // order does not matter either
 		s.Fields[s.Index(t, name)].Legacy = slices.Clone(values)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tandem/builtin/notice"
 	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/fault"
@@ -25,6 +26,7 @@ type Set struct {
 	Credentials  credential.Types
 	ObjectStores map[string]objectstore.Store
 	Mailboxes    map[string]mailbox.Service
+	Notices      map[string]notice.Way
 	Sources      []trigger.Source
 	// providers are the names of the providers in the order in which they were brought.
 	providers []string
@@ -79,7 +81,7 @@ func (s *Set) AboutProviders() []llm.About {
 // extensions.
 func Gather(list ...Extension) (*Set, error) {
 	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{},
-		Mailboxes: map[string]mailbox.Service{}}, brought: map[string]string{}, turns: map[string]bool{}}
+		Mailboxes: map[string]mailbox.Service{}, Notices: map[string]notice.Way{}}, brought: map[string]string{}, turns: map[string]bool{}}
 	var types []credential.Type
 	for _, e := range list {
 		if e.Name == "" {
@@ -200,6 +202,15 @@ func (g *gathering) parts(e Extension) error {
 			return missing("mailbox", m.Name, "Open")
 		}
 		g.set.Mailboxes[m.Name] = m
+	}
+	for _, way := range e.Notices {
+		if err := g.claimName("way to deliver notices", way.Name, e.Name); err != nil {
+			return err
+		}
+		if way.Configure == nil {
+			return missing("way to deliver notices", way.Name, "Configure")
+		}
+		g.set.Notices[way.Name] = way
 	}
 	return g.sources(e.Name, e.Sources)
 }

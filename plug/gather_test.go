@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/builtin/notice"
 	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/fault"
@@ -52,6 +53,8 @@ func kind(name string, older ...string) node.Kind {
 func model(llm.Settings) (llm.Provider, error) {
 	return nil, fault.New(fault.Unsupported, "there is no model")
 }
+
+func carried(n notice.Notice) map[string]any { return map[string]any{"to": n.To} }
 
 // talks is an extension that brings a provider with a kind for turns.
 func talks(provider, kind string) plug.Extension {
@@ -136,10 +139,13 @@ func TestGather_Refuses(t *testing.T) {
 		"Inbox":      {plug.Extension{Channels: []human.Channel{channel(human.InApp)}}, plug.Extension{}, fault.Conflict, []string{`"in_app"`, `"one"`}},
 		"NoName":     {plug.Extension{}, plug.Extension{Channels: []human.Channel{channel("")}}, fault.Invalid, []string{"channel", `"two"`, "no name"}},
 		"NoChannel":  {plug.Extension{Channels: []human.Channel{nil}}, plug.Extension{}, fault.Invalid, []string{`"one"`, "nil"}},
-		"NoFactory":  {plug.Extension{Providers: []plug.Provider{{Name: "p"}}}, plug.Extension{}, fault.Invalid, []string{`provider "p"`, `"one"`, "New"}},
-		"NoStore":    {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s"}}}, plug.Extension{}, fault.Invalid, []string{`object store "s"`, `"one"`, "Store"}},
-		"NoKind":     {plug.Extension{Kinds: []node.Kind{kind("echo")}}, plug.Extension{}, fault.Invalid, []string{`kind "echo"`, `"one"`, "TYPE.SUBTYPE"}},
-		"NoRun":      {plug.Extension{Kinds: []node.Kind{{About: kind("A.B").About}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "Run"}},
+		"Notices": {plug.Extension{Notices: []notice.Way{{Name: "pigeon", Configure: carried}}}, plug.Extension{Notices: []notice.Way{{Name: "pigeon", Configure: carried}}}, fault.Conflict,
+			[]string{`way to deliver notices "pigeon"`, `"one" and "two"`}},
+		"NoConfigure": {plug.Extension{Notices: []notice.Way{{Name: "pigeon"}}}, plug.Extension{}, fault.Invalid, []string{`way to deliver notices "pigeon"`, `"one"`, "Configure"}},
+		"NoFactory":   {plug.Extension{Providers: []plug.Provider{{Name: "p"}}}, plug.Extension{}, fault.Invalid, []string{`provider "p"`, `"one"`, "New"}},
+		"NoStore":     {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s"}}}, plug.Extension{}, fault.Invalid, []string{`object store "s"`, `"one"`, "Store"}},
+		"NoKind":      {plug.Extension{Kinds: []node.Kind{kind("echo")}}, plug.Extension{}, fault.Invalid, []string{`kind "echo"`, `"one"`, "TYPE.SUBTYPE"}},
+		"NoRun":       {plug.Extension{Kinds: []node.Kind{{About: kind("A.B").About}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "Run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,10 +1,10 @@
 // Package plug is how a program brings parts of its own to Tandem, and how all built-in vendors bring theirs: an [Extension] says what a
 // package adds, [Deps] is what it may use for that, and [Gather] puts the extensions of a program together.
 //
-// There are seven things that an extension can bring, and each has a seam of its own on a lower floor: kinds of nodes ([node.Kind]),
+// There are eight things that an extension can bring, and each has a seam of its own on a lower floor: kinds of nodes ([node.Kind]),
 // channels to people ([human.Channel]), providers of models ([llm.Provider]), types of credentials ([credential.Type]), object stores
-// ([objectstore.Store]), mailboxes ([mailbox.Service]) and sources of triggers ([trigger.Source]). The package decides nothing about them;
-// it only sees to it that every name stands for one thing.
+// ([objectstore.Store]), mailboxes ([mailbox.Service]), ways to deliver notices ([notice.Way]) and sources of triggers ([trigger.Source]).
+// The package decides nothing about them; it only sees to it that every name stands for one thing.
 //
 // No extension opens credentials by itself. Each seam hands them over where they are needed, for as long as they are needed: a call of a
 // node, the account of a channel, the settings of a provider.
@@ -16,6 +16,7 @@ import (
 	"context"
 	"log/slog"
 
+	"tandem/builtin/notice"
 	"tandem/builtin/turn"
 	"tandem/credential"
 	"tandem/files"
@@ -49,6 +50,8 @@ type Extension struct {
 	ObjectStores []ObjectStore
 	// Mailboxes are services whose mailboxes are read by their own API. The name of each is an email_provider.
 	Mailboxes []mailbox.Service
+	// Notices are ways to deliver notices. The name of each is the type of a channel of a notification.
+	Notices []notice.Way
 	// Sources start executions by themselves, each for one kind of trigger. The kind itself is among Kinds, of this extension or another.
 	Sources []trigger.Source
 	// SourcesOf makes sources that depend on what all extensions bring together, as KindsOf makes kinds. May be nil.

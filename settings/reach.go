@@ -97,9 +97,16 @@ func (s *settings) listContacts(ctx context.Context, p identity.Principal, _ *st
 	if err != nil {
 		return nil, err
 	}
-	out := &contactsOutput{api.ContactChannels{Channels: make([]api.ContactChannel, len(list))}}
+	out := &contactsOutput{api.ContactChannels{Channels: make([]api.ContactChannel, len(list)), Media: []api.ContactMedium{}}}
 	for n, c := range list {
 		out.Body.Channels[n] = s.tellContact(c, p)
+	}
+	media := s.o.Desk.Media()
+	for _, name := range media.Names() {
+		if traits := media[name]; len(traits.Credentials) > 0 {
+			out.Body.Media = append(out.Body.Media, api.ContactMedium{
+				ChannelType: name, Credentials: traits.Credentials, ReadsWith: traits.ReadsWith, NeedsURL: traits.NeedsURL})
+		}
 	}
 	return out, nil
 }

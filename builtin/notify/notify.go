@@ -1,7 +1,8 @@
 // Package notify is the kind that tells people and programs something on several channels at once (EXTERNAL_ACTION.NOTIFICATION).
 //
-// Each delivery is a step of its own, led by a program of the engine. What goes by mail, Slack or webhook is done by the kinds of
-// those vendors, so that a notification promises what they promise. What goes to the inbox is a question that nobody waits for.
+// Each delivery is a step of its own, led by a program of the engine. What leaves the program is delivered by the kinds of vendors, in the
+// ways that they bring ([notice.Way]), so that a notification promises what they promise. What goes to the inbox is a question that nobody
+// waits for.
 //
 // The package that puts a program together imports it.
 package notify
@@ -11,12 +12,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/builtin/notice"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
@@ -26,6 +29,8 @@ import (
 
 // Deps are what the kind needs of the program that it is part of.
 type Deps struct {
+	// Ways are those of the vendors, by name.
+	Ways map[string]notice.Way
 	// Kind finds the kind of a vendor by its name. It is asked when something is sent.
 	Kind func(name string) (node.Kind, bool)
 	// Tell puts a notice into the inbox and returns its id; telling the same again changes nothing. Nil: there is no inbox.
@@ -47,7 +52,7 @@ type Notice struct {
 func Kinds(d Deps) []node.Kind { return []node.Kind{notification(d)} }
 
 type channel struct {
-	Type       string `json:"type" required:"true" enum:"in_app|email|slack|webhook" doc:"How it is delivered." zh:"投递方式。"`
+	Type       string `json:"type" required:"true" doc:"How it is delivered." zh:"投递方式。"`
 	To         string `json:"to" doc:"Whom it is for. In the inbox: a user, a mail address or role:NAME, the user of the execution if it is empty; by mail: the address; in Slack: the channel; webhook: the address that is called." zh:"接收者：收件箱为用户、邮箱或 role:名称，默认为执行的发起人；邮件为地址；Slack 为频道；Webhook 为被调用的地址。"`
 	Credential string `json:"credential_id" doc:"The name or the id of the credential that it is sent with; none for the inbox." zh:"凭据：发送所用凭据的名称或编号，收件箱不需要。"`
 	IMAP       string `json:"imap_credential_id" doc:"By mail: the name or the id of the credential that mail is read with, if credential_id only sends. A mail whose outcome is not known is looked for with it." zh:"收信凭据：仅用于邮件；读取邮件所用凭据的名称或编号（credential_id 仅能发送时），用于查找发送结果未知的邮件。"`
@@ -86,6 +91,14 @@ type result struct {
 	Failed     int    `json:"failed" doc:"How many were not." zh:"失败的数量。"`
 }
 
+// inApp is the inbox, which no vendor brings.
+const inApp = "in_app"
+
+// settings are what ways may read of a channel besides to and credential_id.
+func (c *channel) settings() map[string]string {
+	return map[string]string{"imap_credential_id": c.IMAP, "sent_mailbox": c.Sent}
+}
+
 // maxChannels is how many places one node may tell, maxSubject how long a subject is that is made of the message, in bytes.
 const (
 	maxChannels = 20
@@ -113,33 +126,44 @@ func notification(d Deps) node.Kind {
 			Input:  `{"order": 7}`,
 			Output: `{"result": {"deliveries": [{"channel": "in_app", "to": "", "ok": true, "id": "…", "error": ""}, {"channel": "email", "to": "ann@example.org", "ok": true, "id": "…", "error": ""}], "delivered": 2, "failed": 0}}`,
 		}},
+		Values: map[string][]string{"channels.type": append([]string{inApp}, slices.Sorted(maps.Keys(d.Ways))...)},
 		Inputs: append(node.ValuesOf[input](), node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")),
-	}, node.Leader[config, input]{Program: programName, Open: open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed}, plan)
+	}, node.Leader[config, input]{Program: programName, Open: d.open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed}, d.plan)
 }
 
 // plan checks what each channel needs.
-func plan(p *node.Planning, _ *config) {
+func (d Deps) plan(p *node.Planning, _ *config) {
 	for i, item := range p.Items("channels") {
 		at := fmt.Sprintf("%s[%d]", p.At("channels"), i)
 		set := func(name string) bool { return item.Get(name).String() != "" }
-		switch kind := item.Get("type").Str; kind {
-		case "email", "slack", "webhook":
-			if !set("to") {
-				p.Invalid(at+".to", "is missing; a delivery by %s needs one", kind)
-			}
-			if !set("credential_id") {
-				p.Warn(node.ProblemCredentialMissing, at+".credential_id", "a delivery by %s needs a credential; set credential_id before deploying", kind)
-			}
+		name := item.Get("type").Str
+		way, known := d.Ways[name]
+		if known && !set("to") {
+			p.Invalid(at+".to", "is missing; a delivery by %s needs one", name)
 		}
-		for _, name := range []string{"imap_credential_id", "sent_mailbox"} {
-			if kind := item.Get("type").Str; set(name) && kind != "" && kind != "email" {
-				p.Warn(workflow.ProblemConfig, at+"."+name, "does nothing here: only a delivery by email reads it; remove it")
+		if known && !set("credential_id") {
+			p.Warn(node.ProblemCredentialMissing, at+".credential_id", "a delivery by %s needs a credential; set credential_id before deploying", name)
+		}
+		for _, setting := range slices.Sorted(maps.Keys((&channel{}).settings())) {
+			if set(setting) && name != "" && !slices.Contains(way.Reads, setting) {
+				p.Warn(workflow.ProblemConfig, at+"."+setting, "does nothing here: only a delivery by %s reads it; remove it", d.readers(setting))
 			}
 		}
 	}
 }
 
-func open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, error) {
+// readers are the ways that read a setting of a channel.
+func (d Deps) readers(setting string) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(d.Ways)) {
+		if slices.Contains(d.Ways[name].Reads, setting) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (d Deps) open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, error) {
 	s := state{Channels: cfg.Channels, Title: cmp.Or(cfg.Title, in.Title), Message: cmp.Or(cfg.Message, in.Message), Data: in.Data,
 		Link: in.Link}
 	switch {
@@ -152,12 +176,12 @@ func open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, e
 	}
 	c := programConfig{}
 	for i, one := range cfg.Channels {
-		if one.Type != "in_app" && one.To == "" {
+		if one.Type != inApp && one.To == "" {
 			return node.Led{}, fault.Newf(fault.InvalidConfig, "channels[%d].to: a delivery by %s needs one", i, one.Type).With("path", fmt.Sprintf("configurations.channels[%d].to", i))
 		}
 		effect := workflow.Idempotent
-		if one.Type == "email" || one.Type == "slack" {
-			effect = workflow.Once
+		if way, ok := d.Ways[one.Type]; ok {
+			effect = way.Effect
 		}
 		c.Deliveries = append(c.Deliveries, delivery{Effect: effect, MaxRetries: call.MaxRetries, TimeoutMS: call.TimeoutMS,
 			OnUnknown: onUnknown(call)})
@@ -223,9 +247,7 @@ func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel,
 	if s.Link != "" {
 		content["link"] = s.Link
 	}
-	body := strings.TrimSpace(s.Message + "\n\n" + s.Link)
-	switch c.Type {
-	case "in_app":
+	if c.Type == inApp {
 		if d.Tell == nil {
 			return "", false, fault.New(fault.Unsupported, "there is no inbox here")
 		}
@@ -235,20 +257,13 @@ func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel,
 		}
 		id, err := d.Tell(ctx, Notice{Call: call, To: c.To, Title: s.subject(), Message: s.Message, Content: raw, At: call.Time()})
 		return id, true, err
-	case "email":
-		return d.by(ctx, call, how, "EXTERNAL_ACTION.EMAIL", "message_id", map[string]any{
-			"credential_id": c.Credential, "imap_credential_id": c.IMAP, "sent_mailbox": c.Sent, "action_type": "send", "to": c.To, "subject": s.subject(), "body_text": body, "attachments": []string{},
-		})
-	case "slack":
-		return d.by(ctx, call, how, "EXTERNAL_ACTION.SLACK", "message_ts", map[string]any{
-			"credential_id": c.Credential, "action_type": "send_message", "channel": c.To, "message": strings.TrimSpace(s.Title + "\n" + body),
-		})
-	default:
-		content["title"], content["message"] = s.Title, s.Message
-		return d.by(ctx, call, how, "EXTERNAL_ACTION.WEBHOOK", "delivery_id", map[string]any{
-			"credential_id": c.Credential, "url": c.To, "event": "notification", "payload": content,
-		})
 	}
+	way, ok := d.Ways[c.Type]
+	if !ok {
+		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", c.Type)
+	}
+	return d.by(ctx, call, how, way, notice.Notice{To: c.To, Credential: c.Credential, Settings: c.settings(), Title: s.Title,
+		Subject: s.subject(), Message: s.Message, Text: strings.TrimSpace(s.Message + "\n\n" + s.Link), Content: content})
 }
 
 // subject is the title, or the beginning of the message.
@@ -258,24 +273,24 @@ func (s *state) subject() string {
 }
 
 // by lets the kind of a vendor do it, and returns what its result calls the message; false: the vendor has no such message.
-func (d Deps) by(ctx context.Context, call *node.Call, how func(node.Kind) runs, name, id string,
-	config map[string]any) (string, bool, error) {
-	kind, ok := d.Kind(name)
+func (d Deps) by(ctx context.Context, call *node.Call, how func(node.Kind) runs, way notice.Way,
+	n notice.Notice) (string, bool, error) {
+	kind, ok := d.Kind(way.Kind)
 	if !ok || how(kind) == nil {
-		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", name)
+		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", way.Kind)
 	}
-	raw, err := payload.Encode(config)
+	raw, err := payload.Encode(way.Configure(n))
 	if err != nil {
 		return "", false, err
 	}
 	inner := *call
-	inner.Kind, inner.Config, inner.Input = name, raw, json.RawMessage("{}")
+	inner.Kind, inner.Config, inner.Input = way.Kind, raw, json.RawMessage("{}")
 	out, err := how(kind)(ctx, &inner)
 	if err != nil || out == nil {
 		return "", false, err
 	}
 	done, _ := out.(node.Done)
-	return gjson.GetBytes(done["result"], id).String(), true, nil
+	return gjson.GetBytes(done["result"], way.ID).String(), true, nil
 }
 
 func closed(_ context.Context, call *node.Call, cfg config, e node.Ending) (node.Done, error) {

@@ -12,6 +12,7 @@ import (
 	"tandem/app"
 	"tandem/console"
 	"tandem/console/table"
+	"tandem/node"
 	"tandem/text"
 )
 
@@ -38,8 +39,8 @@ Without --server it tells what this program can run.`,
 				if err != nil {
 					return err
 				}
-				return failed(cmd, show.Show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list},
-					func(w *tabwriter.Writer) { console.PrintKinds(w, list, language) }))
+				return failed(cmd, show.Show(cmd.OutOrStdout(), list,
+					func(w *tabwriter.Writer) { console.PrintKinds(w, list.NodeKinds, language) }))
 			}
 			k, err := at.kind(cmd, strings.ToUpper(args[0]))
 			if err != nil {
@@ -58,13 +59,12 @@ Without --server it tells what this program can run.`,
 }
 
 // kinds lists the kinds of a server or of this program, which needs no data directory for it.
-func (f *connectFlags) kinds(cmd *cobra.Command) (list []api.NodeKind, err error) {
+func (f *connectFlags) kinds(cmd *cobra.Command) (list api.NodeKinds, err error) {
 	if f.server == "" {
-		return app.NodeKinds(), nil
+		return api.NodeKinds{NodeKinds: app.NodeKinds(), CommonFields: node.CommonSchema()}, nil
 	}
-	err = f.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-		answer, err := c.NodeKinds(ctx)
-		list = answer.NodeKinds
+	err = f.with(cmd, false, func(ctx context.Context, c *app.Connection) (err error) {
+		list, err = c.NodeKinds(ctx)
 		return err
 	})
 	return list, err

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"tandem/builtin/ask"
+	"tandem/builtin/notice"
 	"tandem/credential"
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/plug"
 	"tandem/trigger"
+	"tandem/workflow"
 )
 
 // Name is the channel_type of questions that are asked in Slack.
@@ -19,16 +21,27 @@ const Name = "slack"
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
 	channel := NewChannel(d.HTTP.HTTPClient(), d.Log)
+	acts := act(d.HTTP, d.Files)
 	return plug.Extension{
 		Name:        Name,
 		Channels:    []human.Channel{channel},
-		Kinds:       []node.Kind{triggerSlack(), act(d.HTTP, d.Files)},
+		Kinds:       []node.Kind{triggerSlack(), acts},
 		Sources:     []trigger.Source{source{channel}},
 		Credentials: []credential.Type{botCredential(d.HTTP.HTTPClient())},
+		Notices:     []notice.Way{notices(acts.About.Name)},
 		KindsOf: func(all *plug.Set) []node.Kind {
 			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
 		},
 	}
+}
+
+// notices are delivered as messages in a channel.
+func notices(kind string) notice.Way {
+	return notice.Way{Name: Name, Kind: kind, Effect: workflow.Once, ID: "message_ts", Configure: func(n notice.Notice) map[string]any {
+		return map[string]any{
+			"credential_id": n.Credential, "action_type": "send_message", "channel": n.To, "message": strings.TrimSpace(n.Title + "\n" + n.Text),
+		}
+	}}
 }
 
 // Traits implements [human.Particular].

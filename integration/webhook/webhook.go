@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/builtin/notice"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
@@ -27,6 +28,7 @@ import (
 	"tandem/plug"
 	"tandem/store"
 	"tandem/text"
+	"tandem/workflow"
 )
 
 const (
@@ -46,8 +48,17 @@ const Name = "webhook"
 
 // Extension is what this package brings.
 func Extension(d plug.Deps) plug.Extension {
+	sends := send(d.HTTP)
 	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)},
-		Kinds: []node.Kind{send(d.HTTP)}}
+		Kinds: []node.Kind{sends}, Notices: []notice.Way{notices(sends.About.Name)}}
+}
+
+// notices are delivered as calls, which may be repeated: programs know a delivery by its id.
+func notices(kind string) notice.Way {
+	return notice.Way{Name: Name, Kind: kind, Effect: workflow.Idempotent, ID: "delivery_id", Configure: func(n notice.Notice) map[string]any {
+		n.Content["title"], n.Content["message"] = n.Title, n.Message
+		return map[string]any{"credential_id": n.Credential, "url": n.To, "event": "notification", "payload": n.Content}
+	}}
 }
 
 // New makes the channel.

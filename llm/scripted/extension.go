@@ -12,7 +12,9 @@ const Name = "scripted"
 
 // Extension is what this package brings.
 func Extension(plug.Deps) plug.Extension {
-	return plug.Extension{Name: Name, Providers: []plug.Provider{{Name: Name, Label: text.Beside("A script, without a service", "脚本，不需要服务"), Scripted: true, New: New, Check: checkScript}}}
+	return plug.Extension{Name: Name, Providers: []plug.Provider{{
+		Name: Name, Label: text.Beside("A script, without a service", "脚本，不需要服务"), Scripted: true, New: New, Check: checkScript,
+	}}}
 }
 
 // checkScript refuses a profile whose script could never be played.

@@ -192,6 +192,20 @@ func (s *Shape) Index(t reflect.Type, name string) int {
 	return i
 }
 
+// At finds a field by its path: channels.type is that of the objects in a list. One that is not there is a defect of the kind, and
+// panics.
+func (s *Shape) At(t reflect.Type, path string) *Field {
+	name, rest, deeper := strings.Cut(path, ".")
+	f := &s.Fields[s.Index(t, name)]
+	if !deeper {
+		return f
+	}
+	if f.Inner == nil {
+		panic(fmt.Sprintf("node: %q of %s has no fields of its own", name, t))
+	}
+	return f.Inner.At(innerType(f.Type), rest)
+}
+
 // Prompts says of a key whether it is a field that models read.
 func (s *Shape) Prompts(key string) bool {
 	i := s.Find(key)

@@ -73,17 +73,19 @@ test("a field applies beside the values it is for, defaults and placeholders inc
 })
 
 test("editors are chosen by schema and name", () => {
-  expect(editorOf("condition_expression", { type: ["string", "number", "boolean"] })).toBe("expression")
+  expect(editorOf("condition_expression", { type: ["string", "number", "boolean"], "x-takes": ["expression"] })).toBe("expression")
   expect(editorOf("anything", { type: "string", "x-takes": "expression" })).toBe("expression")
+  // What it holds is said by the server, and not by its name.
+  expect(editorOf("condition_expression", { type: "string", "x-takes": ["text"] })).toBe("text")
   expect(editorOf("imap_credential_id", { type: "string" })).toBe("credential")
   expect(editorOf("schema", { type: "object" })).toBe("data")
   expect(editorOf("headers", { type: "object" })).toBe("map")
   expect(editorOf("stop", { type: ["string", "array"] })).toBe("tags")
   expect(editorOf("tools", { type: "array", "x-names": "tool" })).toBe("tags")
-  expect(textLanguage("code", { type: "string" }, "", { language: "javascript" }).language).toBe("javascript")
-  expect(textLanguage("code", { type: "string" }, "lambda x: x", {}).language).toBe("python")
-  expect(textLanguage("query", { type: "string", description: "What is searched for" }, "", {}).language).toBe("plain")
-  expect(textLanguage("query", { type: "string", description: "The statement, which may only read." }, "", {}).language).toBe("sql")
+  expect(textLanguage("code", { type: "string", "x-takes": ["code"] }, "", { language: "javascript" }).language).toBe("javascript")
+  expect(textLanguage("code", { type: "string", "x-takes": ["code"] }, "lambda x: x", {}).language).toBe("python")
+  expect(textLanguage("query", { type: "string", "x-takes": ["text"] }, "", {}).language).toBe("plain")
+  expect(textLanguage("query", { type: "string", "x-takes": ["sql"] }, "", {}).language).toBe("sql")
 })
 
 test("what an editor cannot show is not forced into it", () => {

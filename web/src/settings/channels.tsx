@@ -16,9 +16,7 @@ import { Row, Rows } from "./rows"
 import { Side, Topic, useMay } from "./topic"
 
 type Channel = Schemas["ContactChannel"]
-
-const senders = ["smtp", "google_oauth", "microsoft_oauth", "slack_bot", "discord_bot", "telegram_bot", "teams_bot", "webhook_secret"]
-const readers = ["imap", "google_oauth", "microsoft_oauth"]
+type Medium = Schemas["ContactMedium"]
 
 /** Channels has the accounts through which questions reach people. */
 export default function Channels() {
@@ -31,8 +29,9 @@ export default function Channels() {
   return (
     <Topic name="channels" add={t("channels.add")} onAdd={() => set({ new: 1 })}>
       <Shown query={query}>
-        {({ channels }) => {
+        {({ channels, media: known }) => {
           const all = channels ?? []
+          const media = known ?? []
           const editing = all.find((c) => c.name === get("edit"))
           return (
             <>
@@ -68,12 +67,12 @@ export default function Channels() {
               )}
               {get("new") && may?.write && (
                 <Side title={t("channels.add")} onClose={close}>
-                  <ChannelForm start={{}} isNew onClose={close} />
+                  <ChannelForm start={{}} media={media} isNew onClose={close} />
                 </Side>
               )}
               {editing && may?.write && (
                 <Side title={editing.name} onClose={close}>
-                  <ChannelForm key={editing.name} start={editing} onClose={close} />
+                  <ChannelForm key={editing.name} start={editing} media={media} onClose={close} />
                 </Side>
               )}
             </>
@@ -85,14 +84,15 @@ export default function Channels() {
   )
 }
 
-function ChannelForm({ start, isNew, onClose }: { start: Partial<Channel>; isNew?: boolean; onClose: () => void }) {
+/** ChannelForm makes or changes a contact channel. Which credentials fit is what the server says of the media that it has. */
+export function ChannelForm({ start, media, isNew, onClose }: { start: Partial<Channel>; media: Medium[]; isNew?: boolean; onClose: () => void }) {
   const { t } = useTranslation("settings")
   const field = useFieldWords("channels")
   const isAdmin = useRole()
   const credentials = useQuery({ queryKey: ["credentials"], queryFn: ({ signal }) => call(client.GET("/api/v1/credentials", { signal })), enabled: isAdmin })
   const all = credentials.data?.credentials ?? []
   const options = (types: string[]) => all.filter((c) => types.includes(c.type)).map((c) => ({ value: c.id, label: `${c.name} (${c.type})` }))
-  const typeOf = (v: Value) => all.find((c) => c.id === v.credential_id)?.type
+  const mediumOf = (v: Value) => media.find((m) => m.credentials?.includes(all.find((c) => c.id === v.credential_id)?.type ?? ""))
   const save = useAct(
     (v: Value) => {
       const { credential_id, in_credential_id, webhook_url } = v as Channel
@@ -108,9 +108,9 @@ function ChannelForm({ start, isNew, onClose }: { start: Partial<Channel>; isNew
       onSave={(value) => save.mutateAsync(value)}
       fields={[
         field("name", { kind: "text", required: true, disabled: !isNew, placeholder: "office" }),
-        field("credential_id", { kind: "choice", required: true, options: options(senders) }),
-        field("in_credential_id", { kind: "choice", options: options(readers), when: (v) => ["smtp", "google_oauth", "microsoft_oauth"].includes(typeOf(v) ?? "") }),
-        field("webhook_url", { kind: "text", placeholder: "https://…", when: (v) => typeOf(v) === "webhook_secret" || typeof v.webhook_url === "string" }),
+        field("credential_id", { kind: "choice", required: true, options: options(media.flatMap((m) => m.credentials ?? [])) }),
+        field("in_credential_id", { kind: "choice", options: options(media.flatMap((m) => m.reads_with ?? [])), when: (v) => !!mediumOf(v)?.reads_with?.length }),
+        field("webhook_url", { kind: "text", placeholder: "https://…", when: (v) => !!mediumOf(v)?.needs_url || typeof v.webhook_url === "string" }),
       ]}
     />
   )

@@ -1,22 +1,12 @@
-import { expect, test, vi } from "vitest"
+import { expect, test } from "vitest"
 import type { Schemas } from "@/api/client"
-import { act, testPage } from "@/testing/page"
+import { act, answering, testPage } from "@/testing/page"
 import { speak } from "@/words"
 import { ProfileForm } from "./profile_form"
 
-// The client takes fetch when it is made, which is before anything here runs.
-const asked = vi.hoisted(() => {
-  const answers: Record<string, unknown> = {
-    "/api/v1/users/me": { id: "ann", roles: ["admin"] },
-    "/api/v1/credentials": { credentials: [{ id: "c1", name: "delphi", type: "oracle" }, { id: "c2", name: "chat", type: "slack" }] },
-  }
-  const paths: string[] = []
-  vi.stubGlobal("fetch", (request: Request) => {
-    const path = new URL(request.url).pathname
-    paths.push(path)
-    return Promise.resolve(new Response(JSON.stringify(answers[path] ?? {}), { headers: { "Content-Type": "application/json" } }))
-  })
-  return paths
+const { asked } = answering({
+  "/api/v1/users/me": { id: "ann", roles: ["admin"] },
+  "/api/v1/credentials": { credentials: [{ id: "c1", name: "delphi", type: "oracle" }, { id: "c2", name: "chat", type: "slack" }] },
 })
 
 const page = testPage("settings", "places")
@@ -37,8 +27,7 @@ async function options(label: string) {
 
 test("the providers are those that the server has, in the language of the reader, with the credentials of their types", async () => {
   await show("oracle")
-  await vi.waitUntil(() => asked.includes("/api/v1/credentials"))
-  await page.settle()
+  await asked("/api/v1/credentials")
   expect(await options("Service")).toEqual(expect.arrayContaining(["The oracle", "A play"]))
   const credentials = await options("Credential")
   expect(credentials).toContain("delphi (oracle)")

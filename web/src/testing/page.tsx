@@ -4,7 +4,8 @@ import i18next from "i18next"
 import * as React from "react"
 import type { ReactNode } from "react"
 import { createRoot, type Root } from "react-dom/client"
-import { afterEach, beforeAll } from "vitest"
+import { afterAll, afterEach, beforeAll } from "vitest"
+import { client } from "@/api/client"
 import { prepareWords } from "@/words"
 
 declare global {
@@ -29,7 +30,7 @@ export const act: (does: () => unknown) => Promise<void> = React.act
 export function testPage(...areas: string[]) {
   let root: Root | undefined
   const place = document.body.appendChild(document.createElement("div"))
-  const client = new QueryClient({ defaultOptions: { queries: { retry: false } } })
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } })
   beforeAll(async () => {
     globalThis.IS_REACT_ACT_ENVIRONMENT = !!React.act
     // What this page of tests lacks and the libraries ask for.
@@ -55,7 +56,7 @@ export function testPage(...areas: string[]) {
     await act(async () => {
       root!.render(
         <MantineProvider env="test">
-          <QueryClientProvider client={client}>{element}</QueryClientProvider>
+          <QueryClientProvider client={queries}>{element}</QueryClientProvider>
         </MantineProvider>,
       )
     })
@@ -63,4 +64,26 @@ export function testPage(...areas: string[]) {
   }
   const settle = () => act(() => new Promise((done) => setTimeout(done, 0)))
   return { place, show, settle }
+}
+
+/**
+ * answering lets the server of the unit tests of a file answer reads, by their paths. `asked` waits until one of them was, and its answer is drawn.
+ */
+export function answering(answers: Record<string, unknown>) {
+  const paths = new Set<string>()
+  const server = {
+    onRequest({ request }: { request: Request }) {
+      const path = new URL(request.url).pathname
+      paths.add(path)
+      return Response.json(answers[path] ?? {})
+    },
+  }
+  beforeAll(() => client.use(server))
+  afterAll(() => client.eject(server))
+  const settle = () => act(() => new Promise((done) => setTimeout(done, 0)))
+  const asked = async (path: string) => {
+    while (!paths.has(path)) await settle()
+    await settle()
+  }
+  return { asked }
 }
