@@ -86,18 +86,22 @@ connections:
 
 // installation is two servers and two workers on one database and one Temporal, and a service that counts what was done.
 type installation struct {
-	t         *testing.T
-	dir       string
-	env       []string
-	addresses map[string]string
-	running   map[string]*exec.Cmd
-	clients   [2]*client.Client
-	temporal  *temporalServer
+	t   *testing.T
+	dir string
+	env []string
+	// database is the address of the database, service that of the service.
+	database, service string
+	addresses         map[string]string
+	running           map[string]*exec.Cmd
+	clients           [2]*client.Client
+	temporal          *temporalServer
 	// secured is what a process is told that reaches Temporal with TLS, through a proxy, which is the second server and the second worker.
 	secured map[string][]string
 
 	mu   sync.Mutex
 	done map[string]int
+	// told has the keys of the messages to people that have come.
+	told map[string]bool
 	// more gets a value when something was done.
 	more chan struct{}
 	// gone is closed, and made anew, when a server is killed.
@@ -122,14 +126,20 @@ func newInstallation(t *testing.T) *installation {
 	if os.Getenv(withoutTemporal) != "" {
 		t.Skipf("NOTICE: %s is set: executions on Temporal are NOT TESTED", withoutTemporal)
 	}
-	i := &installation{t: t, dir: t.TempDir(), addresses: map[string]string{}, running: map[string]*exec.Cmd{}, done: map[string]int{}, more: make(chan struct{}, 1), gone: map[string]chan struct{}{}, slow: make(chan string, 10), release: make(chan struct{}), asked: make(chan struct{}, 10), words: make(chan string)}
+	i := &installation{t: t, dir: t.TempDir(), addresses: map[string]string{}, running: map[string]*exec.Cmd{}, done: map[string]int{}, told: map[string]bool{}, more: make(chan struct{}, 1), gone: map[string]chan struct{}{}, slow: make(chan string, 10), release: make(chan struct{}), asked: make(chan struct{}, 10), words: make(chan string)}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1/") {
 			i.speak(t, w)
 			return
 		}
+		what := r.URL.Path
+		if strings.HasPrefix(what, "/message/") {
+			if what = i.message(t, r); what == "" {
+				return
+			}
+		}
 		i.mu.Lock()
-		i.done[r.URL.Path]++
+		i.done[what]++
 		i.mu.Unlock()
 		select {
 		case i.more <- struct{}{}:
@@ -146,6 +156,7 @@ func newInstallation(t *testing.T) *installation {
 		_, _ = w.Write([]byte(`{"ok":true}`)) // who asked may have been killed
 	}))
 	t.Cleanup(service.Close)
+	i.service, i.database = service.URL, postgrestest.Start(t).Database(t)
 	flows := filepath.Join(i.dir, "flows")
 	if err := os.MkdirAll(filepath.Join(flows, "profiles"), 0o700); err != nil {
 		t.Fatal(err)
@@ -157,7 +168,7 @@ func newInstallation(t *testing.T) *installation {
 		}
 	}
 	i.temporal = startTemporal(t)
-	i.env = []string{"TANDEM_DATABASE=" + postgrestest.Start(t).Database(t), "TANDEM_TOKEN=a-configured-token", "TANDEM_TEMPORAL_ADDRESS=" + i.temporal.address, "TANDEM_TASK_QUEUE=cluster", "TANDEM_HTTP_ALLOW=127.0.0.1", "TANDEM_GRACE=5m"}
+	i.env = []string{"TANDEM_DATABASE=" + i.database, "TANDEM_TOKEN=a-configured-token", "TANDEM_TEMPORAL_ADDRESS=" + i.temporal.address, "TANDEM_TASK_QUEUE=cluster", "TANDEM_HTTP_ALLOW=127.0.0.1", "TANDEM_GRACE=5m"}
 	for _, name := range slices.Concat(servers, workers) {
 		i.addresses[name], i.gone[name] = loopback.FreeAddress(t), make(chan struct{})
 	}
@@ -372,6 +383,7 @@ func TestCluster(t *testing.T) {
 	t.Run("Drain", i.testDrain)
 	t.Run("TemporalAway", i.testTemporalAway)
 	t.Run("Once", i.testOnce)
+	t.Run("Questions", i.testQuestions)
 	t.Run("KillEach", i.testKillEach)
 }
 

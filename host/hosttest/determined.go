@@ -8,8 +8,8 @@ const (
 	stopsInTheMidst = "how far runs have come when their process is told to stop is up to them"
 )
 
-// undetermined are the cases whose logs differ from play to play on the same host, and why. A star stands for the rest of a name.
-var undetermined = []struct{ name, why string }{ // read-only
+// undetermined are the cases whose logs differ from play to play on the same host, and why. A star stands for the rest of a name. read-only
+var undetermined = []struct{ name, why string }{
 	{"Blame/*", lostInTheMidst},
 	{"Crash/*", lostInTheMidst},
 	{"Flow/LongLoopIsSnapshot", lostInTheMidst},
