@@ -15,7 +15,7 @@ func TestRead_IsUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := o.Object(); err != nil || string(raw) != "{\"message\":\"a\uFFFDb\",\"x\":\"a\uFFFDb\"}" {
+	if raw, err := o.Object(); err != nil || string(raw) != "{\"x\":\"a\uFFFDb\",\"message\":\"a\uFFFDb\"}" {
 		t.Errorf("got %q, %v", raw, err)
 	}
 }
@@ -76,7 +76,9 @@ func TestOutput_Object(t *testing.T) {
 		`{"message":"m"}`:              {Message: "m"},
 		`{"a":1.50,"message":"m"}`:     {Structured: json.RawMessage(`{"a":1.50}`), Message: "m"},
 		`{"message":"own"}`:            {Structured: json.RawMessage(`{"message":"own"}`), Message: "m"},
-		`{"message":"m","result":[1]}`: {Structured: json.RawMessage(`[1]`), Message: "m"},
+		`{"result":[1],"message":"m"}`: {Structured: json.RawMessage(`[1]`), Message: "m"},
+		`{"z":12345678901234567890,"a":{"y":1.10,"b":"<&>"},"message":"m"}`: {
+			Structured: json.RawMessage(`{"z": 12345678901234567890, "a": {"y": 1.10, "b": "<&>"}}`), Message: "m"},
 	} {
 		got, err := o.Object()
 		if err != nil || string(got) != want {
