@@ -454,7 +454,7 @@ func checkLoops(before, after *Fold) error {
 // sameLengths says whether the lists in two values have the same lengths.
 func sameLengths(a, b json.RawMessage) bool {
 	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+	if payload.Read(a, &x) != nil || payload.Read(b, &y) != nil {
 		return true
 	}
 	var same func(x, y any) bool

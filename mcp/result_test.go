@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,4 +105,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDifferences_Digits: a change of a large number in a definition is named.
+func TestDifferences_Digits(t *testing.T) {
+	t.Parallel()
+	got := differences(json.RawMessage(`{"a":1,"n":12345678901234567890}`), json.RawMessage(`{"n":12345678901234567891,"a":1}`))
+	if !slices.Equal(got, []string{"n"}) {
+		t.Errorf("got %q", got)
+	}
 }

@@ -203,7 +203,7 @@ func (d *documents) put(ctx context.Context, in DocumentInput, update bool) (doc
 func (d Document) extra() string {
 	text := d.Description + "\n" + strings.Join(d.Tags, "\n")
 	var fields map[string]any
-	if json.Unmarshal(d.Metadata, &fields) == nil {
+	if payload.Read(d.Metadata, &fields) == nil {
 		for _, key := range sortedKeys(fields) {
 			if s, ok := fields[key].(string); ok {
 				text += "\n" + s
