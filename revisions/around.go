@@ -55,7 +55,8 @@ func askedOtherwise(older, newer *Ready) string {
 			continue
 		}
 		for j := range older.Source.Nodes {
-			if m := &older.Source.Nodes[j]; m.ID == n.ID && (m.Kind() != n.Kind() || !payload.SameValue(m.Configurations, n.Configurations)) {
+			m := &older.Source.Nodes[j]
+			if m.ID == n.ID && (m.Kind() != n.Kind() || !payload.SameValue(m.Configurations, n.Configurations)) {
 				return n.ID
 			}
 		}
