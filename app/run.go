@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -318,26 +320,26 @@ func (c *Connection) answered(ctx context.Context, execution string) (bool, erro
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of
 // the base object come first.
 func ParseInputs(base json.RawMessage, pairs []string) (json.RawMessage, error) {
-	inputs := map[string]json.RawMessage{}
+	inputs := json.RawMessage("{}")
 	if len(base) > 0 {
-		if err := json.Unmarshal(base, &inputs); err != nil {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(base, &object); err != nil {
 			return nil, fault.Newf(fault.InvalidInput, "the inputs must be a JSON object: %w", err)
 		}
+		inputs = payload.AppendObject(nil, payload.Members(base))
 	}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, fault.Newf(fault.InvalidInput, "input %q: write it as name=value", pair)
 		}
+		given := payload.Quote(value)
 		if json.Valid([]byte(value)) {
-			inputs[name] = json.RawMessage(value)
-			continue
+			given = json.RawMessage(value)
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", name, err)
-		}
-		inputs[name] = text
+		inputs = payload.WithField(inputs, name, given)
 	}
-	return json.Marshal(inputs)
+	var compact bytes.Buffer
+	err := json.Compact(&compact, inputs)
+	return compact.Bytes(), err
 }

@@ -49,8 +49,8 @@ func Say(code Code, words Words) *Error {
 	return e
 }
 
-// Words is what the error says in the languages of readers, in the form of package text, which says it with text.ErrorIn. It is empty where
-// the message is all that it says, as in errors that were stored by older versions.
+// Words is what the error says in the languages of readers, in the form of package text, which says it with text.ErrorIn. It is empty
+// where the message is all that it says, as in errors that were stored by older versions.
 func (e *Error) Words() json.RawMessage { return e.words }
 
 // New makes an error; whether it is retryable follows from the code.

@@ -11,6 +11,7 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/payload"
 	"tandem/text"
 )
 
@@ -155,8 +156,8 @@ func proposed(e *form.Entry) any {
 	case e.Kind == form.Some, e.Kind == form.One:
 		return nil
 	}
-	var value any
-	if json.Unmarshal(e.Default, &value) != nil || !fits(e, value) {
+	value, err := payload.Decode(e.Default)
+	if err != nil || !fits(e, value) {
 		return nil // a client might refuse the form
 	}
 	return value
@@ -167,7 +168,7 @@ func fits(e *form.Entry, value any) bool {
 	switch value.(type) {
 	case bool:
 		return e.Kind == form.YesNo
-	case float64:
+	case json.Number:
 		return e.Kind == form.Number
 	case string:
 		return e.Kind == form.Line || e.Kind == form.Area || e.Kind == form.Email || e.Kind == form.Date || e.Kind == form.Score

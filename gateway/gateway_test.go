@@ -14,7 +14,34 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/human/form"
 )
+
+// TestInputSchema_KeepsOrderAndDigits: models and people read the fields of a schema in the order in which its author wrote them.
+func TestInputSchema_KeepsOrderAndDigits(t *testing.T) {
+	t.Parallel()
+	got := inputSchema(json.RawMessage(`{"properties": {"z": {"maximum": 12345678901234567890, "x-mcp-header": "Z"}, "b": true, "a": {"multipleOf": 1.10,
+		"allOf": [{"x-mcp-header": 1, "type": "number"}]}, "no": false}, "title": "<t>"}`))
+	want := `{"properties":{"z":{"maximum":12345678901234567890},"b":{},"a":{"multipleOf":1.10,"allOf":[{"type":"number"}]},"no":{"not":{}}},` +
+		`"title":"<t>","type":"object"}`
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestProposed_KeepsDigits: a number that a form proposes is the one that its author wrote.
+func TestProposed_KeepsDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"12345678901234567890", "1.10"} {
+		got := proposed(&form.Entry{Kind: form.Number, Default: json.RawMessage(number)})
+		if written := string(raw(got)); written != number {
+			t.Errorf("%s became %s", number, written)
+		}
+	}
+	if got := proposed(&form.Entry{Kind: form.Line, Default: json.RawMessage("1")}); got != nil {
+		t.Errorf("a line proposes the number %v", got)
+	}
+}
 
 func TestServer_Tools(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -16,6 +17,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
 )
@@ -241,27 +243,31 @@ func schemaOf(w *api.Workflow) string {
 // inputSchema is a schema as clients take it: a readable one, of an object. One bad schema would make a client refuse the whole list. Keys
 // that the protocol gives a meaning of its own are left out.
 func inputSchema(schema json.RawMessage) string {
-	var value map[string]any
-	if json.Unmarshal(schema, &value) != nil || value == nil {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(schema, &object) != nil || object == nil {
 		return openSchema
 	}
-	if _, said := value["type"]; !said {
-		value["type"] = "object"
+	clean := withoutHeaders(bytes.TrimSpace(schema))
+	kind, said := payload.Field(clean, "type")
+	if !said {
+		kind = json.RawMessage(`"object"`)
+		clean = payload.WithField(clean, "type", kind)
 	}
-	if value["type"] != "object" {
+	if payload.Text(kind) != "object" {
 		return openSchema
 	}
-	withoutHeaders(value)
-	if properties, ok := value["properties"].(map[string]any); ok {
-		for name, property := range properties { // order does not matter: each by itself
-			if property == true { // there are clients that take objects only
-				properties[name] = map[string]any{}
-			} else if property == false {
-				properties[name] = map[string]any{"not": map[string]any{}}
+	if properties, ok := payload.Field(clean, "properties"); ok && properties[0] == '{' {
+		members := payload.Members(properties)
+		for n := range members { // there are clients that take objects only
+			switch string(members[n].Value) {
+			case "true":
+				members[n].Value = json.RawMessage(`{}`)
+			case "false":
+				members[n].Value = json.RawMessage(`{"not":{}}`)
 			}
 		}
+		clean = payload.WithField(clean, "properties", payload.AppendObject(nil, members))
 	}
-	clean := raw(value)
 	var readable jsonschema.Schema
 	if json.Unmarshal(clean, &readable) != nil {
 		return openSchema
@@ -269,18 +275,23 @@ func inputSchema(schema json.RawMessage) string {
 	return string(clean)
 }
 
-func withoutHeaders(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		delete(v, "x-mcp-header")
-		for _, inner := range v { // order does not matter
-			withoutHeaders(inner)
+// withoutHeaders is a value without the keys that name headers, at any depth. The others keep their order.
+func withoutHeaders(value json.RawMessage) json.RawMessage {
+	switch value[0] {
+	case '{':
+		members := slices.DeleteFunc(payload.Members(value), func(m payload.Member) bool { return m.Key == "x-mcp-header" })
+		for n := range members {
+			members[n].Value = withoutHeaders(members[n].Value)
 		}
-	case []any:
-		for _, inner := range v {
-			withoutHeaders(inner)
+		return payload.AppendObject(nil, members)
+	case '[':
+		items := payload.Items(value)
+		for n := range items {
+			items[n] = withoutHeaders(items[n])
 		}
+		return payload.AppendList(nil, items)
 	}
+	return value
 }
 
 // handler carries calls of a tool out.

@@ -354,19 +354,15 @@ func editedMember(value json.RawMessage, name string, edits []dataflow.Edit) (js
 	if len(edits) == 0 || !isObject(value) {
 		return value, nil
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(value, &fields); err != nil {
-		return nil, fault.Newf(fault.Internal, "a value of the execution cannot be read: %w", err)
-	}
-	if !isObject(fields[name]) {
+	member, _ := payload.Field(value, name)
+	if !isObject(member) {
 		return value, nil
 	}
-	changed, made, err := dataflow.EditPayload("", fields[name], edits)
+	changed, made, err := dataflow.EditPayload("", member, edits)
 	if err != nil || len(made) == 0 {
 		return value, err
 	}
-	fields[name] = changed
-	return json.Marshal(fields)
+	return payload.WithField(value, name, changed), nil
 }
 
 // loopState is the state of a loop: what it carries from turn to turn is data.
@@ -458,7 +454,7 @@ func checkLoops(before, after *Fold) error {
 // sameLengths says whether the lists in two values have the same lengths.
 func sameLengths(a, b json.RawMessage) bool {
 	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+	if payload.Read(a, &x) != nil || payload.Read(b, &y) != nil {
 		return true
 	}
 	var same func(x, y any) bool

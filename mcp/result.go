@@ -47,22 +47,20 @@ const (
 // Object returns the result as the output of a step: the structured content, with the message where no such field exists. What is not an
 // object stands under result.
 func (o Output) Object() (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
+	object := json.RawMessage("{}")
 	if len(o.Structured) > 0 {
-		if o.Structured[0] != '{' {
-			fields["result"] = o.Structured
-		} else if err := json.Unmarshal(o.Structured, &fields); err != nil {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, o.Structured); err != nil {
 			return nil, err
 		}
-	}
-	if _, ok := fields["message"]; !ok {
-		text, err := json.Marshal(o.Message)
-		if err != nil {
-			return nil, err
+		if object = compact.Bytes(); object[0] != '{' {
+			object = payload.WithField(nil, "result", object)
 		}
-		fields["message"] = text
 	}
-	return json.Marshal(fields)
+	if _, ok := payload.Field(object, "message"); !ok {
+		object = payload.WithField(object, "message", payload.Quote(o.Message))
+	}
+	return object, nil
 }
 
 type wireResult struct {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestRead_IsUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := o.Object(); err != nil || string(raw) != "{\"message\":\"a\uFFFDb\",\"x\":\"a\uFFFDb\"}" {
+	if raw, err := o.Object(); err != nil || string(raw) != "{\"x\":\"a\uFFFDb\",\"message\":\"a\uFFFDb\"}" {
 		t.Errorf("got %q, %v", raw, err)
 	}
 }
@@ -76,7 +77,9 @@ func TestOutput_Object(t *testing.T) {
 		`{"message":"m"}`:              {Message: "m"},
 		`{"a":1.50,"message":"m"}`:     {Structured: json.RawMessage(`{"a":1.50}`), Message: "m"},
 		`{"message":"own"}`:            {Structured: json.RawMessage(`{"message":"own"}`), Message: "m"},
-		`{"message":"m","result":[1]}`: {Structured: json.RawMessage(`[1]`), Message: "m"},
+		`{"result":[1],"message":"m"}`: {Structured: json.RawMessage(`[1]`), Message: "m"},
+		`{"z":12345678901234567890,"a":{"y":1.10,"b":"<&>"},"message":"m"}`: {
+			Structured: json.RawMessage(`{"z": 12345678901234567890, "a": {"y": 1.10, "b": "<&>"}}`), Message: "m"},
 	} {
 		got, err := o.Object()
 		if err != nil || string(got) != want {
@@ -102,4 +105,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDifferences_Digits: a change of a large number in a definition is named.
+func TestDifferences_Digits(t *testing.T) {
+	t.Parallel()
+	got := differences(json.RawMessage(`{"a":1,"n":12345678901234567890}`), json.RawMessage(`{"n":12345678901234567891,"a":1}`))
+	if !slices.Equal(got, []string{"n"}) {
+		t.Errorf("got %q", got)
+	}
 }

@@ -190,7 +190,7 @@ const maxDifferences = 8
 // differences names the places in which two definitions differ, such as inputSchema.properties.path.
 func differences(before, after json.RawMessage) []string {
 	var a, b any
-	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
+	if payload.Read(before, &a) != nil || payload.Read(after, &b) != nil {
 		return []string{"its definition"}
 	}
 	var places []string

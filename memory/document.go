@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -202,7 +203,7 @@ func (d *documents) put(ctx context.Context, in DocumentInput, update bool) (doc
 func (d Document) extra() string {
 	text := d.Description + "\n" + strings.Join(d.Tags, "\n")
 	var fields map[string]any
-	if json.Unmarshal(d.Metadata, &fields) == nil {
+	if payload.Read(d.Metadata, &fields) == nil {
 		for _, key := range sortedKeys(fields) {
 			if s, ok := fields[key].(string); ok {
 				text += "\n" + s
@@ -214,16 +215,12 @@ func (d Document) extra() string {
 
 // fields is what filters look at: the metadata, and the document's own fields.
 func (d Document) fields() json.RawMessage {
-	all := map[string]any{}
-	if len(d.Metadata) > 0 && json.Unmarshal(d.Metadata, &all) != nil {
-		all = map[string]any{} // no object: there are no fields
-	}
-	all["document_id"], all["title"], all["tags"] = d.DocumentID, d.Title, d.Tags
-	raw, err := json.Marshal(all)
+	tags, err := payload.Encode(d.Tags)
 	if err != nil {
 		return nil
 	}
-	return raw
+	all := payload.WithField(d.Metadata, "document_id", payload.Quote(d.DocumentID)) // what is not an object has no fields
+	return payload.WithField(payload.WithField(all, "title", payload.Quote(d.Title)), "tags", tags)
 }
 
 // SearchFields are the fields of a document that a search can look at.

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // filter is conditions on the metadata of records: every one must hold. A condition is a value that must be equal, or an
@@ -128,7 +129,7 @@ func same(a, b gjson.Result) bool {
 	case a.Type == gjson.String:
 		return a.Str == b.Str
 	case a.Type == gjson.Number:
-		return a.Num == b.Num
+		return payload.SameNumber(json.Number(a.Raw), json.Number(b.Raw))
 	case a.Type == gjson.JSON:
 		var x, y bytes.Buffer
 		if json.Compact(&x, []byte(a.Raw)) != nil || json.Compact(&y, []byte(b.Raw)) != nil {
@@ -143,7 +144,7 @@ func same(a, b gjson.Result) bool {
 func ordered(a, b gjson.Result) bool {
 	switch {
 	case a.Type == gjson.Number && b.Type == gjson.Number:
-		return a.Num <= b.Num
+		return !payload.MoreNumber(json.Number(a.Raw), json.Number(b.Raw))
 	case a.Type == gjson.String && b.Type == gjson.String:
 		return a.Str <= b.Str
 	}

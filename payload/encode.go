@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -129,4 +130,40 @@ func Same(a, b []byte) bool {
 	}
 	y, err := Decode(b)
 	return err == nil && reflect.DeepEqual(x, y)
+}
+
+// SameValue is [Same] where it does not matter either how a number is written: 1, 1.0 and 1e0 are one, as [SameNumber] says.
+func SameValue(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, err := Decode(a)
+	if err != nil {
+		return false
+	}
+	y, err := Decode(b)
+	return err == nil && sameValue(x, y)
+}
+
+func sameValue(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for key, value := range x { // order does not matter: all must be the same
+			if other, ok := y[key]; !ok || !sameValue(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, sameValue)
+	case json.Number:
+		y, ok := b.(json.Number)
+		return ok && SameNumber(x, y)
+	}
+	return a == b
 }

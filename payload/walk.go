@@ -223,6 +223,17 @@ func Members(object []byte) []Member {
 	return members
 }
 
+// WithField is an object with a field: in the place of the one that it has of that name, or behind the others.
+func WithField(object []byte, key string, value json.RawMessage) json.RawMessage {
+	members := Members(object)
+	if at := slices.IndexFunc(members, func(m Member) bool { return m.Key == key }); at >= 0 {
+		members[at].Value = value
+	} else {
+		members = append(members, Member{key, value})
+	}
+	return AppendObject(make([]byte, 0, len(object)+len(key)+len(value)+4), members)
+}
+
 // AppendObject writes fields as an object.
 func AppendObject(dst []byte, members []Member) []byte {
 	dst = append(dst, '{')

@@ -160,3 +160,18 @@ func TestSkipString_EveryEscape(t *testing.T) {
 		}
 	}
 }
+
+func TestWithField(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ object, key, value, want string }{
+		{`{"z":12345678901234567890,"a":1.10}`, "m", `"x"`, `{"z":12345678901234567890,"a":1.10,"m":"x"}`},
+		{`{"z":1, "a": {"y":1.10, "b":2}}`, "z", `[3]`, `{"z":[3],"a":{"y":1.10, "b":2}}`},
+		{`{"a":1,"b":2,"a":3}`, "a", `4`, `{"a":4,"b":2}`},
+		{`{}`, `q"`, `1`, `{"q\"":1}`}, {``, "a", `1`, `{"a":1}`}, {`[1]`, "a", `1`, `{"a":1}`}, {`null`, "a", `1`, `{"a":1}`},
+	} {
+		was := strings.Clone(c.object)
+		if got := WithField([]byte(c.object), c.key, json.RawMessage(c.value)); string(got) != c.want || c.object != was {
+			t.Errorf("%s with %s: %s; want %s", c.object, c.key, got, c.want)
+		}
+	}
+}

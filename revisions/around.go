@@ -1,14 +1,13 @@
 package revisions
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -56,7 +55,8 @@ func askedOtherwise(older, newer *Ready) string {
 			continue
 		}
 		for j := range older.Source.Nodes {
-			if m := &older.Source.Nodes[j]; m.ID == n.ID && (m.Kind() != n.Kind() || !sameJSON(m.Configurations, n.Configurations)) {
+			m := &older.Source.Nodes[j]
+			if m.ID == n.ID && (m.Kind() != n.Kind() || !payload.SameValue(m.Configurations, n.Configurations)) {
 				return n.ID
 			}
 		}
@@ -95,20 +95,4 @@ func (c *Cache) childAsks(ctx context.Context, p identity.Principal, child workf
 		return asks
 	})
 	return !avoidable, failed
-}
-
-// sameJSON says that two values are the same, however they are written.
-func sameJSON(a, b json.RawMessage) bool {
-	plain := func(raw json.RawMessage) []byte {
-		var value any
-		if len(raw) == 0 || json.Unmarshal(raw, &value) != nil {
-			return raw
-		}
-		out, err := json.Marshal(value) // with its names in order
-		if err != nil {
-			return raw
-		}
-		return out
-	}
-	return bytes.Equal(plain(a), plain(b))
 }

@@ -19,6 +19,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
 )
@@ -298,7 +299,7 @@ func mentions(document json.RawMessage, id string) bool {
 		return false
 	}
 	var value any
-	if json.Unmarshal(document, &value) != nil {
+	if payload.Read(document, &value) != nil {
 		return false // what is not JSON names no profile
 	}
 	var in func(v any) bool

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // What a person decides about a tool.
@@ -112,11 +113,11 @@ func (r MCPRule) problem() (path, text string) {
 	}
 	if len(r.Equals) > 0 {
 		var v any
-		if json.Unmarshal(r.Equals, &v) != nil {
+		if payload.Read(r.Equals, &v) != nil {
 			return ".equals", "must be a text, a number, true or false"
 		}
 		switch v.(type) {
-		case string, float64, bool:
+		case string, json.Number, bool:
 		default:
 			return ".equals", "must be a text, a number, true or false"
 		}

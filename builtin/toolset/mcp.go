@@ -517,12 +517,7 @@ func ServerResult(ctx context.Context, call *node.Call, out mcp.Output) (json.Ra
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the files of the tool cannot be named in its result").WithCause(err)
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, fault.New(fault.OutputInvalid, "the tool made a result that cannot be read").WithCause(err)
-	}
-	fields["files"] = kept
-	return payload.Encode(fields)
+	return payload.WithField(raw, "files", kept), nil
 }
 
 func keepToolFile(ctx context.Context, call *node.Call, f mcp.File) (toolFile, error) {
