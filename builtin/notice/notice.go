@@ -10,7 +10,7 @@ type Way struct {
 	Name string
 	// Kind is the kind of node that delivers.
 	Kind string
-	// Effect says what repeating a delivery means.
+	// Effect says what repeating a delivery means; empty: it is not repeated.
 	Effect workflow.Effect
 	// ID is the field of the kind's result that tells which message it was.
 	ID string

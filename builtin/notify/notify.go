@@ -181,7 +181,7 @@ func (d Deps) open(_ context.Context, call *node.Call, cfg config, in input) (no
 		}
 		effect := workflow.Idempotent
 		if way, ok := d.Ways[one.Type]; ok {
-			effect = way.Effect
+			effect = cmp.Or(way.Effect, workflow.Once)
 		}
 		c.Deliveries = append(c.Deliveries, delivery{Effect: effect, MaxRetries: call.MaxRetries, TimeoutMS: call.TimeoutMS,
 			OnUnknown: onUnknown(call)})
