@@ -60,7 +60,7 @@ launch() {
 	settings="-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_wal_size=64MB -c min_wal_size=32MB"
 	if [ "${DURABLE:-}" = 1 ]; then settings="-c max_wal_size=1GB"; fi
 	as_owner "$bin/pg_ctl" -D "$dir/data" -l "$dir/data/server.log" -s -w -t 60 \
-		-o "-k '$dir' -c listen_addresses= -c max_connections=50 $settings" start >&2 ||
+		-o "-k '$dir' -c listen_addresses= -c max_connections=120 $settings" start >&2 ||
 		{ cat "$dir/data/server.log" >&2; exit 1; }
 	echo "postgres://tandem@/postgres?host=$dir"
 }
