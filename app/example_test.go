@@ -81,13 +81,7 @@ func double(plug.Deps) plug.Extension {
 // Brings a kind of node. It is checked, listed, described and run like those that are built in.
 func ExampleOpen_kind() {
 	inside(func(ctx context.Context, _ *app.Instance, tandem *client.Client) {
-		_, err := tandem.CreateWorkflow(ctx, []byte(`
-metadata: {id: twice, name: twice}
-nodes:
-  - {id: start, name: start, description: Begins., type: TRIGGER, subtype: MANUAL}
-  - {id: double, name: double, description: Doubles., type: MATH, subtype: DOUBLE}
-connections: [{id: c, from_node: start, to_node: double}]
-`), true)
+		_, err := tandem.CreateWorkflow(ctx, []byte(twice), true)
 		check(err)
 		done, err := tandem.Execute(ctx, "twice", api.ExecuteRequest{Inputs: json.RawMessage(`{"n": 21}`), WaitSeconds: 30}, "")
 		check(err)

@@ -128,7 +128,9 @@ func notification(d Deps) node.Kind {
 		}},
 		Values: map[string][]string{"channels.type": append([]string{inApp}, slices.Sorted(maps.Keys(d.Ways))...)},
 		Inputs: append(node.ValuesOf[input](), node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")),
-	}, node.Leader[config, input]{Program: programName, Open: d.open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed}, d.plan)
+	}, node.Leader[config, input]{
+		Program: programName, Open: d.open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed,
+	}, d.plan)
 }
 
 // plan checks what each channel needs.
