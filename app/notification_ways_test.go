@@ -15,8 +15,8 @@ import (
 	"tandem/workflow"
 )
 
-// pigeon is an extension that delivers notices by a kind of its own, and tells which it was given.
-func pigeon(flown chan<- string) plug.Maker {
+// birds is an extension that delivers notices by a kind of its own, and tells which it was given.
+func birds(flown chan<- string) plug.Maker {
 	type config struct {
 		To   string     `json:"to" doc:"Whom it is for." zh:"接收者。"`
 		Text node.Words `json:"text" doc:"What is told." zh:"内容。"`
@@ -40,7 +40,7 @@ func pigeon(flown chan<- string) plug.Maker {
 func TestNotification_WayOfAnExtension(t *testing.T) {
 	t.Parallel()
 	flown := make(chan string, 1)
-	x := openSiteAs(t, func(o *Options, _ string) { o.Extensions = []plug.Maker{pigeon(flown)} })
+	x := openSiteAs(t, func(o *Options, _ string) { o.Extensions = []plug.Maker{birds(flown)} })
 	told := want[api.NodeKind](t, x.call(t, "viewer", "GET", "/node-kinds/EXTERNAL_ACTION.NOTIFICATION", nil), http.StatusOK)
 	if got := gjson.GetBytes(told.ConfigSchema, "properties.channels.items.properties.type.enum").Raw; got != `["in_app","email","pigeon","slack","webhook"]` {
 		t.Errorf("the ways are %s", got)

@@ -38,6 +38,8 @@ type tree struct {
 	// still says that what follows is shown below: nothing moves any more, and the foot is left out. Held says the same of a question,
 	// and the foot stays.
 	still, held bool
+	// heard says that it was told something.
+	heard bool
 }
 
 // scope is the body of a node: its activations in the order they began.
@@ -92,6 +94,7 @@ func (t *tree) apply(e api.Event) error {
 			return fmt.Errorf("read event %q: %w", e.EventType, err)
 		}
 	}
+	t.heard = true
 	if e.Seq != 0 && e.Seq != t.seq {
 		// What a row tells belongs together, so a body is closed only when the next row comes.
 		t.seq = e.Seq
@@ -293,7 +296,7 @@ func (t *tree) draw(v view) []string {
 	for _, l := range lines {
 		out = append(out, v.cut(l.text))
 	}
-	if t.still || t.held && len(out) == 0 { // one that is resumed with a question has told nothing yet
+	if t.still || (t.held || !t.heard) && len(out) == 0 { // one that is resumed, perhaps with a question, has told nothing yet
 		return out
 	}
 	if asks {

@@ -159,6 +159,14 @@ func loop(t *testing.T, tr *tree, count, done, failed int, each func()) {
 }
 
 // A long loop is one line and the iterations that are under way, whatever its length.
+// A tree that was told nothing yet, as that of an execution which is taken up again, draws nothing: it is not known how it stands.
+func TestTree_NothingHeard(t *testing.T) {
+	t.Parallel()
+	if lines := newTree().draw(view{width: 80}); len(lines) > 0 {
+		t.Errorf("it draws %q", lines)
+	}
+}
+
 func TestTree_CollapsesLoops(t *testing.T) {
 	t.Parallel()
 	tr := newTree()

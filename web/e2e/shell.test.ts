@@ -21,13 +21,13 @@ test("who is not logged in comes back to where they wanted to go", async () => {
 
 test("the language follows the browser and can be switched", async () => {
   const page = await open("/", { locale: "zh-CN" })
-  await page.getByRole("link", { name: "工作流" }).waitFor()
+  await page.getByRole("link", { name: "工作流", exact: true }).waitFor()
   await page.getByRole("button", { name: "您的账户" }).click()
   await page.getByRole("menuitem", { name: "English" }).click()
-  await page.getByRole("link", { name: "Workflows" }).waitFor()
+  await page.getByRole("link", { name: "Workflows", exact: true }).waitFor()
   expect(await page.locator("html").getAttribute("lang")).toBe("en")
   await page.reload()
-  await page.getByRole("link", { name: "Workflows" }).waitFor()
+  await page.getByRole("link", { name: "Workflows", exact: true }).waitFor()
   quiet()
 })
 
