@@ -55,7 +55,9 @@ func ExampleOpen_source() {
 	kind := node.Define(node.About{
 		Name: struck.Kind(), Title: node.Says("Gong", "锣"), Description: node.Says("Starts when the gong is struck.", "敲锣时启动。"), Effect: workflow.Pure,
 		Inputs: node.HandsOn(),
-	}, func(_ context.Context, _ *node.Call, _ struct{}, in json.RawMessage) (json.RawMessage, error) { return in, nil })
+	}, func(_ context.Context, _ *node.Call, _ struct{}, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	})
 	inside(func(ctx context.Context, i *app.Instance, tandem *client.Client) {
 		_, err := tandem.CreateWorkflow(ctx, []byte(`
 metadata: {id: dinner, name: dinner}

@@ -158,7 +158,6 @@ func loop(t *testing.T, tr *tree, count, done, failed int, each func()) {
 	}
 }
 
-// A long loop is one line and the iterations that are under way, whatever its length.
 // A tree that was told nothing yet, as that of an execution which is taken up again, draws nothing: it is not known how it stands.
 func TestTree_NothingHeard(t *testing.T) {
 	t.Parallel()
@@ -167,6 +166,7 @@ func TestTree_NothingHeard(t *testing.T) {
 	}
 }
 
+// A long loop is one line and the iterations that are under way, whatever its length.
 func TestTree_CollapsesLoops(t *testing.T) {
 	t.Parallel()
 	tr := newTree()
