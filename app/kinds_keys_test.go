@@ -160,3 +160,19 @@ func TestKinds_ForAnEditor(t *testing.T) {
 		t.Errorf("plain names: %q, %q and %q", manual.PlainNames, told["FLOW.IF"].PlainNames, told["FLOW.WHILE"].PlainNames)
 	}
 }
+
+// TestKinds_TellEachInputOnce: what a kind reads stands once in what people are told of it.
+func TestKinds_TellEachInputOnce(t *testing.T) {
+	t.Parallel()
+	parts := Kinds()
+	for _, name := range parts.Names() {
+		k, _ := parts.Get(name)
+		seen := map[string]bool{}
+		for _, input := range server.TellKind(parts, k).Inputs {
+			if seen[input.Name] {
+				t.Errorf("%s tells its input %q twice", name, input.Name)
+			}
+			seen[input.Name] = true
+		}
+	}
+}

@@ -56,7 +56,6 @@ func workflowTool(offers Offers) node.Kind {
 			Effect:      workflow.Idempotent,
 			Keys:        toolset.Keys(),
 			Needs:       node.Needs{Also: []node.Text{node.Says("The other workflow, deployed unless revision says otherwise.", "另一个工作流；除非 revision 另有说明，须已部署。")}},
-			Inputs:      node.ValuesOf[toolset.Input](),
 			Examples: []node.Example{{
 				Shows:  node.Says("Runs the latest revision of the workflow \"greeting\" like a function.", "像函数一样运行工作流 greeting 的最新版本。"),
 				Config: `{"workflow_id": "greeting", "revision": "latest"}`,

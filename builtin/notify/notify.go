@@ -127,7 +127,7 @@ func notification(d Deps) node.Kind {
 			Output: `{"result": {"deliveries": [{"channel": "in_app", "to": "", "ok": true, "id": "…", "error": ""}, {"channel": "email", "to": "ann@example.org", "ok": true, "id": "…", "error": ""}], "delivered": 2, "failed": 0}}`,
 		}},
 		Values: map[string][]string{"channels.type": append([]string{inApp}, slices.Sorted(maps.Keys(d.Ways))...)},
-		Inputs: append(node.ValuesOf[input](), node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")),
+		Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")},
 	}, node.Leader[config, input]{
 		Program: programName, Open: d.open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed,
 	}, d.plan)
