@@ -6,6 +6,8 @@
 #   scripts/temporal.sh stop DIR          stop it; DIR is the caller's to remove
 #   scripts/temporal.sh kill DIR          stop it as a crash would
 #
+# Stop and kill fail, and print its log, when it has died by itself before.
+#
 # The sources are in scripts/temporal, a module of its own. The first build takes minutes; what it makes is kept in the user's
 # cache directory under a name that follows from those sources and the version of Go. A server that is started again on the same
 # DIR and PORT goes on where it was.
@@ -78,6 +80,11 @@ stop | kill)
 	[ $# -eq 2 ] || usage
 	dir=$(cd "$2" && pwd)
 	pid=$(cat "$dir/pid")
+	if ! kill -0 "$pid" 2>/dev/null; then
+		echo "the Temporal server has died by itself" >&2
+		cat "$dir/server.log" >&2
+		exit 1
+	fi
 	if [ "$command" = kill ]; then kill -9 "$pid" 2>/dev/null || true; else kill "$pid" 2>/dev/null || true; fi
 	waited=0
 	while kill -0 "$pid" 2>/dev/null; do

@@ -62,7 +62,12 @@ func TestOutage_TemporalIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	s := newSite(t)
 	s.address = script(t, "temporal.sh", "start", dir)
-	t.Cleanup(func() { script(t, "temporal.sh", "stop", dir) })
+	t.Cleanup(func() {
+		script(t, "temporal.sh", "stop", dir)
+		if log, err := os.ReadFile(filepath.Join(dir, "server.log")); t.Failed() {
+			t.Logf("the Temporal server has said: %s %v", log, err)
+		}
+	})
 	_, port, err := net.SplitHostPort(s.address)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/server/common/authorization"
@@ -34,6 +35,7 @@ import (
 const (
 	loopback    = "127.0.0.1"
 	clusterName = "active"
+	shards      = 4
 )
 
 func main() {
@@ -65,8 +67,7 @@ func serve(file string, port int, namespace, ready string, verbose bool) error {
 	if err := prepare(cfg, file, namespace); err != nil {
 		return err
 	}
-	// A logger that drops everything would also drop what the server ends with when it cannot go on.
-	level := "fatal"
+	level := "error" // for whoever asks why it has died
 	if verbose {
 		level = "info"
 	}
@@ -95,14 +96,14 @@ func serve(file string, port int, namespace, ready string, verbose bool) error {
 	return server.Stop()
 }
 
-// announce writes the address into a file as soon as the namespace can be asked for there.
+// announce writes the address into a file as soon as everything answers there.
 func announce(address, namespace, file string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		c, err := client.DialContext(ctx, client.Options{HostPort: address, Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil {
-			_, err = c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{})
+			err = answers(ctx, c)
 			c.Close()
 		}
 		if err == nil {
@@ -118,6 +119,23 @@ func announce(address, namespace, file string) error {
 		return err
 	}
 	return os.Rename(file+".new", file)
+}
+
+// answers asks each of the services and each shard of the histories. The frontend alone would answer earlier.
+func answers(ctx context.Context, c client.Client) error {
+	if _, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{}); err != nil {
+		return err
+	}
+	if _, err := c.DescribeTaskQueue(ctx, "ready", enumspb.TASK_QUEUE_TYPE_WORKFLOW); err != nil {
+		return err
+	}
+	for i := range 8 * shards {
+		_, err := c.DescribeWorkflowExecution(ctx, "ready-"+strconv.Itoa(i), "")
+		if _, missing := errors.AsType[*serviceerror.NotFound](err); !missing {
+			return fmt.Errorf("ask for a workflow that does not exist: %w", err)
+		}
+	}
+	return nil
 }
 
 // settings are what tests need: searching sees search attributes at once, and one client may ask as often as it likes.
@@ -164,7 +182,7 @@ func configured(file string, port int, free []int) *config.Config {
 			string(primitives.WorkerService):   service(free[5], free[6]),
 		},
 		Persistence: config.Persistence{
-			DefaultStore: sqliteplugin.PluginName, VisibilityStore: sqliteplugin.PluginName, NumHistoryShards: 4,
+			DefaultStore: sqliteplugin.PluginName, VisibilityStore: sqliteplugin.PluginName, NumHistoryShards: shards,
 			DataStores: map[string]config.DataStore{sqliteplugin.PluginName: {SQL: &config.SQL{
 				PluginName: sqliteplugin.PluginName, DatabaseName: file,
 				ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "normal"},

@@ -40,7 +40,7 @@ test("the kinds of nodes are told in the language of the reader, as the server h
   const { node_kinds } = await tandem.api<{ node_kinds: { name: string }[] }>("GET", "/node-kinds")
   const page = await open("/docs/kinds")
   await page.getByRole("link", { name: "Delay", exact: true }).waitFor()
-  expect(await page.locator('main a[href^="/docs/kinds/"]').count()).toBe(node_kinds.length)
+  await expect.poll(() => page.locator('main a[href^="/docs/kinds/"]').count()).toBe(node_kinds.length)
   await accessible(page)
   await page.getByLabel("Search the kinds").fill("duration")
   await page.waitForURL(/find=duration/)

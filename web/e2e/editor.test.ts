@@ -207,7 +207,7 @@ test("nodes are chosen, copied, pasted and removed together", async () => {
   await page.keyboard.press("Control+v")
   await card(page, "greet_2").waitFor()
   await card(page, "start_2").waitFor()
-  expect(await page.locator(".react-flow__edge").count()).toBe(2)
+  await expect.poll(() => page.locator(".react-flow__edge").count()).toBe(2)
   await page.keyboard.press("Delete")
   await card(page, "greet_2").waitFor({ state: "detached" })
   await page.keyboard.press("Control+z")

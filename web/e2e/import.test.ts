@@ -46,7 +46,7 @@ test("what becomes of each node is shown before anything is kept, and leads to i
   await page.getByText("5 workflows are kept").waitFor()
   await orders.getByText(/The credential fetch_orders_key .* was made of a secret in the file/).waitFor()
   expect(await total()).toBe(before + 5)
-  expect(await dialog(page).getByRole("link", { name: "Open it" }).count()).toBe(5)
+  await expect.poll(() => dialog(page).getByRole("link", { name: "Open it" }).count()).toBe(5)
   await accessibleToo(page)
   await orders.getByRole("link", { name: "Odd" }).click()
   await page.waitForURL(/\/workflows\/[^/]+\?node=odd$/)

@@ -12,7 +12,7 @@ test("a template opens on the canvas and is kept when it is saved, with what it 
   await page.getByRole("button", { name: "From a template" }).click()
   const list = page.getByRole("list", { name: "Templates" })
   await list.getByRole("listitem").nth(11).waitFor()
-  expect(await list.getByRole("listitem").count()).toBe(12)
+  await expect.poll(() => list.getByRole("listitem").count()).toBe(12)
   const expenses = list.getByRole("listitem").filter({ hasText: "Needs the credential mail (smtp)." }).first()
   await expenses.waitFor()
   await accessibleInBoth(page)
