@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +23,10 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
 	"tandem/route"
+	"tandem/store"
 	"tandem/story/storytest"
 )
 
@@ -212,6 +217,22 @@ func messages(t testing.TB, conn *websocket.Conn) (list []string, status websock
 	}
 }
 
+// superseded is a source of which nothing can be read any more once another program has taken over its database.
+type superseded struct {
+	*storytest.Stage
+	gone atomic.Bool
+}
+
+// Rows implements [host.Source].
+func (s *superseded) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[host.Row, error] {
+	if !s.gone.Load() {
+		return s.Stage.Rows(ctx, p, execution, after)
+	}
+	return func(yield func(host.Row, error) bool) {
+		yield(host.Row{}, fault.New(fault.Conflict, "the database has another version").WithCause(store.ErrBroken))
+	}
+}
+
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	t.Run("TellsTheSameAsEvents", func(t *testing.T) {
@@ -261,6 +282,28 @@ func TestWebSocket(t *testing.T) {
 		}
 		if got := st.get(web, eventsPath); got.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a new one: %s", got.Status)
+		}
+	})
+	t.Run("EndsWhenTheDatabaseIsNotOursAnyMore", func(t *testing.T) {
+		t.Parallel()
+		st := newServed(t)
+		st.Row(storytest.Plain(engine.ExecutionStarted{}))
+		source := &superseded{Stage: st.Stage}
+		st.server.stories.Source = source
+		web := st.web()
+		conn, response := st.dial(web, streamPath+"?after=1"), st.get(web, eventsPath)
+		for range 3 { // the subscription and two frames
+			if _, _, err := conn.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source.gone.Store(true)
+		st.Hub.Missed()
+		if got, status := messages(t, conn); len(got) > 0 || status != websocket.StatusGoingAway {
+			t.Errorf("status %d after %q", status, got)
+		}
+		if got := events(t, response.Body); got[len(got)-1].comment != "the server is stopping; connect again" {
+			t.Errorf("events %v", got)
 		}
 	})
 	t.Run("RefusesOtherSites", func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/identity"
+	"tandem/store"
 	"tandem/story"
 )
 
@@ -114,6 +115,8 @@ func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseW
 			return out.flush()
 		case ctx.Err() != nil: // the reader has gone, or the server stops
 			return s.leave(out)
+		case errors.Is(err, store.ErrBroken): // nothing more is read here; another server goes on
+			return out.bid()
 		case err != nil:
 			s.Log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
 			return err
@@ -128,8 +131,13 @@ func (s *Server) leave(out *sseWriter) error {
 	if s.open.ctx.Err() == nil {
 		return nil
 	}
-	out.comment("the server is stopping; connect again")
-	return out.flush()
+	return out.bid()
+}
+
+// bid asks the reader to connect again.
+func (o *sseWriter) bid() error {
+	o.comment("the server is stopping; connect again")
+	return o.flush()
 }
 
 // sseWriter writes events. It gives up a reader that does not take what it is sent within a limit.

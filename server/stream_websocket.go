@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
+	"tandem/store"
 	"tandem/story"
 )
 
@@ -118,7 +119,7 @@ func (s *Server) sendMessages(ctx context.Context, reader *story.Reader, conn *w
 		case errors.Is(err, story.ErrFinished):
 			s.bid(ctx, conn, websocket.StatusNormalClosure, "the execution has ended")
 			return
-		case s.open.ctx.Err() != nil:
+		case s.open.ctx.Err() != nil, errors.Is(err, store.ErrBroken): // nothing more is read here; another server goes on
 			s.bid(ctx, conn, websocket.StatusGoingAway, "the server is stopping")
 			return
 		case ctx.Err() != nil:
