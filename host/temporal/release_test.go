@@ -92,6 +92,24 @@ func TestRelease_TakesOverWhenItCanRun(t *testing.T) {
 	}
 }
 
+// TestRelease_AsksAgain: a server that has much to do refuses for now what it would do later, alone or as one of several things.
+func TestRelease_AsksAgain(t *testing.T) {
+	t.Parallel()
+	several := func(why error) error {
+		return serviceerror.NewMultiOperationExecution("could not be executed", []error{serviceerror.NewMultiOperationAborted("not tried"), why})
+	}
+	unready, wrong := serviceerror.NewWorkflowNotReady("the workflow task has failed"), serviceerror.NewInvalidArgument("no such build")
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{{unready, true}, {several(unready), true}, {wrong, false}, {several(wrong), false}} {
+		came := serviceerror.FromStatus(serviceerror.ToStatus(c.err)) // as it comes over the wire
+		if got := mayPass(fmt.Errorf("update: %w", came)); got != c.want {
+			t.Errorf("%T %v may pass: %v", came, came, got)
+		}
+	}
+}
+
 // awaitRelease returns when all of the server knows which release is the current one.
 func awaitRelease(t *testing.T, deployment, build string) {
 	t.Helper()

@@ -196,8 +196,12 @@ func (h *Host) tryTakeOver(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// mayPass says that the server has not answered, or cannot do what it was asked for now.
+// mayPass says that the server has not answered, or cannot do what it was asked for now. Of several things that it was asked for at once,
+// one tells why none was done.
 func mayPass(err error) bool {
+	if several, ok := errors.AsType[*serviceerror.MultiOperationExecution](err); ok {
+		return slices.ContainsFunc(several.OperationErrors(), mayPass)
+	}
 	_, busy := errors.AsType[*serviceerror.ResourceExhausted](err)
 	_, unready := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	_, broken := errors.AsType[*serviceerror.Internal](err)
