@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -157,6 +158,8 @@ func prepare(cfg *config.Config, file, namespace string) error {
 		if err := sqlite.SetupSchema(database); err != nil {
 			return fmt.Errorf("make the tables: %w", err)
 		}
+	} else if err := forgetMembers(file); err != nil {
+		return fmt.Errorf("forget who was killed: %w", err)
 	}
 	wanted, err := sqlite.NewNamespaceConfig(clusterName, namespace, false, map[string]enumspb.IndexedValueType{})
 	if err != nil {
@@ -166,6 +169,16 @@ func prepare(cfg *config.Config, file, namespace string) error {
 		return fmt.Errorf("make the namespace: %w", err)
 	}
 	return nil
+}
+
+// forgetMembers forgets the services of a process that was killed. The cluster would wait for them for most of a minute.
+func forgetMembers(file string) error {
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(`DELETE FROM cluster_membership`)
+	return errors.Join(err, db.Close())
 }
 
 // configured is a cluster of one process: the frontend on the given port, the other services on those that were free.
