@@ -416,7 +416,7 @@ func TestPool_HostileServers(t *testing.T) {
 		begun := time.Now()
 		w.own(t, "s", "plain")
 		w.activate(t, "s")
-		w.must(t, "s", "flood", `{"n":5000}`)
+		w.must(t, "s", "flood", `{"n":1000}`) // 5 MB
 		w.Stop("w", "s", "ann")
 		w.Close()
 		log := w.log.String()

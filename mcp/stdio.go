@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -286,6 +287,7 @@ func (c *chatter) line(text string) {
 
 // shown is a line as a person may be shown it: without what is not seen, and not too long.
 func shown(line string) string {
+	line = line[:min(len(line), (maxLastLine+1)*utf8.UTFMax)] // of a flood of long lines most need not be looked at
 	line = strings.Map(func(r rune) rune {
 		if unseen(r) {
 			return ' '
