@@ -110,6 +110,8 @@ PUREIN  = ./host/local ./store/sqlite
 RACE    = -race -trimpath $(foreach from,modernc.org/sqlite/lib modernc.org/libc modernc.org/memory,-gcflags=$(from)=-race=false)
 # Much of what tests do is waiting (for a process, a disk, a signal), so more of them run at a time than there are cores. A browser works beside them.
 TESTS   = $(GO) test -timeout $(TESTTIME) -p 2 -parallel 4
+# What takes longest begins first, so that nobody waits for it alone at the end. The first of them waits more than it computes.
+LONGEST = host/temporal app cmd/tandem
 # The Python interpreter is compiled first, once and without the detector, with which it would take minutes; all packages share it.
 interpreter: python
 	@echo "compiling the Python interpreter for the tests, unless it is there"
@@ -119,7 +121,7 @@ plain: interpreter ## The tests of all packages, but for those that `make race` 
 	@watched="$(WATCHED)"; \
 	echo "$(GO) vet: what is tested with the race detector; the rest is vetted where its tests are built"; \
 	$(PLAINLY) $(GO) vet $$watched && \
-	$(PLAINLY) $(TESTS) -vet=all $$($(GO) list ./... | grep -v -x -F "$$watched") && \
+	$(PLAINLY) $(TESTS) -vet=all $(addprefix tandem/,$(LONGEST)) $$($(GO) list ./... | grep -v -x -F "$$watched") && \
 	$(PLAINLY) $(TESTS) -vet=off -run '$(PURE)' $(PUREIN)
 
 # The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack.
