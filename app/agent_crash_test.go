@@ -42,7 +42,7 @@ func agentCrash(t *testing.T, model *modelService) *crash {
 // becomes waits until an execution has a status.
 func (c *crash) becomes(id string, status engine.Status) api.Execution {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond) // the server is another process, and may be gone
 	defer tick.Stop()
@@ -245,7 +245,7 @@ func TestAgent_KeepsToABudget(t *testing.T) {
 // restsFor waits until no execution runs any more, and says how many wait.
 func (x *site) restsFor(t *testing.T, ids []string) (waiting int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -345,7 +345,7 @@ func TestAgent_ABudgetOutlivesACrash(t *testing.T) {
 // settles waits until an execution has ended or waits.
 func (c *crash) settles(id string) api.Execution {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

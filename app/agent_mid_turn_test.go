@@ -256,7 +256,7 @@ func TestAgentMidTurn_Cancels(t *testing.T) {
 // settles waits until no call of the model "m" is open.
 func (x *site) settles(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -339,7 +339,7 @@ func TestAgentMidTurn_AskerGoes(t *testing.T) {
 // asksAnew waits until exactly one of the executions asks a person, and says which.
 func (x *site) asksAnew(t *testing.T, ids []string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

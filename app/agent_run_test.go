@@ -62,7 +62,7 @@ func TestRunTask_SomebodyIsFaster(t *testing.T) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Minute): // so that a wrong program ends
+			case <-time.After(patient): // so that a wrong program ends
 				t.Error("the asking goes on")
 			}
 			if why := context.Cause(ctx); !errors.Is(why, ErrFaster) {

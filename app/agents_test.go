@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,7 +60,7 @@ func (x *site) askTask(t *testing.T, as identity.Principal, agentID, conversatio
 	if _, err := x.host.Start(t.Context(), as, r); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	if _, err := x.Wait(ctx, as, r.ID); err != nil {
 		t.Fatal(err)
@@ -326,7 +325,7 @@ func TestTasks_OnlySoManyRun(t *testing.T) {
 		t.Error("what is not a task waits for tasks")
 	}
 	close(release)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	var all []store.Execution
 	for _, id := range ids {

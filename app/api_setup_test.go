@@ -200,14 +200,22 @@ func (x *site) save(t testing.TB, text string) api.Saved {
 	return want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", text), http.StatusCreated)
 }
 
-// execute starts an execution as the operator.
+// execute starts an execution as the operator. If that is to wait, the execution has ended, however long it took.
 func (x *site) execute(t testing.TB, id string, r api.ExecuteRequest) string {
 	t.Helper()
-	status := http.StatusAccepted
-	if r.WaitSeconds > 0 {
-		status = http.StatusOK
+	return x.started(t, id, r).ExecutionID
+}
+
+// started is what the start of an execution is answered with.
+func (x *site) started(t testing.TB, id string, r api.ExecuteRequest) api.ExecuteResponse {
+	t.Helper()
+	a := x.call(t, "operator", "POST", "/workflows/"+id+"/execute", r)
+	if r.WaitSeconds == 0 || a.status != http.StatusAccepted {
+		return want[api.ExecuteResponse](t, a, map[bool]int{true: http.StatusAccepted, false: http.StatusOK}[r.WaitSeconds == 0])
 	}
-	return want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", r), status).ExecutionID
+	begun := want[api.ExecuteResponse](t, a, http.StatusAccepted)
+	x.awaits(t, begun.ExecutionID, "end", engine.Status.Final)
+	return begun
 }
 
 // read reads an execution as the viewer.
@@ -225,7 +233,16 @@ func (x *site) act(t testing.TB, id string, r api.ActionRequest) answer {
 // reaches waits until an execution has a status; one that is not there yet may come.
 func (x *site) reaches(t testing.TB, id string, status engine.Status) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	x.awaits(t, id, "become "+string(status), func(s engine.Status) bool { return s == status })
+}
+
+// patient is how long a test waits for what must come, on a machine that has much to do besides.
+const patient = 5 * time.Minute
+
+// awaits waits until the status of an execution fits.
+func (x *site) awaits(t testing.TB, id, what string, fits func(engine.Status) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()
@@ -234,7 +251,7 @@ func (x *site) reaches(t testing.TB, id string, status engine.Status) {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			t.Fatal(err)
 		}
-		if e.Status == status {
+		if fits(e.Status) {
 			return
 		}
 		list, more, behind := sub.Next()
@@ -244,7 +261,7 @@ func (x *site) reaches(t testing.TB, id string, status engine.Status) {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			t.Fatalf("execution %q is %s and does not become %s: %s", id, e.Status, status, e.Error)
+			t.Fatalf("execution %q is %s and does not %s: %s", id, e.Status, what, e.Error)
 		}
 	}
 }

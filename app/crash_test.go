@@ -302,7 +302,7 @@ func (c *crash) round(n int) {
 	group.Go(func() { c.decide(work) })
 	select {
 	case <-dead:
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		c.Fatal("the nodes do not call; look at what became of the executions")
 	}
 	stop()

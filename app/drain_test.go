@@ -73,7 +73,7 @@ func (c *crash) orderly(n int) {
 	group.Go(func() { c.start(work, n) })
 	select {
 	case <-told:
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		c.Fatal("the nodes do not call; look at what became of the executions")
 	}
 	began := time.Now()

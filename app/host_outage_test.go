@@ -78,7 +78,7 @@ func TestHostOutage_PostgreSQLIsKilled(t *testing.T) {
 // awaitDatabase returns when a database can be read again: connections of before are found out to be lost.
 func awaitDatabase(t *testing.T, rig hosttest.Rig) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	for {
 		_, err := rig.Stores().Inbox.PendingExecutions(ctx, identity.System(""))

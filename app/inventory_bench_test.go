@@ -181,7 +181,7 @@ func nodeOf(kind, config string) string {
 // services answer only when somebody listens.
 func (w *workbench) rests(t *testing.T, key, id string, waits bool) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	sub := w.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()

@@ -291,7 +291,7 @@ func (x *site) completes(t testing.TB, id, node string) {
 	t.Helper()
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()
-	limit := time.After(time.Minute)
+	limit := time.After(patient)
 	for x.read(t, id).NodeExecutions[node].Status != string(engine.NodeDone) {
 		list, more, behind := sub.Next()
 		if len(list) > 0 || behind {

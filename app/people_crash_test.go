@@ -67,7 +67,7 @@ func (c *crash) offline(do func(store.Stores)) {
 // asked is asked after a moment.
 func (c *crash) questions(execution string, n int) map[string]api.Interaction {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.Context(), patient)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond) // the server is another process
 	defer tick.Stop()
@@ -276,7 +276,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 		select {
 		case m := <-messages:
 			return m
-		case <-time.After(time.Minute):
+		case <-time.After(patient):
 			t.Fatal("no message came")
 		}
 		return message{}
@@ -513,7 +513,7 @@ func (i *Instance) finish(t *testing.T, execution string) {
 	events, _, stop := i.desk.Watch("default")
 	defer stop()
 	_, _ = i.host.Act(t.Context(), user, host.Request{Execution: execution, Action: host.ActionResume}) // it may not be stopped
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {

@@ -82,7 +82,7 @@ func (x *site) opens(t testing.TB, execution string, n int) []api.Interaction {
 	t.Helper()
 	events, _, stop := x.desk.Watch("default")
 	defer stop()
-	limit := time.After(time.Minute)
+	limit := time.After(patient)
 	for {
 		list := x.pending(t, execution)
 		if len(list) == n {

@@ -332,7 +332,7 @@ func (h *hook) next(t *testing.T) gjson.Result {
 	select {
 	case m := <-h.messages:
 		return m
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		t.Fatal("no message came")
 	}
 	return gjson.Result{}

@@ -82,12 +82,12 @@ connections:
 			[]string{"INFO work: one 1", "WARN work: two", "INFO work: three", "ERROR work: the node failed: line 6: ValueError: no"}, []string{`"stdout":"one 1\nthree"`, `"stderr":"two\n"`}},
 		"javascript": {step("javascript", "RUN_CODE", `{language: javascript, code: "function main(d) { console.log('one'); console.error('two'); throw new Error('no') }"}`),
 			[]string{"INFO work: one", "WARN work: two", "ERROR work: the node failed: line 1: Error: no"}, []string{`"stdout":"one\n"`}},
-		"endless": {step("endless", "RUN_CODE", `{time_limit_ms: 300, code: "def main(d):\n  print('one')\n  while True: pass"}`),
-			[]string{"INFO work: one", "ERROR work: the node failed: the code did not end within 300ms; raise time_limit_ms or do less"}, []string{`"stdout":"one\n"`}},
+		"endless": {step("endless", "RUN_CODE", `{time_limit_ms: 2500, code: "def main(d):\n  print('one')\n  while True: pass"}`),
+			[]string{"INFO work: one", "ERROR work: the node failed: the code did not end within 2.5s; raise time_limit_ms or do less"}, []string{`"stdout":"one\n"`}},
 		"script": {step("script", "EXECUTE_SCRIPT", `{interpreter: sh, script: "echo one; echo two >&2; exit 3"}`),
 			[]string{"INFO work: one", "WARN work: two", "ERROR work: the node failed: the process ended with exit code 3"}, []string{`"stdout":"one\n"`, `"stderr":"two\n"`}},
-		"late": {step("late", "RUN_CODE", `{timeout: 5, max_retries: 0, time_limit_ms: 60000, code: "def main(d):\n  print('one')\n  while True: pass"}`),
-			[]string{"INFO work: one", "ERROR work: the node failed: the attempt took longer than its 5 s"}, nil},
+		"late": {step("late", "RUN_CODE", `{timeout: 20, max_retries: 0, time_limit_ms: 60000, code: "import time\ndef main(d):\n  print('one')\n  while True: time.sleep(0.1)"}`),
+			[]string{"INFO work: one", "ERROR work: the node failed: the attempt took longer than its 20 s"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

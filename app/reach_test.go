@@ -317,7 +317,7 @@ func TestReach_OnceThroughCrashes(t *testing.T) {
 	// told waits until each of some questions was told of by an event, and returns the calls by question.
 	told := func(event string, n int) map[string]call {
 		t.Helper()
-		limit := time.After(time.Minute)
+		limit := time.After(patient)
 		for {
 			mu.Lock()
 			by := map[string]call{}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"tandem/api"
 	"tandem/engine"
@@ -114,7 +113,7 @@ func recorded(t *testing.T) (data []byte, flow string) {
 // waitsAt waits until a node of an execution waits.
 func (x *site) waitsAt(t testing.TB, id string, node engine.ActivationID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()

@@ -21,7 +21,7 @@ func (s *served) end() error {
 	select {
 	case err := <-s.ended:
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		s.t.Fatal("the server goes on")
 		return nil
 	}

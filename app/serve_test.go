@@ -46,7 +46,7 @@ func startServer(t *testing.T, o ServeOptions) *served {
 		}
 	case err := <-s.ended:
 		t.Fatalf("the server did not start: %v", err)
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		t.Fatal("the server did not start")
 	}
 	return s
@@ -60,7 +60,7 @@ func (s *served) stopAndWait() {
 		if err != nil {
 			s.t.Fatalf("the server ended with %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		s.t.Fatal("the server did not end")
 	}
 }
@@ -154,7 +154,7 @@ func TestServe_GoesOn(t *testing.T) {
 	e := s.want(202, "POST", "/api/v1/workflows/nap/execute", `{}`)
 	s.stopAndWait()
 	s = startServer(t, o)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
 	defer cancel()
 	res := s.open(ctx, s.token, "GET", "/api/v1/executions/"+e["execution_id"].(string)+"/events", "")
 	defer res.Body.Close()
@@ -236,7 +236,7 @@ func TestServe_Refuses(t *testing.T) {
 			if c.o.Addr == "" {
 				c.o.Addr = "127.0.0.1:0"
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patient)
 			defer cancel()
 			c.o.Started = func(Serving) { t.Error("it started"); cancel() }
 			if err := Serve(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.want) {

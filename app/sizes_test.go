@@ -263,10 +263,10 @@ func TestSizes_IterationsDoNotCopyWhatTheyDoNotRead(t *testing.T) {
 				input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","few":[1],"key":"k","value":"v","customer"`, 1)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				r := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60}), http.StatusOK)
+				id = x.execute(t, id, api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60})
 				runtime.ReadMemStats(&after)
-				if r.Status != "SUCCESS" {
-					t.Fatalf("status %s", r.Status)
+				if e := x.read(t, id); e.Status != "SUCCESS" {
+					t.Fatalf("status %s", e.Status)
 				}
 				return after.TotalAlloc - before.TotalAlloc
 			}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"tandem/api"
 	"tandem/client"
@@ -226,7 +225,7 @@ func (x *taskSite) rest(id string) api.Execution {
 // restAs is rest for a task of another user.
 func (x *taskSite) restAs(who, id string) api.Execution {
 	x.Helper()
-	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(x.Context(), patient)
 	defer cancel()
 	// The hub wakes on every row; the last one that matters changes the status.
 	changed := make(chan struct{}, 1)

@@ -123,7 +123,7 @@ func await[T any](t testing.TB, what string, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(patient):
 		t.Fatalf("waited too long for %s", what)
 		panic("unreachable")
 	}

@@ -12,7 +12,7 @@ import (
 // ran runs a workflow to its end and returns its record.
 func ran(t *testing.T, x *site, id, inputs string) (api.Execution, api.ExecuteResponse) {
 	t.Helper()
-	r := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(inputs), WaitSeconds: 60}), http.StatusOK)
+	r := x.started(t, id, api.ExecuteRequest{Inputs: json.RawMessage(inputs), WaitSeconds: 60})
 	return want[api.GetExecution](t, x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID, nil), http.StatusOK).Execution, r
 }
 
