@@ -85,7 +85,7 @@ func (s *slowService) interrupted(t *testing.T, stdin string, args ...string) (c
 			}
 		}
 	}()
-	late := time.After(time.Minute) // so that what is not told is told of
+	late := time.After(5 * time.Minute) // so that what is not told is told of
 	for _, step := range []<-chan struct{}{s.called, told} {
 		select {
 		case <-step:

@@ -427,7 +427,7 @@ func (b *bench) fork(r host.ForkRequest) {
 // await waits until something holds, through as many processes as it takes.
 func (b *bench) await(what string, holds func() bool) {
 	b.t.Helper()
-	limit := cmp.Or(b.rig.Patience, time.Minute)
+	limit := cmp.Or(b.rig.Patience, 3*time.Minute)
 	clock := time.NewTimer(limit)
 	defer clock.Stop()
 	for {
