@@ -346,7 +346,9 @@ func (x *Upkeep) Finish(ctx context.Context, p identity.Principal) (more bool, e
 
 // dueEntries begins what is due for each execution that retention has removed: it is to be entered in the audit log. No other workspace's
 // begins like this.
-func dueEntries(workspace string) string { return fmt.Sprintf("retained/%d/%s/", len(workspace), workspace) }
+func dueEntries(workspace string) string {
+	return fmt.Sprintf("retained/%d/%s/", len(workspace), workspace)
+}
 
 // EnterRetained implements [store.Upkeep].
 func (x *Upkeep) EnterRetained(ctx context.Context, p identity.Principal, entry func(removed int64) store.AuditEntry) (int64, error) {
