@@ -244,7 +244,9 @@ func TestPurse_Withdrawn(t *testing.T) {
 	questions := want[api.Interactions](t, x.call(t, "operator", "GET", "/interactions?execution_id="+ids[0], nil), http.StatusOK).Interactions
 	q, err := x.stores.Interactions.Get(t.Context(), p, questions[0].ID)
 	works(t, err)
-	tell := func() { works(t, x.purse.Withdrawn(store.Ref{Workspace: "default", Execution: ids[0]}, engine.AskID(q.Ask))) }
+	tell := func() {
+		works(t, x.purse.Withdrawn(store.Ref{Workspace: "default", Execution: ids[0]}, engine.AskID(q.Ask)))
+	}
 	again := func(since int64) { // the record of who asks, with another beginning
 		works(t, x.stores.Budgets.Leave(t.Context(), p, ids[0], first.ActivationID))
 		for _, w := range waiting() {

@@ -64,8 +64,8 @@ type Options struct {
 func New(o Options) *Purse {
 	s := o.Stores
 	return &Purse{
-		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, questions: s.Interactions, workflows: s.Workflows,
-		log: o.Log,
+		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, questions: s.Interactions,
+		workflows: s.Workflows, log: o.Log,
 		read: o.Read, act: o.Act, Now: time.Now, Again: 5 * time.Second,
 		moved: make(chan struct{}), late: newLate(),
 	}

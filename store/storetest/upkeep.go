@@ -166,7 +166,8 @@ func testRemovable(t *testing.T, s store.Stores) {
 	equal(t, "all are kept", "", list(store.RetentionQuery{Keep: 100, Before: 1}))
 }
 
-// testEnterRetained: what retention has removed is entered once, however late, and neither with what somebody has deleted nor with that of others.
+// testEnterRetained: what retention has removed is entered once, however late, and neither with what somebody has deleted nor with that of
+// others.
 func testEnterRetained(t *testing.T, s store.Stores) {
 	p, other, ctx := tenant(t), tenant(t), t.Context()
 	other.Workspace = p.Workspace + "/x"
