@@ -233,6 +233,51 @@ func TestPurse_AskerLeaves(t *testing.T) {
 	}
 }
 
+// TestPurse_Withdrawn: that a question was taken back is told again after a crash, and may come late. Who asked has left, and another asks; or who asked
+// waits and asks anew, and nobody else asks besides.
+func TestPurse_Withdrawn(t *testing.T) {
+	t.Parallel()
+	x := poorSite(t, `{"per":"day","tokens":100}`)
+	ids, p := x.waitFor(t, 2), identity.System("default")
+	waiting := func() []api.BudgetWait { return x.budgetsOf(t, "?waiting=true")[0].Waiting }
+	first := waiting()[0]
+	questions := want[api.Interactions](t, x.call(t, "operator", "GET", "/interactions?execution_id="+ids[0], nil), http.StatusOK).Interactions
+	q, err := x.stores.Interactions.Get(t.Context(), p, questions[0].ID)
+	works(t, err)
+	tell := func() {
+		works(t, x.purse.Withdrawn(store.Ref{Workspace: "default", Execution: ids[0]}, engine.AskID(q.Ask)))
+	}
+	again := func(since int64) { // the record of who asks, with another beginning
+		works(t, x.stores.Budgets.Leave(t.Context(), p, ids[0], first.ActivationID))
+		for _, w := range waiting() {
+			works(t, x.stores.Budgets.Leave(t.Context(), p, w.ExecutionID, w.ActivationID))
+		}
+		for _, w := range []store.BudgetWait{{Execution: ids[0], Activation: first.ActivationID}, {Execution: ids[1], Activation: first.ActivationID}} {
+			w.Budget, w.Node, w.Since = x.budgetsOf(t, "")[0].Budget, "agent", since
+			_, err := x.stores.Budgets.Wait(t.Context(), p, w)
+			works(t, err)
+		}
+	}
+	again(q.Updated + 1)
+	tell()
+	if list := waiting(); len(list) != 2 || !list[0].Asks && !list[1].Asks {
+		t.Errorf("one that has asked anew is taken for gone: %+v", list)
+	}
+	again(q.Created - 1)
+	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: ids[1]})
+	defer sub.Close()
+	tell()
+	tell()
+	for {
+		if list := x.budgetsOf(t, "?waiting=true"); len(list) == 1 && len(list[0].Waiting) == 1 && list[0].Waiting[0].ExecutionID == ids[1] && list[0].Waiting[0].Asks {
+			break
+		}
+		if rows, more, _ := sub.Next(); len(rows) == 0 {
+			<-more
+		}
+	}
+}
+
 // A raise that comes between finding no room and being entered wakes nobody, so it must be seen.
 func TestPurse_RaiseBeforeWait(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,8 @@ func (i *Instance) people(o Options) *human.Desk {
 		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
 			return i.purse.Raise(ctx, p, id, budget, by, true)
 		},
-		Judge: i.judge,
+		Withdrawn: func(ref store.Ref, ask engine.AskID) error { return i.purse.Withdrawn(ref, ask) },
+		Judge:     i.judge,
 	})
 }
 

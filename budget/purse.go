@@ -30,6 +30,7 @@ type Purse struct {
 	Waits      store.Budgets
 	profiles   store.Profiles
 	executions store.Executions
+	questions  store.Interactions
 	Now        func() time.Time
 	// Again is how often who queues looks again: another process may have given something back, or be gone with what it had reserved. What
 	// could not be settled is tried again as often.
@@ -42,6 +43,8 @@ type Purse struct {
 	// waking are those who wake executions that wait for a budget, and who settles what is late.
 	waking sync.WaitGroup
 	late   late
+	// withdrawing is held while the asking is handed on, of which two may hear at once.
+	withdrawing sync.Mutex
 
 	mu sync.Mutex
 	// moved is closed, and replaced, when something was given back.
@@ -61,7 +64,8 @@ type Options struct {
 func New(o Options) *Purse {
 	s := o.Stores
 	return &Purse{
-		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, workflows: s.Workflows, log: o.Log,
+		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, questions: s.Interactions,
+		workflows: s.Workflows, log: o.Log,
 		read: o.Read, act: o.Act, Now: time.Now, Again: 5 * time.Second,
 		moved: make(chan struct{}), late: newLate(),
 	}
@@ -407,10 +411,13 @@ func (u *Purse) wakeRaised(ctx context.Context, workspace string, requests []hos
 
 // Withdrawn hands the asking on when a question about a budget was taken back: who asked was stopped or left out, and those
 // who wait for the same answer would wait for nothing. An execution's owner calls it and must not wait for another, so
-// that they are told is written down here, and they are woken later.
+// that they are told is written down here, and they are woken later. Saying it again changes nothing, also when who asked has been woken
+// meanwhile, and waits and asks anew.
 func (u *Purse) Withdrawn(ref store.Ref, ask engine.AskID) error {
 	activation, _, _ := strings.Cut(string(ask), "#")
 	ctx, p := context.Background(), identity.System(ref.Workspace)
+	u.withdrawing.Lock()
+	defer u.withdrawing.Unlock()
 	waiting, err := u.Waits.Waiting(ctx, p, "")
 	if err != nil {
 		return err
@@ -419,6 +426,13 @@ func (u *Purse) Withdrawn(ref store.Ref, ask engine.AskID) error {
 	n := slices.IndexFunc(waiting, func(w store.BudgetWait) bool { return left(w) && w.Asks })
 	if n < 0 {
 		return nil // it was about something else, or they know
+	}
+	q, err := u.questions.Get(ctx, p, host.InteractionID(ref.Workspace, ref.Execution, ask))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err == nil && waiting[n].Since > q.Created+(q.Updated-q.Created)/2 {
+		return nil // it waits since after the question, not since before: clocks of processes may differ a little
 	}
 	requests, err := u.recordRaise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: waiting[n].Budget}, left)
 	if err != nil || len(requests) == 0 {

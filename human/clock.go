@@ -193,6 +193,11 @@ func (c *clock) decide(ctx context.Context, i store.Interaction, now int64) (sto
 	change := store.InteractionChange{Interaction: i}
 	system := identity.System(i.Workspace)
 	if i.Status != store.InteractionPending {
+		if i.Purpose == PurposeBudget && i.Status == store.InteractionCancelled && c.o.Withdrawn != nil {
+			if err := c.o.Withdrawn(store.Ref{Workspace: i.Workspace, Execution: i.Execution}, engine.AskID(i.Ask)); err != nil {
+				return change, err
+			}
+		}
 		sent, err := c.o.Interactions.Deliveries(ctx, system, i.ID)
 		if err != nil {
 			return change, err

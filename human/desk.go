@@ -38,6 +38,9 @@ type Options struct {
 	Wake func(store.Ref)
 	// Raise adds to a budget. It is called before the answer is written; under the same id it does nothing a second time.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
+	// Withdrawn is called for each question about a budget that has ended without an answer, and again if that could not be noted. Nil:
+	// nobody wants to know.
+	Withdrawn func(ref store.Ref, ask engine.AskID) error
 	// Judge lets a model read free text. Nil: rules do.
 	Judge replies.Judge
 	// PublicURL is where people reach this instance. Empty: messages carry no links.

@@ -131,6 +131,9 @@ func (s *Service) retain(ctx context.Context, now time.Time, p identity.Principa
 	if keep.Audit == (api.Retained{}) {
 		keep.Audit.Days = int64(s.o.AuditDays)
 	}
+	if err := s.enterRetained(ctx, p, keep.Executions); err != nil { // what a process had removed that was gone before it could enter it
+		return err
+	}
 	if err := s.retainExecutions(ctx, now, p, keep.Executions, out); err != nil {
 		return err
 	}
@@ -209,23 +212,19 @@ func (s *Service) retainExecutions(ctx context.Context, now time.Time, p identit
 			removed := int64(0)
 			kept := false
 			for _, id := range ids {
-				r, err := s.remove(ctx, p, store.Removal{Execution: id, Reason: reasonRetention})
+				r, err := s.remove(ctx, p, store.Removal{Execution: id, Retained: true, Reason: reasonRetention})
+				removed += r.Executions
+				out.Executions += r.Executions
 				switch {
 				case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound):
 					kept = true
 				case err != nil:
 					return err
-				default:
-					removed += r.Executions
 				}
 			}
-			out.Executions += removed
 			again = again || kept && removed > 0
-			if removed > 0 {
-				if err := s.enter(ctx, p, "execution.retain", map[string]any{"removed": removed, "days": keep.Days,
-					"count": keep.Count}); err != nil {
-					return err
-				}
+			if err := s.enterRetained(ctx, p, keep); err != nil {
+				return err
 			}
 			if after = next; after == 0 {
 				break
@@ -244,10 +243,14 @@ func (s *Service) remove(ctx context.Context, p identity.Principal, r store.Remo
 	return removed, err
 }
 
-// enter writes what was removed into the audit log.
-func (s *Service) enter(ctx context.Context, p identity.Principal, action string, detail any) error {
-	return s.o.Stores.Audit.Enter(ctx, p, store.AuditEntry{Time: s.o.Now().UnixMilli(), User: p.User, Action: action, Object: "execution",
-		Detail: store.AuditDetail(detail)})
+// enterRetained writes what retention has removed of executions into the audit log. What was removed and not entered yet is in the store,
+// so that the next pass enters it if this process ends before.
+func (s *Service) enterRetained(ctx context.Context, p identity.Principal, keep api.Retained) error {
+	_, err := s.o.Stores.Upkeep.EnterRetained(ctx, p, func(removed int64) store.AuditEntry {
+		return store.AuditEntry{Time: s.o.Now().UnixMilli(), User: p.User, Action: "execution.retain", Object: "execution",
+			Detail: store.AuditDetail(map[string]any{"removed": removed, "days": keep.Days, "count": keep.Count})}
+	})
+	return err
 }
 
 // Nudge lets the next pass of [Service.Keep] begin at once.

@@ -24,6 +24,8 @@ type Removal struct {
 	// Traces removes what other records keep of it as well: what the delivery that started it had brought, and the results of its changes
 	// of memories. Retention leaves these to their own limits.
 	Traces bool
+	// Retained says that retention removes it: it is due to be entered in the audit log, see EnterRetained.
+	Retained bool
 	// Reason is what a delivery says about its execution from then on.
 	Reason string
 }
@@ -71,6 +73,9 @@ type Upkeep interface {
 	// still needs it: it has not ended, it belongs to a parent, a fork shares its past, a question is open, some work of it is left.
 	// Entries for the audit log are written with the step after which the execution is not found any more.
 	Remove(ctx context.Context, p identity.Principal, r Removal) (Removed, error)
+	// EnterRetained enters in the audit log how many executions of the workspace were removed as Retained since the last such entry, by
+	// whichever process, and returns how many. If there are none, nothing is entered. No removal is counted twice or left out.
+	EnterRetained(ctx context.Context, p identity.Principal, entry func(removed int64) AuditEntry) (removed int64, err error)
 	// Removable lists executions without a parent that have been kept long enough, the oldest first, and the cursor for the next page;
 	// zero: there is none. Remove checks whether something still needs them.
 	Removable(ctx context.Context, p identity.Principal, q RetentionQuery) (ids []string, next int64, err error)

@@ -112,6 +112,7 @@ type installation struct {
 	// asked gets a value when the model was asked, words are what it says then, one after the other; the empty one is the end.
 	asked chan struct{}
 	words chan string
+	spend spending
 }
 
 // servers are the names of the servers, workers those of the workers.
@@ -126,10 +127,14 @@ func newInstallation(t *testing.T) *installation {
 	if os.Getenv(withoutTemporal) != "" {
 		t.Skipf("NOTICE: %s is set: executions on Temporal are NOT TESTED", withoutTemporal)
 	}
-	i := &installation{t: t, dir: t.TempDir(), addresses: map[string]string{}, running: map[string]*exec.Cmd{}, done: map[string]int{}, told: map[string]bool{}, more: make(chan struct{}, 1), gone: map[string]chan struct{}{}, slow: make(chan string, 10), release: make(chan struct{}), asked: make(chan struct{}, 10), words: make(chan string)}
+	i := &installation{t: t, dir: t.TempDir(), addresses: map[string]string{}, running: map[string]*exec.Cmd{}, done: map[string]int{}, told: map[string]bool{}, more: make(chan struct{}, 1), gone: map[string]chan struct{}{}, slow: make(chan string, 10), release: make(chan struct{}), asked: make(chan struct{}, 10), words: make(chan string), spend: spending{asked: make(chan int, 10)}}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1/") {
 			i.speak(t, w)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/pay/") {
+			i.charge(t, w, r)
 			return
 		}
 		what := r.URL.Path
@@ -140,13 +145,14 @@ func newInstallation(t *testing.T) *installation {
 		}
 		i.mu.Lock()
 		i.done[what]++
+		first := i.done[what] == 1
 		i.mu.Unlock()
 		select {
 		case i.more <- struct{}{}:
 		default:
 		}
-		if strings.HasPrefix(r.URL.Path, "/slow/") {
-			i.slow <- r.URL.Path
+		if strings.HasPrefix(what, "/slow/") || what == heldMessage && first {
+			i.slow <- what
 			select {
 			case <-i.release:
 			case <-t.Context().Done():
@@ -384,7 +390,12 @@ func TestCluster(t *testing.T) {
 	t.Run("TemporalAway", i.testTemporalAway)
 	t.Run("Once", i.testOnce)
 	t.Run("Questions", i.testQuestions)
+	t.Run("Spend", i.testSpend)
+	t.Run("Retention", i.testRetention)
+	t.Run("Escalation", i.testEscalation)
+	t.Run("Booked", i.testBooked)
 	t.Run("KillEach", i.testKillEach)
+	t.Run("Budget", i.testBudget)
 }
 
 // testAnswer: who has sent a request is answered by a node that runs in a worker, while the execution goes on.

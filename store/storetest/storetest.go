@@ -48,6 +48,7 @@ func Run(t *testing.T, open Open) {
 		{"Upkeep/RefusesWhatIsNeeded", testRemovalRefused},
 		{"Upkeep/RemovesEverythingOfAFamily", testRemoval},
 		{"Upkeep/ByAgeAndByCount", testRemovable},
+		{"Upkeep/RetainedAreEnteredOnce", testEnterRetained},
 		{"Upkeep/Deliveries", testRetainDeliveries},
 		{"Upkeep/BlobsThatNothingNames", testSweep},
 		{"Tenants/SeeNothingOfEachOther", testTenants},

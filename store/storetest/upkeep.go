@@ -166,6 +166,36 @@ func testRemovable(t *testing.T, s store.Stores) {
 	equal(t, "all are kept", "", list(store.RetentionQuery{Keep: 100, Before: 1}))
 }
 
+// testEnterRetained: what retention has removed is entered once, however late, and neither with what somebody has deleted nor with that of
+// others.
+func testEnterRetained(t *testing.T, s store.Stores) {
+	p, other, ctx := tenant(t), tenant(t), t.Context()
+	other.Workspace = p.Workspace + "/x"
+	entry := func(removed int64) store.AuditEntry {
+		return store.AuditEntry{User: "system", Action: "execution.retain", Object: "execution", Detail: store.AuditDetail(removed)}
+	}
+	enter := func(p identity.Principal) int64 { return must[int64](t)(s.Upkeep.EnterRetained(ctx, p, entry)) }
+	equal(t, "before all", int64(0), enter(p))
+	for _, id := range []string{"old", "older", "deleted"} {
+		ended(t, s, p, id, 1000)
+	}
+	ended(t, s, p, "child", 1000, func(a *store.Append) { a.Create.Parent = "old" })
+	ended(t, s, other, "foreign", 1000)
+	for _, r := range []store.Removal{{Execution: "old", Retained: true}, {Execution: "older", Retained: true}, {Execution: "deleted"}} {
+		_, err := s.Upkeep.Remove(ctx, p, r)
+		ok(t, err)
+	}
+	_, err := s.Upkeep.Remove(ctx, other, store.Removal{Execution: "foreign", Retained: true})
+	ok(t, err)
+	equal(t, "entered", int64(3), enter(p))
+	equal(t, "entered again", int64(0), enter(p))
+	equal(t, "entered of another", int64(1), enter(other))
+	list := must[[]store.AuditEntry](t)(s.Audit.List(ctx, p, store.AuditQuery{Action: "execution.retain"}))
+	if len(list) != 1 || string(list[0].Detail) != "3" || list[0].Workspace != p.Workspace {
+		t.Errorf("entries %+v", list)
+	}
+}
+
 func testRetainDeliveries(t *testing.T, s store.Stores) {
 	p, ctx := tenant(t), t.Context()
 	for n := range 10 {

@@ -3,6 +3,8 @@ package upkeep
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
+	"strings"
 	"time"
 
 	"tandem/fault"
@@ -151,6 +153,12 @@ func (w writing) removeMember(workspace string, m *member, r store.Removal) (row
 	if _, err := w.Exec(`INSERT INTO execution_counts (workspace_id, workflow_id, status, count) VALUES (?, ?, (SELECT status FROM executions WHERE n = ?), -1)
 		ON CONFLICT (workspace_id, workflow_id, status) DO UPDATE SET count = execution_counts.count - 1`, workspace, m.workflow, m.n); err != nil {
 		return 0, nil, err
+	}
+	if r.Retained {
+		if _, err := w.Exec(`INSERT INTO upkeep_due (what, since) VALUES (?1, ?2) ON CONFLICT (what) DO UPDATE SET since = ?2`,
+			dueEntries(workspace)+m.id, time.Now().UnixMilli()); err != nil {
+			return 0, nil, err
+		}
 	}
 	if m.parent == "" {
 		if err := w.countRemoved(workspace, m.created); err != nil {
@@ -334,6 +342,39 @@ func (x *Upkeep) Finish(ctx context.Context, p identity.Principal) (more bool, e
 		return err
 	})
 	return true, err
+}
+
+// dueEntries begins what is due for each execution that retention has removed: it is to be entered in the audit log. No other workspace's
+// begins like this.
+func dueEntries(workspace string) string {
+	return fmt.Sprintf("retained/%d/%s/", len(workspace), workspace)
+}
+
+// EnterRetained implements [store.Upkeep].
+func (x *Upkeep) EnterRetained(ctx context.Context, p identity.Principal, entry func(removed int64) store.AuditEntry) (int64, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return 0, err
+	}
+	from := dueEntries(workspace)
+	before := strings.TrimSuffix(from, "/") + "0" // which comes after the slash
+	removed, err := queryOne(ctx, x, `SELECT count(*) FROM upkeep_due WHERE what >= ? AND what < ?`, scanInt, from, before)
+	if err != nil || removed == 0 {
+		return 0, err
+	}
+	e := entry(removed)
+	e.Workspace = workspace
+	err = x.write(store.Audited(ctx, e), func(w writing) error {
+		entered, err := w.Change(`DELETE FROM upkeep_due WHERE what >= ? AND what < ?`, from, before)
+		if err == nil && entered != removed {
+			err = fault.Newf(fault.Conflict, "%d executions were removed, and then %d; try again", removed, entered)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
 }
 
 // Removable implements [store.Upkeep].
