@@ -43,8 +43,8 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 
 // refusing are the packages whose errors answer requests: all of them have words in every language, but for those that tell of a defect.
 var refusing = []string{ // read-only
-	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store/relational/",
-	"story", "trigger", "vault", "visitors",
+	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store",
+	"store/relational/", "story", "trigger", "vault", "visitors",
 }
 
 // refusal is what an error says that answers a request: the format of a fault.New or fault.Newf.
@@ -65,11 +65,26 @@ func refusal(file string, call *ast.CallExpr) (format string, is bool) {
 	return format, is && strings.Trim(verb.ReplaceAllString(format, ""), ": ;,.") != ""
 }
 
+// recordSort is what a store.NotFound says is not there: the sort of a record, which is a text that is said by itself.
+func recordSort(file string, call *ast.CallExpr) (sort ast.Expr, is bool) {
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		is = fun.Name == "NotFound" && path.Dir(file) == "store"
+	case *ast.SelectorExpr:
+		pkg, ok := fun.X.(*ast.Ident)
+		is = ok && pkg.Name == "store" && fun.Sel.Name == "NotFound"
+	}
+	if !is || len(call.Args) != 2 {
+		return nil, false
+	}
+	return call.Args[0], true
+}
+
 // inTemplate is a text that a template says.
 var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
 
 // said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a
-// problem of a definition is reported or a request is refused, and where it is said. Templates say theirs with .Say.
+// problem of a definition is reported or a request is refused, each sort of record, and where it is said. Templates say theirs with .Say.
 func said(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -105,6 +120,14 @@ func said(t *testing.T) map[string]string {
 					}
 					found[format] = fset.Position(call.Pos()).String()
 				}
+				return true
+			}
+			if sort, is := recordSort(name, call); is {
+				english, ok := literal(sort)
+				if !ok {
+					t.Errorf("%s: store.NotFound is given a sort of record that is not a text in quotes; then nobody can look for its translation", fset.Position(call.Pos()))
+				}
+				found[english] = fset.Position(call.Pos()).String()
 				return true
 			}
 			if format, is := refusal(name, call); is {
