@@ -58,8 +58,8 @@ func refusal(file string, call *ast.CallExpr) (format string, is bool) {
 	if !ok || pkg.Name != "fault" || !slices.Contains(refusing, dir) && !slices.Contains(refusing, path.Dir(dir)+"/") {
 		return "", false
 	}
-	if code, ok := call.Args[0].(*ast.SelectorExpr); ok && code.Sel.Name == "Internal" {
-		return "", false
+	if code, ok := call.Args[0].(*ast.SelectorExpr); ok && code.Sel.Name == "Internal" && dir != "route" {
+		return "", false // only what route makes of a defect is told
 	}
 	format, is = literal(call.Args[1])
 	return format, is && strings.Trim(verb.ReplaceAllString(format, ""), ": ;,.") != ""
@@ -162,7 +162,7 @@ func said(t *testing.T) map[string]string {
 	return found
 }
 
-// reporter says that a call reports a problem of a definition in a format, and which of its arguments that is.
+// reporter says that a call reports a problem of a definition or of a field of a request in a format, and which of its arguments that is.
 func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 	places, called := map[string]int{}, ""
 	switch fun := call.Fun.(type) {
@@ -170,7 +170,9 @@ func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 		called = fun.Name
 		switch {
 		case strings.HasPrefix(file, "workflow/"):
-			places = map[string]int{"errorAt": 2, "warningAt": 2}
+			places = map[string]int{"errorAt": 2, "warningAt": 2, "wrongPart": 1}
+		case strings.HasPrefix(file, "settings/"):
+			places = map[string]int{"refuse": 1}
 		case strings.HasPrefix(file, "needs/"):
 			places = map[string]int{"warn": 2}
 		}
@@ -184,6 +186,12 @@ func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 			on = x.Sel.Name
 		}
 		planning := strings.HasPrefix(file, "node/plan") || strings.HasPrefix(file, "builtin/") || strings.HasPrefix(file, "integration/")
+		if on == "api" {
+			places = map[string]int{"WrongField": 1}
+		}
+		if on == "route" {
+			places = map[string]int{"ConflictOf": 1}
+		}
 		if planning && on == "p" {
 			places = map[string]int{"Invalid": 1, "Refuse": 2, "Warn": 2, "Idle": 1, "Require": 1}
 		}
