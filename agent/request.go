@@ -10,6 +10,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Bounds of what a task is asked.
@@ -23,15 +24,13 @@ const (
 // CheckRequest refuses a request that no agent can do anything with, and names the field that is wrong. It takes away the white space
 // around the question and fields that are null. Anyone who asks for a task, by the API, a node or a command, is told the same.
 func CheckRequest(r *api.TaskRequest) error {
-	wrong := func(path, format string, args ...any) error {
-		return fault.Newf(fault.InvalidInput, path+": "+format, args...).With("path", path)
-	}
+	wrong := func(path string, problem text.Text) error { return wrong(fault.InvalidInput, path, problem) }
 	r.Question = strings.TrimSpace(r.Question)
 	switch n := utf8.RuneCountInString(r.Question); {
 	case n == 0:
-		return wrong("question", "a task needs a question: what is to be done")
+		return wrong("question", text.Of("a task needs a question: what is to be done"))
 	case n > MaxQuestion:
-		return wrong("question", "it has %d characters, and %d is the most; put long texts into documents", n, MaxQuestion)
+		return wrong("question", text.Of("it has %d characters, and %d is the most; put long texts into documents", n, MaxQuestion))
 	}
 	for _, field := range []struct {
 		name string
@@ -41,15 +40,15 @@ func CheckRequest(r *api.TaskRequest) error {
 		case payload.IsNull(*field.raw):
 			*field.raw = nil
 		case !opens(*field.raw, '{'):
-			return wrong(field.name, "an object was expected; write the values by name")
+			return wrong(field.name, text.Of("an object was expected; write the values by name"))
 		}
 	}
 	if len(r.Documents) > MaxDocuments {
-		return wrong("documents", "%d are too many; at most %d are taken", len(r.Documents), MaxDocuments)
+		return wrong("documents", text.Of("%d are too many; at most %d are taken", len(r.Documents), MaxDocuments))
 	}
 	for i, raw := range r.Documents {
 		if !opens(raw, '{') && !opens(raw, '"') {
-			return wrong(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
+			return wrong(fmt.Sprintf("documents[%d]", i), text.Of("a text or an object was expected"))
 		}
 	}
 	return nil
@@ -57,8 +56,8 @@ func CheckRequest(r *api.TaskRequest) error {
 
 // opens says that a value begins with a character.
 func opens(raw json.RawMessage, with byte) bool {
-	text := strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n")
-	return len(text) > 0 && text[0] == with
+	start := strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n")
+	return len(start) > 0 && start[0] == with
 }
 
 // Initial is the initial layer of a task: what steps read by name. It is made of the task's request, which is also what the

@@ -77,35 +77,38 @@ var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 // CheckID refuses what cannot be an agent's id.
 func CheckID(id string) error {
 	if !idPattern.MatchString(id) {
-		return fault.Newf(fault.Invalid, "id: %q cannot be the id of an agent; use up to 63 small letters, digits, dashes and underscores", id).With("path", "id")
+		return wrong(fault.Invalid, "id", text.Of("%q cannot be the id of an agent; use up to 63 small letters, digits, dashes and underscores", id))
 	}
 	return nil
 }
 
+// wrong is an error about one field, which it names.
+func wrong(code fault.Code, path string, problem text.Text) error {
+	return fault.Newf(code, "%s: %s", path, problem).With("path", path)
+}
+
 // Check refuses what cannot be an agent. The error names the field.
 func (s Spec) Check() error {
-	wrong := func(path, format string, args ...any) error {
-		return fault.Newf(fault.Invalid, path+": "+format, args...).With("path", path)
-	}
+	wrong := func(path string, problem text.Text) error { return wrong(fault.Invalid, path, problem) }
 	if s.LLMProfile == "" {
-		return wrong("llm_profile", "is missing; name a profile of a model")
+		return wrong("llm_profile", text.Of("is missing; name a profile of a model"))
 	}
 	for i, id := range s.MCPServers {
 		if id == "" || strings.Contains(id, "/") {
-			return wrong("mcp_servers", "%q cannot be the id of a tool server", id)
+			return wrong("mcp_servers", text.Of("%q cannot be the id of a tool server", id))
 		}
 		if slices.Contains(s.MCPServers[:i], id) {
-			return wrong("mcp_servers", "%q is named twice", id)
+			return wrong("mcp_servers", text.Of("%q is named twice", id))
 		}
 	}
 	if s.Language != "" {
 		if err := text.CheckLanguage(s.Language); err != nil {
-			return wrong("language", "%v", err)
+			return wrong("language", text.As(err.Error()))
 		}
 	}
 	for _, r := range s.Policy.AutoApprove {
 		if r != Low && r != Medium && r != High {
-			return wrong("policy.auto_approve", "%q is not a level of risk; use %s, %s or %s", r, Low, Medium, High)
+			return wrong("policy.auto_approve", text.Of("%q is not a level of risk; use %s, %s or %s", r, Low, Medium, High))
 		}
 	}
 	for _, l := range []struct {
@@ -117,7 +120,7 @@ func (s Spec) Check() error {
 		{"json_tries", s.Limits.JSONTries}, {"history_rounds", s.Limits.HistoryRounds},
 	} {
 		if l.value < 0 || l.value > maxLimit {
-			return wrong("limits."+l.name, "%d is not a limit; use 1 to %d, or 0 for the default", l.value, maxLimit)
+			return wrong("limits."+l.name, text.Of("%d is not a limit; use 1 to %d, or 0 for the default", l.value, maxLimit))
 		}
 	}
 	return nil

@@ -37,6 +37,7 @@ type FormEntry struct {
 	OnlyWith  string          `json:"only_with,omitempty" doc:"the choice of the deciding entry with which this one makes sense; absent: any"`
 	List      bool            `json:"list,omitempty" doc:"the answer has a list where one thing is chosen"`
 	Anything  bool            `json:"anything,omitempty" doc:"of the kind json: what does not begin like JSON is a text"`
+	Words     map[string]bool `json:"words,omitempty" doc:"of the kind score: the words for pass (true) and fail (false) that may be typed, in small letters"`
 }
 
 // FormChoice is something to choose.

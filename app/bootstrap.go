@@ -62,10 +62,10 @@ func (i *Instance) LoginCode(ctx context.Context) (string, error) {
 // useToken makes the configured token the one of the first user.
 func (i *Instance) useToken(ctx context.Context, secret string) error {
 	if len(secret) > maxToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) must be %d to %d letters, digits and signs without spaces; %s", identity.MinChosenSecret, maxToken, identity.ChooseSecret)
+		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) must be %d to %d letters, digits and signs without spaces; %s", identity.MinChosenSecret, maxToken, identity.ChooseSecret())
 	}
-	if why := identity.Weakness(secret); why != "" {
-		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) %s, so it can be guessed; %s", why, identity.ChooseSecret)
+	if why := identity.Weakness(secret); !why.IsZero() {
+		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) %s, so it can be guessed; %s", why, identity.ChooseSecret())
 	}
 	p, hash := identity.System(defaultWorkspace), identity.HashSecret(secret)
 	if err := i.ensureAdmin(ctx, p); err != nil {

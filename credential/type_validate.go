@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Problem is one thing that is wrong with a credential's data. It never holds a value: what stands in the wrong field
@@ -23,6 +24,13 @@ import (
 type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
+	// Words are the message in the languages of readers.
+	Words text.Text `json:"-"`
+}
+
+// problemOf makes a problem of what is said about a field.
+func problemOf(field string, words text.Text) Problem {
+	return Problem{Field: field, Message: words.In(text.English), Words: words}
 }
 
 // maxShownName bounds the unknown names that a problem quotes.
@@ -42,11 +50,11 @@ func (t Type) Validate(data json.RawMessage) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	var messages []string
-	for _, p := range problems {
-		messages = append(messages, p.Message)
+	all := problems[0].Words
+	for _, p := range problems[1:] {
+		all = text.Of("%s; %s", all, p.Words)
 	}
-	return fault.Newf(fault.Invalid, "credential of type %q: %s", t.Name, strings.Join(messages, "; ")).With("problems", problems)
+	return fault.Newf(fault.Invalid, "credential of type %q: %s", t.Name, all).With("problems", problems)
 }
 
 // Secrets returns the secret values of a credential and the secret parts of those that are made of several, such as the
@@ -74,9 +82,9 @@ func decodeObject(data json.RawMessage) (map[string]json.RawMessage, error) {
 // check reports what is wrong, in the order of the type's fields; prefix is put before names.
 func (t Type) check(values map[string]json.RawMessage, prefix string) []Problem {
 	var problems []Problem
-	add := func(field, format string, args ...any) {
+	add := func(field string, problem text.Text) {
 		name := prefix + field
-		problems = append(problems, Problem{name, fmt.Sprintf("%s "+format, append([]any{quoteName(name)}, args...)...)})
+		problems = append(problems, problemOf(name, text.Formatted("%s %s", quoteName(name), problem)))
 	}
 	var names []string
 	for _, f := range t.Fields {
@@ -84,14 +92,14 @@ func (t Type) check(values map[string]json.RawMessage, prefix string) []Problem 
 		raw := values[f.Name]
 		if absent(raw) {
 			if f.Required {
-				add(f.Name, "is missing")
+				add(f.Name, text.Of("is missing"))
 			}
 			continue
 		}
 		if f.Format == FormatAuth {
 			problems = append(problems, f.checkInner(raw, prefix+f.Name)...)
-		} else if message := f.checkValue(raw); message != "" {
-			add(f.Name, "%s", message)
+		} else if problem := f.checkValue(raw); !problem.IsZero() {
+			add(f.Name, problem)
 		}
 	}
 	var unknown []string
@@ -102,21 +110,21 @@ func (t Type) check(values map[string]json.RawMessage, prefix string) []Problem 
 	}
 	slices.Sort(unknown)
 	for _, name := range unknown {
-		add(name, "is not a field of %q%s", t.Name, hint(name, names))
+		add(name, text.Of("is not a field of %q%s", t.Name, hint(name, names)))
 	}
-	if field, message := t.checkAlternatives(values, prefix); message != "" {
-		problems = append(problems, Problem{field, message})
+	if field, problem := t.checkAlternatives(values, prefix); !problem.IsZero() {
+		problems = append(problems, problemOf(field, problem))
 	}
 	return problems
 }
 
 // checkAlternatives says which fields are missing, going by the alternative that was begun, or names all of them.
-func (t Type) checkAlternatives(values map[string]json.RawMessage, prefix string) (field, message string) {
+func (t Type) checkAlternatives(values map[string]json.RawMessage, prefix string) (field string, problem text.Text) {
 	var selected string
 	if t.Selector != "" && json.Unmarshal(values[t.Selector], &selected) != nil {
-		return "", "" // the selector itself was reported
+		return "", text.Text{} // the selector itself was reported
 	}
-	var ways []string
+	var ways []text.Text
 	var begun []string // what is missing in the first alternative that has a field of its own set
 	open := false      // an alternative that asks for nothing; it counts only if no other was begun
 	for _, a := range t.Alternatives {
@@ -128,31 +136,53 @@ func (t Type) checkAlternatives(values map[string]json.RawMessage, prefix string
 		case len(a.Requires) == 0:
 			open = true
 		case len(missing) == 0:
-			return "", ""
+			return "", text.Text{}
 		case len(missing) < len(a.Requires) && begun == nil:
 			begun = missing
 		}
-		ways = append(ways, strings.Join(quoteAll(a.Requires, prefix), " and "))
+		ways = append(ways, allOf(quoteAll(a.Requires, prefix)))
 	}
 	switch {
 	case begun != nil && len(ways) > 1 && !open:
-		return prefix + begun[0], fmt.Sprintf("%s missing (a %s needs %s)", areMissing(begun, prefix), t.Name, strings.Join(ways, ", or "))
+		return prefix + begun[0], text.Of("%s (a %s needs %s)", areMissing(begun, prefix), t.Name, oneOf(ways))
 	case begun != nil:
-		return prefix + begun[0], areMissing(begun, prefix) + " missing"
+		return prefix + begun[0], areMissing(begun, prefix)
 	case open || len(ways) == 0:
-		return "", ""
+		return "", text.Text{}
 	case len(ways) == 1 && t.Selector != "":
-		return prefix + t.Selector, fmt.Sprintf("%s %q needs %s", t.Selector, selected, ways[0])
+		return prefix + t.Selector, text.Of("%s %q needs %s", t.Selector, selected, ways[0])
 	default:
-		return "", fmt.Sprintf("a %s needs %s", t.Name, strings.Join(ways, ", or "))
+		return "", text.Of("a %s needs %s", t.Name, oneOf(ways))
 	}
 }
 
-func areMissing(names []string, prefix string) string {
+func areMissing(names []string, prefix string) text.Text {
 	if len(names) == 1 {
-		return quoteName(prefix+names[0]) + " is"
+		return text.Of("%s is missing", quoteName(prefix+names[0])).For("a field")
 	}
-	return strings.Join(quoteAll(names, prefix), " and ") + " are"
+	return text.Of("%s are missing", allOf(quoteAll(names, prefix)))
+}
+
+// allOf names what is needed together.
+func allOf(quoted []string) text.Text {
+	var all text.Text
+	for i, one := range quoted {
+		if i == 0 {
+			all = text.As(one)
+		} else {
+			all = text.Of("%s and %s", all, one)
+		}
+	}
+	return all
+}
+
+// oneOf names what is needed, one way or another.
+func oneOf(ways []text.Text) text.Text {
+	all := ways[0]
+	for _, one := range ways[1:] {
+		all = text.Of("%s, or %s", all, one)
+	}
+	return all
 }
 
 // inner is the type of an object inside another, which has the address itself.
@@ -165,99 +195,99 @@ func (f Field) inner() Type {
 func (f Field) checkInner(raw json.RawMessage, name string) []Problem {
 	values, err := decodeObject(raw)
 	if err != nil {
-		return []Problem{{name, quoteName(name) + " must be an object with the fields of " + f.Of.Name}}
+		return []Problem{problemOf(name, text.Of("%s must be an object with the fields of %s", quoteName(name), f.Of.Name))}
 	}
 	return f.inner().check(values, name+".")
 }
 
 // absent values are the missing ones, null, and empty text.
 func absent(raw json.RawMessage) bool {
-	text := bytes.TrimSpace(raw)
-	return len(text) == 0 || string(text) == "null" || string(text) == `""`
+	written := string(bytes.TrimSpace(raw))
+	return written == "" || written == "null" || written == `""`
 }
 
-// checkValue returns what is wrong with a value, or "".
-func (f Field) checkValue(raw json.RawMessage) string {
+// checkValue returns what is wrong with a value, if anything is.
+func (f Field) checkValue(raw json.RawMessage) text.Text {
 	switch f.Format {
 	case FormatPort:
 		var port int
 		if json.Unmarshal(raw, &port) != nil || port < 1 || port > 65535 {
-			return "must be a whole number from 1 to 65535"
+			return text.Of("must be a whole number from 1 to 65535")
 		}
-		return ""
+		return text.Text{}
 	case FormatTexts:
 		var list []string
 		if json.Unmarshal(raw, &list) != nil {
-			return "must be a list of texts"
+			return text.Of("must be a list of texts")
 		}
-		for _, text := range list {
-			if message := checkLine(text); message != "" {
-				return "has an entry that " + message
+		for _, line := range list {
+			if problem := checkLine(line); !problem.IsZero() {
+				return text.Of("has an entry that %s", problem)
 			}
 		}
-		return ""
+		return text.Text{}
 	case FormatObjects:
 		var list []map[string]json.RawMessage
 		if json.Unmarshal(raw, &list) != nil || len(list) == 0 ||
 			slices.ContainsFunc(list, func(o map[string]json.RawMessage) bool { return o == nil }) {
-			return "must be a list of objects with at least one"
+			return text.Of("must be a list of objects with at least one")
 		}
-		return ""
+		return text.Text{}
 	case FormatDocument:
 		return f.checkDocument(raw)
 	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return "must be text"
+	var value string
+	if json.Unmarshal(raw, &value) != nil {
+		return text.Of("must be text")
 	}
-	if message := checkLine(text); message != "" {
-		return message
+	if problem := checkLine(value); !problem.IsZero() {
+		return problem
 	}
-	if why := identity.Weakness(text); f.Chosen && why != "" {
-		return why + ", so it can be guessed and calls forged; " + identity.ChooseSecret
+	if why := identity.Weakness(value); f.Chosen && !why.IsZero() {
+		return text.Of("%s, so it can be guessed and calls forged; %s", why, identity.ChooseSecret())
 	}
 	switch f.Format {
 	case FormatChoice:
-		if !slices.Contains(f.Choices, text) {
+		if !slices.Contains(f.Choices, value) {
 			// Only a word that is nearly right is worth a hint, and the hint holds no part of the value.
-			return "must be one of " + strings.Join(f.Choices, ", ") + hint(text, f.Choices)
+			return text.Of("must be one of %s%s", strings.Join(f.Choices, ", "), hint(value, f.Choices))
 		}
 	case FormatURL:
-		return f.checkURL(text)
+		return f.checkURL(value)
 	}
-	return ""
+	return text.Text{}
 }
 
 // checkLine refuses what a paste brings along unseen, and what could end a header early.
-func checkLine(text string) string {
+func checkLine(line string) text.Text {
 	switch {
-	case len(text) > MaxSecret:
-		return fmt.Sprintf("is longer than %d bytes", MaxSecret)
-	case strings.TrimSpace(text) == "":
-		return "is only space"
-	case strings.TrimSpace(text) != text:
-		return "begins or ends with space or a line break; paste it without"
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "has a line break or another control character in it; paste it as one line"
+	case len(line) > MaxSecret:
+		return text.Of("is longer than %d bytes", MaxSecret)
+	case strings.TrimSpace(line) == "":
+		return text.Of("is only space")
+	case strings.TrimSpace(line) != line:
+		return text.Of("begins or ends with space or a line break; paste it without")
+	case strings.ContainsFunc(line, unicode.IsControl):
+		return text.Of("has a line break or another control character in it; paste it as one line")
 	}
-	return ""
+	return text.Text{}
 }
 
-func (f Field) checkURL(text string) string {
+func (f Field) checkURL(address string) text.Text {
 	schemes := f.Schemes
 	if schemes == nil {
 		schemes = []string{"http", "https"}
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "":
-		return "must be an absolute address such as " + schemes[len(schemes)-1] + "://host/path"
+		return text.Of("must be an absolute address such as %s://host/path", schemes[len(schemes)-1])
 	case !slices.Contains(schemes, u.Scheme):
-		return "must begin with one of " + strings.Join(schemes, "://, ") + "://"
+		return text.Of("must begin with one of %s://", strings.Join(schemes, "://, "))
 	case u.User != nil && !f.Secret:
-		return "must not hold a user name or password; they have fields of their own"
+		return text.Of("must not hold a user name or password; they have fields of their own")
 	}
-	return ""
+	return text.Text{}
 }
 
 // document reads an object, or an object written as text; nil if it is neither.
@@ -274,21 +304,21 @@ func document(raw json.RawMessage) map[string]json.RawMessage {
 }
 
 // checkDocument says what is wrong with a document.
-func (f *Field) checkDocument(raw json.RawMessage) string {
+func (f *Field) checkDocument(raw json.RawMessage) text.Text {
 	object := document(raw)
 	switch {
 	case object == nil && f.YAML && mapping(raw):
 	case object == nil && f.YAML:
-		return "must be a JSON object, or one as text in JSON or YAML"
+		return text.Of("must be a JSON object, or one as text in JSON or YAML")
 	case object == nil:
-		return "must be a JSON object, or one as text"
+		return text.Of("must be a JSON object, or one as text")
 	}
 	for _, member := range f.Members {
 		if len(object[member]) > MaxSecret {
-			return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
+			return text.Of("has a member %q that is longer than %d bytes", member, MaxSecret)
 		}
 	}
-	return ""
+	return text.Text{}
 }
 
 // mapping says that a value is a text in YAML with names and values.
@@ -374,11 +404,11 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s, "", false
 }
 
-func hint(name string, known []string) string {
+func hint(name string, known []string) text.Text {
 	if near := fault.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+		return text.Of("; did you mean %q?", near)
 	}
-	return ""
+	return text.Text{}
 }
 
 func quoteName(name string) string {

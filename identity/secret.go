@@ -1,34 +1,35 @@
 package identity
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
+
+	"tandem/text"
 )
 
 // MinChosenSecret is how long a secret must be that somebody has chosen instead of having it made.
 const MinChosenSecret = 16
 
 // ChooseSecret is the remedy for a weak secret.
-const ChooseSecret = "make one with: openssl rand -hex 32"
+func ChooseSecret() text.Text { return text.Of("make one with: openssl rand -hex 32") }
 
 // Weakness says why a secret that somebody has chosen could be guessed, in words that follow the name of the secret and do not
 // repeat any of it; empty: nothing speaks against it. It finds what people choose, not what they know: a line of a song passes.
-func Weakness(secret string) string {
+func Weakness(secret string) text.Text {
 	const different, own = 8, 6
 	switch folded := strings.ToLower(secret); {
 	case len(secret) < MinChosenSecret:
-		return fmt.Sprintf("is shorter than %d characters", MinChosenSecret)
+		return text.Of("is shorter than %d characters", MinChosenSecret)
 	case kinds(folded) < different:
-		return fmt.Sprintf("has fewer than %d different characters", different)
+		return text.Of("has fewer than %d different characters", different)
 	case repeats(folded):
-		return "says the same over and over"
+		return text.Of("says the same over and over")
 	case steps(folded) > len(folded)/2:
-		return "is a row of characters that follow each other"
+		return text.Of("is a row of characters that follow each other")
 	case kinds(withoutWords(folded)) < own || len(withoutWords(folded)) < own, kinds(withoutWords(unmasked(folded))) < own:
-		return "is made of words that are tried first"
+		return text.Of("is made of words that are tried first")
 	}
-	return ""
+	return text.Text{}
 }
 
 // kinds counts the different characters.

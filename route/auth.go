@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // webSocketBearer is before the token in the handshake of a WebSocket, among its protocols: for those who cannot send a header.
@@ -97,18 +98,22 @@ func (s *Router) identify(ctx context.Context, authorization string) (identity.P
 }
 
 // RoleList names roles in a sentence, with a word before the last: "admin or operator".
-func RoleList(roles []identity.Role, word string) string {
+func RoleList(roles []identity.Role, word string) text.Text {
 	if len(roles) == 0 {
-		return "none"
+		return text.Of("none")
 	}
 	names := make([]string, len(roles))
 	for i, r := range roles {
 		names[i] = string(r)
 	}
-	if len(names) == 1 {
-		return names[0]
+	last := len(names) - 1
+	switch {
+	case last == 0:
+		return text.As(names[0])
+	case word == "or":
+		return text.Of("%s or %s", strings.Join(names[:last], ", "), names[last])
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
+	return text.Of("%s and %s", strings.Join(names[:last], ", "), names[last])
 }
 
 // unknown answers what no route is for. Below the prefix only callers who have a role learn that there is nothing.

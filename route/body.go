@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // What a body may cost besides its bytes. A name costs many times the bytes it is written with: it is kept in maps, and written
@@ -197,10 +197,10 @@ func bodyFault(err error) error {
 		return known
 	}
 	if isTimeout(err) {
-		return Refused(http.StatusRequestTimeout, fault.Timeout, "the body of the request took too long to arrive")
+		return Refused(http.StatusRequestTimeout, fault.Timeout, text.Of("the body of the request took too long to arrive"))
 	}
 	// Malformed chunks, an end before the announced one, a connection that is gone.
-	return Refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
+	return Refused(http.StatusBadRequest, fault.InvalidInput, text.Of("the body of the request broke off before its end"))
 }
 
 // checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is
@@ -241,9 +241,9 @@ func checkKeys(body []byte, keys int) error {
 	}
 	switch {
 	case names > keys:
-		return fault.New(fault.TooLarge, "the body of the request has more than "+strconv.Itoa(keys)+" names in its objects; send less at once, or large data as a list or as a file").With("limit", keys)
+		return fault.Newf(fault.TooLarge, "the body of the request has more than %d names in its objects; send less at once, or large data as a list or as a file", keys).With("limit", keys)
 	case values >= maxItems:
-		return fault.New(fault.TooLarge, "the body of the request has more than "+strconv.Itoa(maxItems)+" values; send less at once, or large data as a file").With("limit", maxItems)
+		return fault.Newf(fault.TooLarge, "the body of the request has more than %d values; send less at once, or large data as a file", maxItems).With("limit", maxItems)
 	}
 	return nil
 }

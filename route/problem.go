@@ -59,6 +59,18 @@ func StatusOf(err error, code fault.Code) int {
 type Problem struct {
 	api.Fault
 	Headers http.Header `json:"-"`
+	// words are the detail in the languages of readers; none: it is as it is.
+	words text.Text
+}
+
+// in is the problem as it is told to a reader of a language.
+func (p *Problem) in(language string) *Problem {
+	if p.words.IsZero() {
+		return p
+	}
+	told := *p
+	told.Detail = p.words.In(language)
+	return &told
 }
 
 // Error implements error.
@@ -77,7 +89,7 @@ func (p *Problem) ContentType(string) string { return ProblemType }
 // error is ours.
 func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *Problem {
 	if ready, ok := errors.AsType[*Problem](err); ok {
-		return ready
+		return ready.in(LanguageOf(ctx))
 	}
 	if left(ctx, err) {
 		// Nobody reads this, and nothing is wrong with the server: what was recorded stays, the rest was not begun.
@@ -155,7 +167,7 @@ func factsOf(language string, facts map[string]any) (fields []api.FaultField, re
 			}
 		case []credential.Problem:
 			for _, p := range list {
-				fields = append(fields, api.FaultField{Path: strings.TrimSuffix("data."+p.Field, "."), Message: p.Message})
+				fields = append(fields, api.FaultField{Path: strings.TrimSuffix("data."+p.Field, "."), Message: p.Words.In(language)})
 			}
 		case []workflow.Problem:
 			for _, p := range list {
@@ -174,6 +186,7 @@ func factsOf(language string, facts map[string]any) (fields []api.FaultField, re
 
 // Refuse writes a problem document where the framework does not.
 func (s *Router) Refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
+	p = p.in(LanguageOf(r.Context()))
 	body, err := json.Marshal(p.Fault)
 	if err != nil {
 		// Only a fact of an error can be to blame; the rest are texts.
@@ -193,28 +206,28 @@ func (s *Router) Refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 
 // retell makes our problem documents of those that the framework makes when it cannot read a request. What was sent is
 // never repeated: it may hold a secret.
-func retell(_ huma.Context, _ string, v any) (any, error) {
+func retell(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
 	}
-	doc := api.Fault{Title: http.StatusText(e.Status), Status: e.Status, Detail: "the request is not as it should be",
-		Code: string(fault.InvalidInput)}
+	doc := api.Fault{Title: http.StatusText(e.Status), Status: e.Status, Code: string(fault.InvalidInput)}
+	language, says := LanguageOf(ctx.Context()), text.Of("the request is not as it should be")
 	switch e.Status {
 	case http.StatusBadRequest:
-		doc.Detail = "the body of the request cannot be read as JSON"
+		says = text.Of("the body of the request cannot be read as JSON")
 		if len(e.Errors) == 0 {
-			doc.Detail = "the request needs a body"
+			says = text.Of("the request needs a body")
 		}
 	case http.StatusRequestEntityTooLarge:
-		return &Problem{Fault: bodyTooLarge().Fault}, nil
+		return &Problem{Fault: bodyTooLarge().in(language).Fault}, nil
 	case http.StatusRequestTimeout:
-		doc.Code, doc.Detail = string(fault.Timeout), "the body of the request took too long to arrive"
+		doc.Code, says = string(fault.Timeout), text.Of("the body of the request took too long to arrive")
 	case http.StatusUnsupportedMediaType:
-		doc.Code, doc.Detail = string(fault.Unsupported), "the body of the request must be application/json"
+		doc.Code, doc.Detail = string(fault.Unsupported), text.Of("the body of the request must be application/json").In(language)
 		return &Problem{Fault: doc}, nil
 	case http.StatusInternalServerError:
-		doc.Code, doc.Detail = string(fault.Internal), "the request could not be read"
+		doc.Code, doc.Detail = string(fault.Internal), text.Of("the request could not be read").In(language)
 		return &Problem{Fault: doc}, nil
 	}
 	for _, d := range e.Errors {
@@ -224,8 +237,9 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 		doc.Errors = append(doc.Errors, api.FaultField{Path: FieldPath(d.Location), Message: d.Message})
 	}
 	if len(doc.Errors) > 0 {
-		doc.Detail += ": " + doc.Errors[0].Path + ": " + doc.Errors[0].Message
+		says = text.Of("%s: %s: %s", says, doc.Errors[0].Path, doc.Errors[0].Message)
 	}
+	doc.Detail = says.In(language)
 	return &Problem{Fault: doc}, nil
 }
 
@@ -241,14 +255,11 @@ func bodyTooLarge() *Problem { return TooLarge(MaxBody) }
 
 // TooLarge is a refusal of a body over a limit.
 func TooLarge(limit int64) *Problem {
-	return &Problem{Fault: api.Fault{
-		Title: http.StatusText(http.StatusRequestEntityTooLarge), Status: http.StatusRequestEntityTooLarge, Code: string(fault.TooLarge),
-		Detail: "the body of the request has more than " + strconv.FormatInt(limit>>20, 10) + " MiB",
-	}}
+	return Refused(http.StatusRequestEntityTooLarge, fault.TooLarge, text.Of("the body of the request has more than %d MiB", limit>>20))
 }
 
 // Refused is a refusal with a status of its own.
-func Refused(status int, code fault.Code, detail string) *Problem {
-	return &Problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail},
-		Headers: http.Header{}}
+func Refused(status int, code fault.Code, detail text.Text) *Problem {
+	return &Problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail.In(text.English)},
+		Headers: http.Header{}, words: detail}
 }

@@ -20,6 +20,9 @@ func TestProblem_Words(t *testing.T) {
 	}{
 		"Values":       {fault.Newf(fault.NotFound, "there is no workflow %q", "a"), "没有工作流 \"a\""},
 		"Wrapped":      {fault.Newf(fault.InvalidInput, "the answer cannot be read: %w", errors.New("EOF")), "无法读取该答复：EOF"},
+		"Refused":      {fault.Newf(fault.InvalidInput, "the answer cannot be read: %w", fault.Newf(fault.NotFound, "there is no workflow %q", "a")), "无法读取该答复：没有工作流 \"a\""},
+		"Placed":       {fault.Newf(fault.InvalidInput, "%s: %s", "a.b", text.Of("Yes")), "a.b：是"},
+		"Wordless":     {fault.Newf(fault.InvalidInput, "%s <%s>", "a.b", text.Of("Yes")), "a.b <是>"},
 		"NoValues":     {fault.New(fault.NotReady, "the database does not answer"), "数据库没有响应"},
 		"Words":        {fault.Say(fault.InvalidInput, text.Of("%d days left", 3)), "还有 3 天"},
 		"Copied":       {fault.Newf(fault.NotFound, "there is no workflow %q", "a").With("id", "a").Final(), "没有工作流 \"a\""},

@@ -24,6 +24,7 @@ import (
 	"tandem/limits"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -207,6 +208,11 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 func wrongPath(err error) error {
 	f := fault.From(err)
 	path, _ := f.Details["path"].(string)
+	if _, values := f.MadeOf(); len(values) == 2 {
+		if problem, ok := values[1].(text.Text); ok { // behind the path
+			return api.WrongField(path, "%s", problem)
+		}
+	}
 	return api.WrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
 }
 

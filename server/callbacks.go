@@ -25,6 +25,7 @@ import (
 	"tandem/route"
 	"tandem/store"
 	"tandem/story"
+	"tandem/text"
 )
 
 // callbackPath is before the token of a call back. It stands outside of the prefix: the address is given to strangers.
@@ -79,15 +80,15 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 }
 
 func callbackUnknown() error {
-	return route.Refused(http.StatusNotFound, fault.NotFound, "this is not an address that a service was given to call; use the callback_url or wait_url as it was given, to its last letter")
+	return route.Refused(http.StatusNotFound, fault.NotFound, text.Of("this is not an address that a service was given to call; use the callback_url or wait_url as it was given, to its last letter"))
 }
 
 func callbackGone() error {
-	return route.Refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
+	return route.Refused(http.StatusGone, fault.NotFound, text.Of("nobody waits for this call back any more: its time is over, or the node or its execution has ended"))
 }
 
 func callbackTwice() error {
-	return route.Refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
+	return route.Refused(http.StatusConflict, fault.Conflict, text.Of("this call back was received already; its address is good for one"))
 }
 
 // receive hands a call back to the activation that waits for it, or that will wait as soon as its own call is answered.
@@ -146,9 +147,18 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// methodList names methods in a sentence.
+func methodList(methods []string) text.Text {
+	last := len(methods) - 1
+	if last == 0 {
+		return text.As(methods[0])
+	}
+	return text.Of("%s or %s", methodList(methods[:last]), methods[last])
+}
+
 // wrongMethod says with which methods an address is called.
 func wrongMethod(methods ...string) error {
-	out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, "this address is called with "+strings.Join(methods, " or "))
+	out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, text.Of("this address is called with %s", methodList(methods)))
 	out.Headers.Set("Allow", strings.Join(methods, ", "))
 	return out
 }

@@ -24,6 +24,7 @@ import (
 	"tandem/route"
 	"tandem/store"
 	"tandem/story"
+	"tandem/text"
 	"tandem/trigger"
 )
 
@@ -71,12 +72,12 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 // hookRefusal gives a refusal the status that senders of webhooks expect.
 func hookRefusal(err error) error {
 	if wrong, ok := errors.AsType[*trigger.MethodError](err); ok {
-		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, wrong.Error())
+		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, text.As(wrong.Error()))
 		out.Headers.Set("Allow", strings.Join(wrong.Allowed, ", "))
 		return out
 	}
 	if e := fault.From(err); e.Code.Class() == fault.ClassInvalid && !e.Retryable {
-		return route.Refused(http.StatusBadRequest, e.Code, e.Message)
+		return route.Refused(http.StatusBadRequest, e.Code, text.OfError(e))
 	}
 	return err
 }
@@ -140,7 +141,7 @@ func (s *Server) sendReceived(w http.ResponseWriter, r *http.Request, d store.Tr
 	case store.DeliveryIgnored:
 		code, body.Ignored = http.StatusOK, d.Reason
 	case store.DeliveryRefused: // it was stored before, with the same id
-		return route.Refused(http.StatusBadRequest, fault.InvalidInput, d.Reason)
+		return route.Refused(http.StatusBadRequest, fault.InvalidInput, text.As(d.Reason))
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -201,13 +202,13 @@ func (h *hookWait) reply(ctx context.Context, w http.ResponseWriter, r *http.Req
 	case !status.Final():
 		return s.sendReceived(w, r, d, status)
 	case status != engine.StatusSuccess:
-		return route.Refused(http.StatusInternalServerError, fault.Internal, "execution "+d.Execution+" has ended as "+string(status)+"; who operates it can see why")
+		return route.Refused(http.StatusInternalServerError, fault.Internal, text.Of("execution %s has ended as %s; who operates it can see why", d.Execution, status))
 	case out.Verdict.Reply == trigger.ReplyNode: // no node has answered
 		return s.sendReceived(w, r, d, status)
 	}
 	outputs, err := reading.WholeOutputs(ctx)
 	if fault.CodeOf(err) == fault.TooLarge { // the request itself was not wrong
-		return route.Refused(http.StatusInternalServerError, fault.TooLarge, "execution "+d.Execution+" has ended as "+string(status)+", and cannot be answered with: "+fault.From(err).Message)
+		return route.Refused(http.StatusInternalServerError, fault.TooLarge, text.Of("execution %s has ended as %s, and cannot be answered with: %s", d.Execution, status, text.OfError(fault.From(err))))
 	}
 	if err != nil {
 		return err
@@ -321,7 +322,7 @@ func (s *Server) sendAnswer(ctx context.Context, w http.ResponseWriter, r *http.
 	content, blob, err := s.o.Stores.Blobs.Get(ctx, p, a.Blob)
 	if errors.Is(err, store.ErrNotFound) {
 		s.Log.ErrorContext(ctx, "a file that a workflow has answered with is not there any more", "workspace", p.Workspace, "blob", a.Blob)
-		return route.Refused(http.StatusInternalServerError, fault.Internal, "the file that was to be sent is not there any more; who operates this can see which")
+		return route.Refused(http.StatusInternalServerError, fault.Internal, text.Of("the file that was to be sent is not there any more; who operates this can see which"))
 	}
 	if err != nil {
 		return err

@@ -48,11 +48,10 @@ func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (
 func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKindInput) (*nodeKindOutput, error) {
 	k, ok := s.o.Registry.Get(in.Name)
 	if !ok {
-		message := "no kind %q can be run here"
 		if near := fault.Nearest(in.Name, s.o.Registry.Names()); near != "" {
-			return nil, fault.Newf(fault.NotFound, message+"; did you mean %q?", in.Name, near)
+			return nil, fault.Newf(fault.NotFound, "no kind %q can be run here; did you mean %q?", in.Name, near)
 		}
-		return nil, fault.Newf(fault.NotFound, message+"; GET "+route.Prefix+"/node-kinds lists those that can", in.Name)
+		return nil, fault.Newf(fault.NotFound, "no kind %q can be run here; GET %s/node-kinds lists those that can", in.Name, route.Prefix)
 	}
 	return &nodeKindOutput{s.tellKind(k)}, nil
 }

@@ -5,11 +5,12 @@ import (
 
 	"tandem/api"
 	"tandem/credential"
+	"tandem/text"
 )
 
 // inlineFields refuses secrets that are written out where only references to credentials belong. A value that only may
 // be a secret is accepted: no warning can be shown here.
-func inlineFields(prefix string, v any, remedy string) []api.FaultField {
+func inlineFields(prefix string, v any, remedy text.Text) []api.FaultField {
 	document, err := json.Marshal(v)
 	if err != nil {
 		return nil // it is refused elsewhere
@@ -17,8 +18,9 @@ func inlineFields(prefix string, v any, remedy string) []api.FaultField {
 	var fields []api.FaultField
 	for _, found := range credential.FindInline(document) {
 		if found.Certain {
-			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret",
-				Message: found.What.String() + " is a secret that is written out; " + remedy})
+			field := api.Wrong(prefix+found.Path, text.Of("%s is a secret that is written out; %s", found.What, remedy))
+			field.Code = "inline_secret"
+			fields = append(fields, field)
 		}
 	}
 	return fields

@@ -22,6 +22,7 @@ import (
 	"tandem/llm"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Limits of the numbers in a profile. Larger ones are mistakes, and would not fit into the ledger.
@@ -39,15 +40,17 @@ const wholeBody = "body"
 func (s *settings) readProfileBody(raw []byte) (body api.Profile, wrong []api.FaultField) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &fields); err != nil || bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-		return body, []api.FaultField{{Path: wholeBody, Message: "must be a JSON object with provider, model and so on"}}
+		return body, []api.FaultField{api.Wrong(wholeBody, text.Of("must be a JSON object with provider, model and so on"))}
 	}
-	refuse := func(path, message string) { wrong = append(wrong, api.FaultField{Path: path, Message: message}) }
+	refuse := func(path, format string, args ...any) {
+		wrong = append(wrong, api.Wrong(path, text.Formatted(format, args...)))
+	}
 	fields = respelled(fields, "", map[string]string{"budgets": "budget", "profile_id": "id", "params": "parameters"}, refuse)
 	if inner := map[string]json.RawMessage{}; json.Unmarshal(fields["parameters"], &inner) == nil && inner != nil {
 		fields["parameters"] = rejoined(respelled(inner, "parameters.", nil, refuse))
 	}
-	if text := bytes.TrimSpace(fields["budget"]); len(text) > 0 && text[0] == '{' {
-		fields["budget"] = slices.Concat(json.RawMessage("["), text, json.RawMessage("]"))
+	if one := bytes.TrimSpace(fields["budget"]); len(one) > 0 && one[0] == '{' {
+		fields["budget"] = slices.Concat(json.RawMessage("["), one, json.RawMessage("]"))
 	}
 	var budgets []map[string]json.RawMessage
 	if json.Unmarshal(fields["budget"], &budgets) == nil && budgets != nil {
@@ -73,9 +76,9 @@ func (s *settings) readProfileBody(raw []byte) (body api.Profile, wrong []api.Fa
 	huma.Validate(registry, schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, value, result)
 	for _, err := range result.Errors {
 		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-			refuse(route.FieldPath(detail.Location), detail.Message)
+			refuse(route.FieldPath(detail.Location), "%s", detail.Message)
 		} else {
-			refuse(wholeBody, err.Error())
+			refuse(wholeBody, "%s", err)
 		}
 	}
 	slices.SortStableFunc(wrong, func(a, b api.FaultField) int { return strings.Compare(a.Path, b.Path) })
@@ -87,7 +90,7 @@ func (s *settings) readProfileBody(raw []byte) (body api.Profile, wrong []api.Fa
 
 // respelled returns fields under the names that they have today. Those that look like secrets are refused and left out.
 func respelled(fields map[string]json.RawMessage, path string, older map[string]string,
-	refuse func(path, message string)) map[string]json.RawMessage {
+	refuse func(path, format string, args ...any)) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		today := route.SnakeCase(name)
@@ -97,9 +100,9 @@ func respelled(fields map[string]json.RawMessage, path string, older map[string]
 		_, twice := out[today]
 		switch {
 		case secretField(today):
-			refuse(path+name, "a profile holds no secrets, and what was sent was not kept; put it into a credential of the provider's type (POST "+route.Prefix+"/credentials) and name that in credential_id")
+			refuse(path+name, "a profile holds no secrets, and what was sent was not kept; put it into a credential of the provider's type (POST %s/credentials) and name that in credential_id", route.Prefix)
 		case twice:
-			refuse(path+name, fmt.Sprintf("is another spelling of %q, which is there as well; leave one of them out", today))
+			refuse(path+name, "is another spelling of %q, which is there as well; leave one of them out", today)
 		default:
 			out[today] = fields[name]
 		}
@@ -133,7 +136,7 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 	before []api.FaultField) (wrong []api.FaultField, err error) {
 	refuse := func(path, format string, args ...any) {
 		if !slices.ContainsFunc(before, func(f api.FaultField) bool { return f.Path == path }) {
-			wrong = append(wrong, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
+			wrong = append(wrong, api.Wrong(path, text.Formatted(format, args...)))
 		}
 	}
 	if strings.Trim(body.ID, ".") == "" || !profileID.MatchString(body.ID) {
@@ -153,7 +156,7 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 	case body.Provider == "":
 		refuse("provider", "is missing; there are %s", strings.Join(known, ", "))
 	case !slices.Contains(known, body.Provider):
-		if hint := route.DidYouMean(body.Provider, known); hint != "" {
+		if hint := route.DidYouMean(body.Provider, known); !hint.IsZero() {
 			refuse("provider", "there is no provider %q%s", body.Provider, hint)
 		} else {
 			refuse("provider", "there is no provider %q; there are %s, and openai is for everything that speaks its API", body.Provider, strings.Join(known, ", "))
@@ -162,10 +165,10 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 	if strings.TrimSpace(body.Model) == "" && !provider.Scripted {
 		refuse("model", "is missing; name the model as the service does")
 	}
-	if problem := checkBaseURL(body.BaseURL); problem != "" {
+	if problem := checkBaseURL(body.BaseURL); !problem.IsZero() {
 		refuse("base_url", "%s", problem)
-	} else if found := inlineFields("", map[string]string{"base_url": body.BaseURL}, "create a credential with it, and name it in credential_id"); len(found) > 0 {
-		refuse("base_url", "%s", found[0].Message)
+	} else if found := inlineFields("", map[string]string{"base_url": body.BaseURL}, text.Of("create a credential with it, and name it in credential_id")); len(found) > 0 {
+		refuse("base_url", "%s", found[0].Text())
 	}
 	if err := s.checkProfileCredential(ctx, p, body, provider, refuse); err != nil {
 		return nil, err
@@ -192,20 +195,20 @@ func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body 
 var profileID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) // read-only
 
 // checkBaseURL says what is wrong with the address of a service.
-func checkBaseURL(text string) string {
-	if text == "" {
-		return ""
+func checkBaseURL(address string) text.Text {
+	if address == "" {
+		return text.Text{}
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "is not an http or https address; write it like https://api.example.com/v1"
+		return text.Of("is not an http or https address; write it like https://api.example.com/v1")
 	case u.User != nil:
-		return "has a user or a password in it; put them into a credential"
+		return text.Of("has a user or a password in it; put them into a credential")
 	case u.RawQuery != "" || u.Fragment != "":
-		return "has a query or a fragment, which would not be sent; leave it out, and put a key into a credential"
+		return text.Of("has a query or a fragment, which would not be sent; leave it out, and put a key into a credential")
 	}
-	return ""
+	return text.Text{}
 }
 
 // checkProfileCredential finds the credential that a profile names, by id or by name. Errors do not repeat what was sent:
@@ -231,7 +234,7 @@ func (s *settings) checkProfileCredential(ctx context.Context, p identity.Princi
 			}
 		}
 		switch hint := route.DidYouMean(body.CredentialID, fitting); {
-		case hint != "":
+		case !hint.IsZero():
 			refuse("credential_id", "there is no such credential%s", hint)
 		case len(fitting) > 0:
 			refuse("credential_id", "there is no such credential; of type %s there are %s", body.Provider, route.Quoted(fitting))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -22,6 +21,7 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Models is what the settings need from the language models of an instance.
@@ -174,7 +174,7 @@ func (s *settings) createProfile(ctx context.Context, p identity.Principal, in *
 func (s *settings) putProfile(ctx context.Context, p identity.Principal, in *profileChange) (*profileOutput, error) {
 	body, wrong := s.readProfileBody(in.RawBody)
 	if body.ID != "" && body.ID != in.ID {
-		wrong = append(wrong, api.FaultField{Path: "id", Message: fmt.Sprintf("%q is not the profile of the address, %q", body.ID, in.ID)})
+		wrong = append(wrong, api.Wrong("id", text.Of("%q is not the profile of the address, %q", body.ID, in.ID)))
 	}
 	body.ID = in.ID
 	s.accounts.Lock()
@@ -208,7 +208,7 @@ func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body a
 
 // wrongFields is a refusal because of fields of a request.
 func wrongFields(fields []api.FaultField) error {
-	return fault.Newf(fault.InvalidInput, "%s: %s", fields[0].Path, fields[0].Message).With("fields", fields)
+	return api.WrongFields(fields...)
 }
 
 func (s *settings) deleteProfile(ctx context.Context, p identity.Principal, in *profileDelete) (*route.Nothing, error) {
@@ -240,14 +240,14 @@ func (s *settings) deleteProfile(ctx context.Context, p identity.Principal, in *
 			return nil, err
 		}
 		if len(workflows)+len(templates) > 0 {
-			what := []string{}
-			if len(workflows) > 0 {
-				what = append(what, "the workflows "+route.Quoted(workflows))
+			what := text.Of("the workflows %s", route.Quoted(workflows))
+			switch named := text.Of("the node templates %s", route.Quoted(templates)); {
+			case len(workflows) == 0:
+				what = named
+			case len(templates) > 0:
+				what = text.Of("%s and %s", what, named)
 			}
-			if len(templates) > 0 {
-				what = append(what, "the node templates "+route.Quoted(templates))
-			}
-			return nil, fault.Newf(fault.Conflict, "profile %q is named by %s; give them another one, or delete it with force=true", in.ID, strings.Join(what, " and ")).
+			return nil, fault.Newf(fault.Conflict, "profile %q is named by %s; give them another one, or delete it with force=true", in.ID, what).
 				With("workflows", workflows).With("node_templates", templates)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 const (
@@ -190,7 +191,7 @@ func (s *settings) readContact(ctx context.Context, p identity.Principal, c *sto
 	if in.CredentialID != "" {
 		found, err := s.credential(ctx, p, in.CredentialID)
 		if err != nil {
-			return api.WrongField("credential_id", "%s", fault.From(err).Message)
+			return api.WrongField("credential_id", "%s", text.OfError(fault.From(err)))
 		}
 		c.Credential, kind = found.ID, found.Type
 	}
@@ -222,7 +223,7 @@ func (s *settings) readContact(ctx context.Context, p identity.Principal, c *sto
 	if in.InCredentialID != "" {
 		found, err := s.credential(ctx, p, in.InCredentialID)
 		if err != nil {
-			return api.WrongField("in_credential_id", "%s", fault.From(err).Message)
+			return api.WrongField("in_credential_id", "%s", text.OfError(fault.From(err)))
 		}
 		if !slices.Contains(traits.ReadsWith, found.Type) {
 			return api.WrongField("in_credential_id", "the channel %q reads with a credential of the type %s, and %q is a %s", c.Channel, strings.Join(traits.ReadsWith, " or "), found.Name, found.Type)
@@ -339,17 +340,17 @@ func (s *settings) updateReach(ctx context.Context, p identity.Principal, in *re
 		at := fmt.Sprintf("contacts[%d]", n)
 		channel, err := s.contact(ctx, p, c.Channel)
 		if err != nil {
-			return nil, api.WrongField(at+".channel", "%s", fault.From(err).Message)
+			return nil, api.WrongField(at+".channel", "%s", text.OfError(fault.From(err)))
 		}
 		address, err := s.o.Desk.Media().ContactAddress(channel.Channel, c.Address)
 		if err != nil {
-			return nil, api.WrongField(at+".address", "%s", fault.From(err).Message)
+			return nil, api.WrongField(at+".address", "%s", text.OfError(fault.From(err)))
 		}
 		if slices.ContainsFunc(contacts, func(o identity.Contact) bool { return o.Channel == c.Channel && o.Address == address }) {
 			return nil, api.WrongField(at, "the same place is there twice")
 		}
 		if err := s.ownAddress(ctx, p, &u, c.Channel, address); err != nil {
-			return nil, api.WrongField(at+".address", "%s", fault.From(err).Message)
+			return nil, api.WrongField(at+".address", "%s", text.OfError(fault.From(err)))
 		}
 		contacts = append(contacts, identity.Contact{Channel: c.Channel, Address: address, AfterSeconds: c.AfterSeconds})
 	}
@@ -425,12 +426,12 @@ func (s *settings) proveAddress(ctx context.Context, p identity.Principal, in *a
 	media := s.o.Desk.Media()
 	channel, err := s.contact(ctx, p, in.Body.Channel)
 	if err != nil {
-		return nil, api.WrongField("channel", "%s", fault.From(err).Message)
+		return nil, api.WrongField("channel", "%s", text.OfError(fault.From(err)))
 	}
 	address, err := media.ContactAddress(channel.Channel, in.Body.Address)
 	switch {
 	case err != nil:
-		return nil, api.WrongField("address", "%s", fault.From(err).Message)
+		return nil, api.WrongField("address", "%s", text.OfError(fault.From(err)))
 	case address == "":
 		return nil, api.WrongField("channel", "the contact channel %q needs no address, so there is nothing to prove; choose it as it is", channel.Name)
 	case slices.Contains(media.Addresses(u), address):

@@ -20,6 +20,7 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -146,21 +147,21 @@ func (s *settings) checkTemplate(in api.NodeTemplate) (string, error) {
 	var fields []api.FaultField
 	fields = append(fields, checkKnown(kind, in.KnownParams)...)
 	if len(in.KnownParams) > 0 {
-		fields = append(fields, inlineFields("known_params.", in.KnownParams, "create a credential with it, and set credential_id to its name")...)
+		fields = append(fields, inlineFields("known_params.", in.KnownParams, text.Of("create a credential with it, and set credential_id to its name"))...)
 	}
 	for _, override := range []struct {
 		path string
 		raw  json.RawMessage
 	}{{"override_input", in.OverrideInput}, {"override_output", in.OverrideOutput}} {
-		if message := checkSchema(override.raw); message != "" {
-			fields = append(fields, api.FaultField{Path: override.path, Message: message})
+		if problem := checkSchema(override.raw); !problem.IsZero() {
+			fields = append(fields, api.Wrong(override.path, problem))
 		}
 	}
 	if runs, ok := s.o.Registry.Get(name); ok {
 		fields = append(fields, checkDeclared(runs, in.OverrideOutput)...)
 	}
 	if len(fields) > 0 {
-		return "", fault.Newf(fault.InvalidInput, "%s: %s", fields[0].Path, fields[0].Message).With("fields", fields)
+		return "", api.WrongFields(fields...)
 	}
 	return name, nil
 }
@@ -175,11 +176,8 @@ func checkDeclared(kind node.Kind, override json.RawMessage) (fields []api.Fault
 		if slices.Contains(known, name.Str) {
 			return true
 		}
-		message := fmt.Sprintf("%s has no field %q in its output", kind.About.Name, name.Str)
-		if near := fault.Nearest(name.Str, known); near != "" {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		}
-		fields = append(fields, api.FaultField{Path: payload.JoinKey("override_output.properties", name.Str), Message: message})
+		fields = append(fields, api.Wrong(payload.JoinKey("override_output.properties", name.Str),
+			text.Of("%s has no field %q in its output%s", kind.About.Name, name.Str, route.DidYouMean(name.Str, known))))
 		return true
 	})
 	return fields
@@ -192,50 +190,53 @@ func checkKnown(kind workflow.Kind, raw json.RawMessage) []api.FaultField {
 		return nil
 	}
 	var values map[string]json.RawMessage
+	wrong := func(at string, problem text.Text) []api.FaultField {
+		return []api.FaultField{api.Wrong(path+at, problem)}
+	}
 	if json.Unmarshal(raw, &values) != nil {
-		return []api.FaultField{{Path: path, Message: "must be an object with configurations of the kind"}}
+		return wrong("", text.Of("must be an object with configurations of the kind"))
 	}
 	if _, nested := values["template_id"]; nested {
-		return []api.FaultField{{Path: path + ".template_id", Message: "a template cannot build on another one"}}
+		return wrong(".template_id", text.Of("a template cannot build on another one"))
 	}
 	values["template_id"] = json.RawMessage(`"this"`)
 	configurations, err := json.Marshal(values)
 	if err != nil {
-		return []api.FaultField{{Path: path, Message: "must be an object with configurations of the kind"}}
+		return wrong("", text.Of("must be an object with configurations of the kind"))
 	}
 	typ, subtype, _ := strings.Cut(kind.Name, ".")
 	_, problems := kind.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: configurations})
 	var fields []api.FaultField
 	for _, p := range problems {
 		if p.Severity != workflow.SeverityWarning {
-			fields = append(fields, api.FaultField{Path: path + strings.TrimPrefix(p.Path, "configurations"), Message: p.Message})
+			fields = append(fields, api.Wrong(path+strings.TrimPrefix(p.Path, "configurations"), text.Settled(p.In)))
 		}
 	}
 	return fields
 }
 
 // checkSchema says what is wrong with a schema, if anything. References to elsewhere are not followed.
-func checkSchema(raw json.RawMessage) string {
+func checkSchema(raw json.RawMessage) text.Text {
 	if absent(raw) {
-		return ""
+		return text.Text{}
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return "is not JSON"
+		return text.Of("is not JSON")
 	}
 	if _, object := doc.(map[string]any); !object {
-		return "must be an object: a JSON Schema to lay over that of the kind"
+		return text.Of("must be an object: a JSON Schema to lay over that of the kind")
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	const name = "urn:tandem:override"
 	if err := c.AddResource(name, doc); err != nil {
-		return "is not a JSON Schema: " + schemaProblem(err)
+		return text.Of("is not a JSON Schema: %s", schemaProblem(err))
 	}
 	if _, err := c.Compile(name); err != nil {
-		return "is not a JSON Schema: " + schemaProblem(err)
+		return text.Of("is not a JSON Schema: %s", schemaProblem(err))
 	}
-	return ""
+	return text.Text{}
 }
 
 // schemaProblem is one line of what the compiler says, without our name for the document.

@@ -23,6 +23,7 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Tools is what the settings need from the tool servers of an instance, besides their records in the store.
@@ -286,7 +287,7 @@ func (s *settings) readToolServer(ctx context.Context, p identity.Principal,
 		URL: b.URL, Credential: b.CredentialID, TimeoutSeconds: b.TimeoutSeconds, IdleSeconds: b.IdleSeconds, Enabled: !b.Disabled,
 	}.WithDefaults()
 	refuse := func(path, format string, args ...any) {
-		wrong = append(wrong, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
+		wrong = append(wrong, api.Wrong(path, text.Formatted(format, args...)))
 	}
 	process := b.Transport == store.MCPStdio
 	switch {
@@ -312,7 +313,7 @@ func (s *settings) readToolServer(ctx context.Context, p identity.Principal,
 		Args    []string                   `json:"args"`
 		Env     map[string]json.RawMessage `json:"env"`
 		Headers map[string]json.RawMessage `json:"headers"`
-	}{b.URL, b.Args, b.Env, b.Headers}, "create a credential with it and write {credential_id, field, prefix?} in env or headers instead")...)
+	}{b.URL, b.Args, b.Env, b.Headers}, text.Of("create a credential with it and write {credential_id, field, prefix?} in env or headers instead"))...)
 	if b.CredentialID != "" && !process {
 		c, ok := findCredential(credentials, b.CredentialID)
 		switch {

@@ -17,6 +17,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Bounds of what is kept about a user.
@@ -463,10 +464,10 @@ func readUser(u *identity.User, media human.Media, in api.UserRequest) error {
 // setAddresses stores the addresses that a user writes from. Only an admin may do that: an answer from there counts as the user's.
 func setAddresses(u *identity.User, media human.Media, texts []string) error {
 	seats := []string{}
-	for i, text := range texts {
-		seat, err := media.Address(text)
+	for i, written := range texts {
+		seat, err := media.Address(written)
 		if err != nil {
-			return api.WrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
+			return api.WrongField(fmt.Sprintf("addresses[%d]", i), "%s", text.OfError(fault.From(err)))
 		}
 		if !slices.Contains(seats, seat) {
 			seats = append(seats, seat)

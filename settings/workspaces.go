@@ -12,6 +12,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // firstAdmin is the id of the admin that a new workspace has, unless another is asked for.
@@ -141,7 +142,7 @@ func (s *settings) createWorkspace(ctx context.Context, p identity.Principal, in
 	}
 	w := identity.Workspace{ID: in.Body.ID, Name: strings.TrimSpace(in.Body.Name), Created: s.NowMS()}
 	if err := identity.CheckWorkspace(w.ID); err != nil {
-		return nil, api.WrongField("id", "%s", fault.From(err).Message)
+		return nil, api.WrongField("id", "%s", text.OfError(fault.From(err)))
 	}
 	if w.Name == "" {
 		w.Name = w.ID

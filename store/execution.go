@@ -138,15 +138,17 @@ type KeyUsedError struct {
 }
 
 // Error names which of the two cases it is.
-func (e *KeyUsedError) Error() string {
-	if e.Same {
-		return fmt.Sprintf("idempotency key %q has already started execution %q", e.Key, e.Execution)
-	}
-	return fmt.Sprintf("idempotency key %q was used for another request; use a new key", e.Key)
-}
+func (e *KeyUsedError) Error() string { return e.conflict().Message }
 
 // Unwrap makes it a conflict.
-func (e *KeyUsedError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+func (e *KeyUsedError) Unwrap() error { return e.conflict() }
+
+func (e *KeyUsedError) conflict() *fault.Error {
+	if e.Same {
+		return fault.Newf(fault.Conflict, "idempotency key %q has already started execution %q", e.Key, e.Execution)
+	}
+	return fault.Newf(fault.Conflict, "idempotency key %q was used for another request; use a new key", e.Key)
+}
 
 // IdempotencyKeys reads and removes keys; appends claim them.
 type IdempotencyKeys interface {

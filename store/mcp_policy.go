@@ -9,6 +9,7 @@ import (
 
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // What a person decides about a tool.
@@ -63,29 +64,29 @@ const (
 
 // Check refuses what cannot be a policy. The error names the field.
 func (p MCPPolicy) Check() error {
-	wrong := func(path, format string, args ...any) error {
-		return fault.Newf(fault.Invalid, path+": "+format, args...).With("path", path)
+	wrong := func(path string, problem text.Text) error {
+		return fault.Newf(fault.Invalid, "%s: %s", path, problem).With("path", path)
 	}
 	switch {
 	case p.Server == "" || p.Tool == "" || p.Hash == "":
 		return fault.New(fault.Invalid, "a policy names a tool server, a tool and the definition that it is about")
 	case p.Policy == "" && len(p.Rules) == 0:
-		return wrong("policy", "is missing; use %s", strings.Join(MCPPolicyValues(), ", "))
+		return wrong("policy", text.Of("is missing; use %s", strings.Join(MCPPolicyValues(), ", ")))
 	case p.Policy != "" && !slices.Contains(MCPPolicyValues(), p.Policy):
-		return wrong("policy", "%q is not a policy; use %s", p.Policy, strings.Join(MCPPolicyValues(), ", "))
+		return wrong("policy", text.Of("%q is not a policy; use %s", p.Policy, strings.Join(MCPPolicyValues(), ", ")))
 	case len(p.Rules) > maxMCPRules:
-		return wrong("rules", "%d are too many; at most %d are taken", len(p.Rules), maxMCPRules)
+		return wrong("rules", text.Of("%d are too many; at most %d are taken", len(p.Rules), maxMCPRules))
 	}
 	for i, r := range p.Rules {
-		if path, problem := r.problem(); problem != "" {
-			return wrong(fmt.Sprintf("rules[%d]%s", i, path), "%s", problem)
+		if path, problem := r.problem(); !problem.IsZero() {
+			return wrong(fmt.Sprintf("rules[%d]%s", i, path), problem)
 		}
 	}
 	return nil
 }
 
 // problem says what is wrong with a rule, and where.
-func (r MCPRule) problem() (path, text string) {
+func (r MCPRule) problem() (path string, problem text.Text) {
 	set := 0
 	for _, is := range []bool{len(r.Equals) > 0, r.Pattern != "", r.Under != "", r.Absent} {
 		if is {
@@ -94,35 +95,35 @@ func (r MCPRule) problem() (path, text string) {
 	}
 	switch {
 	case r.Argument == "":
-		return ".argument", "is missing; name an argument of the tool"
+		return ".argument", text.Of("is missing; name an argument of the tool")
 	case !slices.Contains(MCPPolicyValues(), r.Policy):
-		return ".policy", "use " + strings.Join(MCPPolicyValues(), ", ")
+		return ".policy", text.Of("use %s", strings.Join(MCPPolicyValues(), ", "))
 	case set != 1:
-		return "", "give exactly one of equals, pattern, under and absent"
+		return "", text.Of("give exactly one of equals, pattern, under and absent")
 	case len(r.Pattern) > maxMCPRule:
-		return ".pattern", "is too long; 500 characters are taken"
+		return ".pattern", text.Of("is too long; %d characters are taken", maxMCPRule)
 	case len(r.Under) > maxMCPRule:
-		return ".under", "is too long; 500 characters are taken"
+		return ".under", text.Of("is too long; %d characters are taken", maxMCPRule)
 	case r.Under != "" && !strings.HasPrefix(r.Under, "/") && !regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^/]+`).MatchString(r.Under):
-		return ".under", "must be a directory that begins with a slash, or an address with its scheme and host"
+		return ".under", text.Of("must be a directory that begins with a slash, or an address with its scheme and host")
 	}
 	if r.Pattern != "" {
 		if _, err := regexp.Compile(r.Pattern); err != nil {
-			return ".pattern", "cannot be read as a regular expression: " + err.Error()
+			return ".pattern", text.Of("cannot be read as a regular expression: %s", err)
 		}
 	}
 	if len(r.Equals) > 0 {
 		var v any
 		if payload.Read(r.Equals, &v) != nil {
-			return ".equals", "must be a text, a number, true or false"
+			v = nil
 		}
 		switch v.(type) {
 		case string, json.Number, bool:
 		default:
-			return ".equals", "must be a text, a number, true or false"
+			return ".equals", text.Of("must be a text, a number, true or false")
 		}
 	}
-	return "", ""
+	return "", text.Text{}
 }
 
 // MCPAcceptance records that a person has accepted a change of a tool, with the difference.

@@ -15,6 +15,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/text"
 )
 
 // What stores answer with. These two are recognised by their code, so errors.Is(err, ErrNotFound) is true of every
@@ -24,9 +25,10 @@ var (
 	ErrConflict = fault.New(fault.Conflict, "the record has changed in the meantime; read it again")
 )
 
-// NotFound is [ErrNotFound] about a record, with what it is and its id.
+// NotFound is [ErrNotFound] about a record, with what it is and its id. What it is has words in every language, so it is a text in quotes
+// where this is called: the test of the catalogues reads it there.
 func NotFound(what, id string) error {
-	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
+	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", text.Formatted(what), id)
 }
 
 // Conditions of the database. They stand in the chain of an error whose words are for the operator.

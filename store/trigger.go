@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -153,12 +152,14 @@ func (a *Arrival) DeliveryID() string { return a.Delivery.ID }
 type DeliveryKnownError struct{ Delivery TriggerDelivery }
 
 // Error names the delivery.
-func (e *DeliveryKnownError) Error() string {
-	return fmt.Sprintf("delivery %q of node %q was taken before", e.Delivery.ID, e.Delivery.Node)
-}
+func (e *DeliveryKnownError) Error() string { return e.conflict().Message }
 
 // Unwrap makes it a conflict.
-func (e *DeliveryKnownError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+func (e *DeliveryKnownError) Unwrap() error { return e.conflict() }
+
+func (e *DeliveryKnownError) conflict() *fault.Error {
+	return fault.Newf(fault.Conflict, "delivery %q of node %q was taken before", e.Delivery.ID, e.Delivery.Node)
+}
 
 // SupersededError says that a delivery with a cursor comes from a trigger that is no longer in force: the workflow was undeployed, or
 // another revision of it was deployed. The source of the trigger in force begins at the cursor that is stored, so the event is not lost.
@@ -168,23 +169,27 @@ type SupersededError struct {
 }
 
 // Error names the trigger.
-func (e *SupersededError) Error() string {
-	return fmt.Sprintf("the trigger %q of revision %d is no longer in force", e.Node, e.Revision)
-}
+func (e *SupersededError) Error() string { return e.conflict().Message }
 
 // Unwrap makes it a conflict.
-func (e *SupersededError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+func (e *SupersededError) Unwrap() error { return e.conflict() }
+
+func (e *SupersededError) conflict() *fault.Error {
+	return fault.Newf(fault.Conflict, "the trigger %q of revision %d is no longer in force", e.Node, e.Revision)
+}
 
 // AnsweredError says that the sender of a delivery has been answered before, by another activation.
 type AnsweredError struct{ By string }
 
 // Error names the activation.
-func (e *AnsweredError) Error() string {
-	return fmt.Sprintf("the caller was answered by %q already; a request has one answer", e.By)
-}
+func (e *AnsweredError) Error() string { return e.conflict().Message }
 
 // Unwrap makes it a conflict.
-func (e *AnsweredError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+func (e *AnsweredError) Unwrap() error { return e.conflict() }
+
+func (e *AnsweredError) conflict() *fault.Error {
+	return fault.Newf(fault.Conflict, "the caller was answered by %q already; a request has one answer", e.By)
+}
 
 // Triggers keeps which revision of a workflow is deployed, the triggers that it has registered, and what has come to them.
 type Triggers interface {

@@ -70,7 +70,7 @@ func (l *Library) standpoint(ctx context.Context, p identity.Principal, r *api.E
 		// What is pinned is newer than all that was recorded, and nearer than what other iterations put out.
 		step := dataflow.Step{Seq: math.MaxUint64, Scope: at.data.View.Scope, NodeID: id, NodeName: names[id], Output: r.Pinned[id]}
 		if _, err := at.data.Layers.Sync(step); err != nil {
-			return nil, api.WrongField(payload.JoinKey("pinned", id), "%s", fault.From(err).Message)
+			return nil, api.WrongField(payload.JoinKey("pinned", id), "%s", text.OfError(fault.From(err)))
 		}
 		at.data.View.AsOf = math.MaxUint64
 	}

@@ -48,7 +48,8 @@ func tellEntry(e *form.Entry) api.FormEntry {
 		Group: e.Group, Name: e.Name, Kind: string(e.Kind), Label: e.Label, About: e.About, Limits: e.Limits,
 		Required: e.Required, Open: e.Open,
 		Min: e.Min, Max: e.Max, MinLength: e.MinLength, MaxLength: e.MaxLength, MinItems: e.MinItems, MaxItems: e.MaxItems, Whole: e.Whole,
-		Default: e.Default, Known: e.Known, Decides: e.Decides, OnlyWith: e.OnlyWith, List: e.Listed(), Anything: e.TakesText(),
+		Default: e.Default, Known: e.Known, Decides: e.Decides, OnlyWith: e.OnlyWith,
+		List: e.Listed(), Anything: e.TakesText(), Words: e.Words(),
 	}
 	for _, c := range e.Choices {
 		told.Choices = append(told.Choices, api.FormChoice{Value: c.Value, Label: c.Label, Raw: c.Raw, Outcome: c.Outcome})

@@ -43,8 +43,8 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 
 // refusing are the packages whose errors answer requests: all of them have words in every language, but for those that tell of a defect.
 var refusing = []string{ // read-only
-	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store/relational/",
-	"story", "trigger", "vault", "visitors",
+	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store",
+	"store/relational/", "story", "trigger", "vault", "visitors",
 }
 
 // refusal is what an error says that answers a request: the format of a fault.New or fault.Newf.
@@ -58,18 +58,33 @@ func refusal(file string, call *ast.CallExpr) (format string, is bool) {
 	if !ok || pkg.Name != "fault" || !slices.Contains(refusing, dir) && !slices.Contains(refusing, path.Dir(dir)+"/") {
 		return "", false
 	}
-	if code, ok := call.Args[0].(*ast.SelectorExpr); ok && code.Sel.Name == "Internal" {
-		return "", false
+	if code, ok := call.Args[0].(*ast.SelectorExpr); ok && code.Sel.Name == "Internal" && dir != "route" {
+		return "", false // only what route makes of a defect is told
 	}
 	format, is = literal(call.Args[1])
 	return format, is && strings.Trim(verb.ReplaceAllString(format, ""), ": ;,.") != ""
+}
+
+// recordSort is what a store.NotFound says is not there: the sort of a record, which is a text that is said by itself.
+func recordSort(file string, call *ast.CallExpr) (sort ast.Expr, is bool) {
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		is = fun.Name == "NotFound" && path.Dir(file) == "store"
+	case *ast.SelectorExpr:
+		pkg, ok := fun.X.(*ast.Ident)
+		is = ok && pkg.Name == "store" && fun.Sel.Name == "NotFound"
+	}
+	if !is || len(call.Args) != 2 {
+		return nil, false
+	}
+	return call.Args[0], true
 }
 
 // inTemplate is a text that a template says.
 var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
 
 // said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, each format in which a
-// problem of a definition is reported or a request is refused, and where it is said. Templates say theirs with .Say.
+// problem of a definition is reported or a request is refused, each sort of record, and where it is said. Templates say theirs with .Say.
 func said(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -107,6 +122,14 @@ func said(t *testing.T) map[string]string {
 				}
 				return true
 			}
+			if sort, is := recordSort(name, call); is {
+				english, ok := literal(sort)
+				if !ok {
+					t.Errorf("%s: store.NotFound is given a sort of record that is not a text in quotes; then nobody can look for its translation", fset.Position(call.Pos()))
+				}
+				found[english] = fset.Position(call.Pos()).String()
+				return true
+			}
 			if format, is := refusal(name, call); is {
 				found[format] = fset.Position(call.Pos()).String()
 				return true
@@ -139,7 +162,7 @@ func said(t *testing.T) map[string]string {
 	return found
 }
 
-// reporter says that a call reports a problem of a definition in a format, and which of its arguments that is.
+// reporter says that a call reports a problem of a definition or of a field of a request in a format, and which of its arguments that is.
 func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 	places, called := map[string]int{}, ""
 	switch fun := call.Fun.(type) {
@@ -147,7 +170,9 @@ func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 		called = fun.Name
 		switch {
 		case strings.HasPrefix(file, "workflow/"):
-			places = map[string]int{"errorAt": 2, "warningAt": 2}
+			places = map[string]int{"errorAt": 2, "warningAt": 2, "wrongPart": 1}
+		case strings.HasPrefix(file, "settings/"):
+			places = map[string]int{"refuse": 1}
 		case strings.HasPrefix(file, "needs/"):
 			places = map[string]int{"warn": 2}
 		}
@@ -161,6 +186,12 @@ func reporter(file string, call *ast.CallExpr) (at int, reports bool) {
 			on = x.Sel.Name
 		}
 		planning := strings.HasPrefix(file, "node/plan") || strings.HasPrefix(file, "builtin/") || strings.HasPrefix(file, "integration/")
+		if on == "api" {
+			places = map[string]int{"WrongField": 1}
+		}
+		if on == "route" {
+			places = map[string]int{"ConflictOf": 1}
+		}
 		if planning && on == "p" {
 			places = map[string]int{"Invalid": 1, "Refuse": 2, "Warn": 2, "Idle": 1, "Require": 1}
 		}

@@ -108,6 +108,11 @@ func ErrorIn(language string, e Told) string {
 	return t.In(language)
 }
 
+// OfError is what an error says, as a text that can be part of another.
+func OfError(e Told) Text {
+	return Settled(func(language string) string { return ErrorIn(language, e) })
+}
+
 // Settled is a text from words that are known in every language at once, as a list is that is put together in each of them.
 func Settled(in func(language string) string) Text {
 	t := Text{english: in(English), own: map[string]string{}}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 //go:embed *.json
@@ -148,6 +149,9 @@ func (t Text) Words(language string) string {
 	format := t.english
 	if language != English {
 		format = catalogues[language][t.english+t.context]
+		if format == "" && !strings.ContainsFunc(hole.ReplaceAllString(t.english, ""), unicode.IsLetter) {
+			format = t.english // as in "%s (%s)": only its values have words
+		}
 	}
 	return fill(format, t.args, language)
 }
@@ -179,15 +183,20 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// fill puts values into the holes of a format, if it has any.
+// fill puts values into the holes of a format, if it has any. Texts and errors among the values are told in the same language.
 func fill(format string, args []any, language string) string {
 	if len(args) == 0 || !strings.Contains(format, "%") {
 		return format
 	}
 	told := make([]any, len(args))
 	for i, arg := range args {
-		if inner, ok := arg.(Text); ok {
+		switch inner := arg.(type) {
+		case Text:
 			arg = inner.In(language)
+		case Told:
+			if language != English { // whose readers see what fault puts into a message
+				arg = ErrorIn(language, inner)
+			}
 		}
 		told[i] = arg
 	}

@@ -16,6 +16,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -40,9 +41,9 @@ func Request(def *workflow.Definition, want *api.TestRequest) (*workflow.Test, w
 		for i := range def.Tests {
 			names[i] = def.Tests[i].Name
 		}
-		remedy := "; add it to \"tests\""
+		remedy := text.Of("; add it to \"tests\"")
 		if near := fault.Nearest(want.Test, names); near != "" {
-			remedy = fmt.Sprintf("; did you mean %q?", near)
+			remedy = text.Of("; did you mean %q?", near)
 		}
 		return nil, workflow.ExcerptRequest{}, api.WrongField("test", "the definition has no test %q%s", want.Test, remedy)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 // Excerpt is what a test of a definition runs: the whole, what comes after a node, or a node alone. Nodes that are pinned do not run and
@@ -101,8 +102,9 @@ func NewExcerpt(def *Definition, kinds Kinds, want ExcerptRequest) (*Excerpt, er
 	return x.cut()
 }
 
+// wrongPart is an error about one field of what is asked for. The test of the catalogues reads the formats where this is called.
 func wrongPart(field, format string, args ...any) error {
-	return fault.Newf(fault.InvalidInput, field+": "+format, args...).With("path", field)
+	return fault.Newf(fault.InvalidInput, "%s: %s", field, text.Formatted(format, args...)).With("path", field)
 }
 
 func (x *excerpting) readPins() error {

@@ -26,8 +26,8 @@ var decisions = map[string]decision{
 	"true":     {true, typed | scored | ticked},
 	"on":       {true, typed | ticked},
 	"y":        {true, typed},
-	"是":        {true, typed},
-	"通过":       {true, typed},
+	"是":        {true, typed | scored},
+	"通过":       {true, typed | scored},
 	"pass":     {true, typed | scored},
 	"passed":   {true, typed | scored},
 	"approve":  {true, typed | named | acted},
@@ -38,8 +38,8 @@ var decisions = map[string]decision{
 	"false":    {false, typed | scored | ticked},
 	"off":      {false, typed | ticked},
 	"n":        {false, typed},
-	"否":        {false, typed},
-	"不通过":      {false, typed},
+	"否":        {false, typed | scored},
+	"不通过":      {false, typed | scored},
 	"fail":     {false, typed | scored},
 	"failed":   {false, typed | scored},
 	"reject":   {false, typed | named | acted},
@@ -54,4 +54,19 @@ func (p place) decided(word string) (yes, ok bool) {
 		return false, false
 	}
 	return d.yes, true
+}
+
+// Words are the words for pass and fail that a person may type as the score of a review, in small letters; none for other entries. Programs
+// that draw the form read them by it.
+func (e *Entry) Words() map[string]bool {
+	if e.Kind != Score {
+		return nil
+	}
+	words := map[string]bool{}
+	for word, d := range decisions { // order does not matter: it becomes a map
+		if d.in&typed != 0 {
+			words[word] = d.yes
+		}
+	}
+	return words
 }

@@ -14,7 +14,7 @@ func TestDecided(t *testing.T) {
 		yes, no string
 	}{
 		"Typed": {typed, "y yes true on pass passed approve 是 通过 YES Pass", "n no false off fail failed reject 否 不通过 No"},
-		"Score": {scored, "true pass passed yes TRUE Passed", "false fail failed no FALSE"},
+		"Score": {scored, "true pass passed yes 是 通过 TRUE Passed", "false fail failed no 否 不通过 FALSE"},
 		"Field": {ticked, "true on yes On", "false off no"},
 		"Name":  {named, "approve yes confirm Approve", "reject no deny"},
 		"Act":   {acted, "approve approved APPROVED", "reject rejected deny no"},
@@ -38,5 +38,19 @@ func TestDecided(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEntry_Words: who draws a form is told every word that a person may type for a score, and nothing for other entries.
+func TestEntry_Words(t *testing.T) {
+	t.Parallel()
+	words := (&Entry{Kind: Score}).Words()
+	for word, yes := range words { // order does not matter
+		if got, ok := typed.decided(word); !ok || got != yes {
+			t.Errorf("%s: %t, %t; want %t", word, got, ok, yes)
+		}
+	}
+	if !words["通过"] || words["fail"] || len(words) < 12 || (&Entry{Kind: YesNo}).Words() != nil {
+		t.Errorf("words %v", words)
 	}
 }

@@ -34,6 +34,9 @@ test("each kind of entry has the type of its value", () => {
     { group: "field_values", name: "empty", kind: "line" },
     { group: "scores", name: "own", kind: "score", open: true, choices: [yes, no] },
     { group: "scores", name: "grade", kind: "score", open: true, choices: [yes, no] },
+    { group: "scores", name: "word", kind: "score", open: true, choices: [yes, no], words: { 合格: true, fail: false } },
+    { group: "scores", name: "fails", kind: "score", open: true, choices: [yes, no], words: { 合格: true, fail: false } },
+    { group: "scores", name: "unknown", kind: "score", open: true, choices: [yes, no] },
   )
   const { answer, wrong } = answerOf(
     form,
@@ -47,13 +50,16 @@ test("each kind of entry has the type of its value", () => {
       "field_values.any": { text: "plain" },
       "scores.own": { picked: ["true"], other: "3.5" },
       "scores.grade": { other: "b" },
+      "scores.word": { other: "合格" },
+      "scores.fails": { other: "FAIL" },
+      "scores.unknown": { other: "pass" },
     },
     undefined,
     words,
     false,
   )
   expect(wrong.at).toEqual({})
-  expect(JSON.parse(JSON.stringify(answer))).toEqual({ field_values: { line: "x", number: 7, wrong: "0x10", sure: false, tick: false, some: [2], json: { a: 1 }, any: "plain" }, scores: { own: 3.5, grade: "B" } })
+  expect(JSON.parse(JSON.stringify(answer))).toEqual({ field_values: { line: "x", number: 7, wrong: "0x10", sure: false, tick: false, some: [2], json: { a: 1 }, any: "plain" }, scores: { own: 3.5, grade: "B", word: true, fails: false, unknown: "pass" } })
 })
 
 test("one of a selection stands in a list", () => {

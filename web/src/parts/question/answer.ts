@@ -47,12 +47,10 @@ function readNumber(text: string): unknown {
   return /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? raw(text) : Number(text)
 }
 
-function readScore(text: string): unknown {
+function readScore(e: Entry, text: string): unknown {
   if (number.test(text)) return readNumber(text)
   if (/^[abcdf]$/i.test(text)) return text.toUpperCase()
-  if (/^(pass|passed|yes|true|通过|是)$/i.test(text)) return true
-  if (/^(fail|failed|no|false|不通过|否)$/i.test(text)) return false
-  return text
+  return e.words?.[text.toLowerCase()] ?? text
 }
 
 function readJSON(e: Entry, text: string): unknown {
@@ -73,7 +71,7 @@ function readText(e: Entry, text: string): unknown {
     case "number":
       return readNumber(typed)
     case "score":
-      return readScore(typed)
+      return readScore(e, typed)
     case "json":
       return readJSON(e, typed)
   }

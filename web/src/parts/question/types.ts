@@ -27,6 +27,7 @@ export type Entry = {
   only_with?: string
   list?: boolean
   anything?: boolean
+  words?: Record<string, boolean>
 }
 
 export type Form = { language: string; title?: string; description?: string; lines?: string[] | null; edit_lines?: number[] | null; entries: Entry[] | null }
