@@ -202,6 +202,7 @@ func probes() map[string]probe {
 		"Upkeep.Remove": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Upkeep.Remove(ctx, p, store.Removal{Execution: "e9", Traces: true})
 		},
+		"Upkeep.EnterRetained": enterRetained,
 		"Upkeep.Removable": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			ids, _, err := s.Upkeep.Removable(ctx, p, store.RetentionQuery{Before: 1 << 50, Limit: 9})
 			return ids, err

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"bytes"
 	"fmt"
 	"strings"
@@ -164,6 +165,13 @@ func testRemovable(t *testing.T, s store.Stores) {
 	equal(t, "by count", "e0 e1 e3 e4 e5", list(store.RetentionQuery{Keep: 4}))
 	equal(t, "by both", "e0 e1 e3 e4 e5 e6", list(store.RetentionQuery{Keep: 4, Before: 6500}))
 	equal(t, "all are kept", "", list(store.RetentionQuery{Keep: 100, Before: 1}))
+}
+
+// enterRetained tries what a tenant can enter in the audit log.
+func enterRetained(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+	return s.Upkeep.EnterRetained(ctx, p, func(removed int64) store.AuditEntry {
+		return store.AuditEntry{User: p.User, Action: "execution.retain", Object: "execution", Detail: store.AuditDetail(removed)}
+	})
 }
 
 // testEnterRetained: what retention has removed is entered once, however late, and neither with what somebody has deleted nor with that of
