@@ -130,7 +130,7 @@ type User struct {
 	Name        string   `json:"name"`
 	Email       string   `json:"email,omitempty"`
 	Addresses   []string `json:"addresses,omitempty" doc:"where else they write from: slack:U024BE7LH, telegram:@ann, another mail address"`
-	Roles       []string `json:"roles"`
+	Roles       []string `json:"roles" enum:"admin,editor,operator,approver,viewer"`
 	AutoExecute bool     `json:"auto_execute" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
 	Language    string   `json:"language,omitempty" doc:"the language of the pages and messages that they read: zh or en; absent: they have not said"`
 	Disabled    bool     `json:"disabled,omitempty"`
@@ -179,7 +179,7 @@ type Token struct {
 	CreatedTime int64  `json:"created_time"`
 	ExpiresTime int64  `json:"expires_time,omitempty"`
 	// Scopes and LastUsedTime say what the token may be used for and when it was used last.
-	Scopes       []string `json:"scopes,omitempty" doc:"what it may be used for; absent: whatever its user may do"`
+	Scopes       []string `json:"scopes,omitempty" enum:"read,execute,answer,edit,admin,login" doc:"what it may be used for; absent: whatever its user may do"`
 	LastUsedTime int64    `json:"last_used_time,omitempty" doc:"when it was last used, to a minute; absent: not yet"`
 }
 

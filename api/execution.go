@@ -15,7 +15,7 @@ type Execution struct {
 	WorkflowName    string                   `json:"workflow_name"`
 	WorkflowVersion string                   `json:"workflow_version"`
 	Revision        int64                    `json:"revision"`
-	Status          string                   `json:"status"`
+	Status          string                   `json:"status" enum:"NEW,PENDING,RUNNING,PAUSED,WAITING,WAITING_FOR_HUMAN,SUCCESS,ERROR,CANCELED,TIMEOUT"`
 	StartTime       int64                    `json:"start_time,omitempty"`
 	EndTime         int64                    `json:"end_time,omitempty"`
 	DurationMS      int64                    `json:"duration_ms,omitempty" doc:"run time without waiting for people"`
@@ -243,7 +243,7 @@ type ExecutionSummary struct {
 	ExecutionID       string  `json:"execution_id"`
 	WorkflowID        string  `json:"workflow_id"`
 	WorkflowName      string  `json:"workflow_name"`
-	Status            string  `json:"status"`
+	Status            string  `json:"status" enum:"NEW,PENDING,RUNNING,PAUSED,WAITING,WAITING_FOR_HUMAN,SUCCESS,ERROR,CANCELED,TIMEOUT"`
 	StartTime         int64   `json:"start_time,omitempty"`
 	EndTime           int64   `json:"end_time,omitempty"`
 	DurationMS        int64   `json:"duration_ms,omitempty"`

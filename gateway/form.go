@@ -203,16 +203,23 @@ func itemsOf(one map[string]any) map[string]any {
 	return one
 }
 
-// flatSchema is the form as a client shows it.
+// flatSchema is the form as a client shows it: its fields are in the order of the form.
 func (d *drawing) flatSchema() json.RawMessage {
-	properties, required := map[string]any{}, []string{}
+	var properties []payload.Member
+	required := []string{}
 	for _, n := range d.entries {
-		properties[d.key(n)] = d.simple(&d.Entries[n])
+		m := payload.Member{Key: d.key(n), Value: raw(d.simple(&d.Entries[n]))}
+		if at := slices.IndexFunc(properties, func(o payload.Member) bool { return o.Key == m.Key }); at >= 0 {
+			properties[at] = m
+		} else {
+			properties = append(properties, m)
+		}
 		if d.Entries[n].Required {
-			required = append(required, d.key(n))
+			required = append(required, m.Key)
 		}
 	}
-	return raw(map[string]any{"type": "object", "properties": properties, "required": required})
+	object := json.RawMessage(payload.AppendObject(nil, properties))
+	return raw(map[string]any{"type": "object", "properties": object, "required": required})
 }
 
 // answerSchema is the schema of the whole answer, for a program: what an author has written of a value stands as it is.

@@ -44,6 +44,9 @@ type About struct {
 	Values map[string][]string
 	Legacy map[string][]string
 	Beside map[string][]Condition
+	// Settings are further texts of the objects in a field, by the name of the field, where parts of the program say which there are. Such
+	// an object is read into a struct with a field of the type Settings, which has the name "-" in JSON.
+	Settings map[string][]Setting
 	// Inputs are the fields of the input that the kind reads. Fields of a Go type with tags that describe them need not be repeated here.
 	Inputs []Value
 	// Examples are shown by references; the first is the simplest.

@@ -69,6 +69,8 @@ type (
 	Of[T any] = shape.Of[T]
 
 	Condition    = shape.Condition
+	Settings     = shape.Settings
+	Setting      = shape.Setting
 	RecordSort   = shape.RecordSort
 	Mention      = shape.Mention
 	SchemaSource = shape.SchemaSource
@@ -78,6 +80,9 @@ type (
 func shapeFor[C any](about About) *shape.Shape {
 	t := reflect.TypeFor[C]()
 	s := shape.New(t)
+	for name, settings := range about.Settings { // order does not matter: each is about a field of its own
+		s.Extend(t, name, settings)
+	}
 	for name, values := range about.Values { // order does not matter: each is about a field of its own
 		s.At(t, name).Enum = slices.Clone(values)
 	}

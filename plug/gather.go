@@ -210,6 +210,9 @@ func (g *gathering) parts(e Extension) error {
 		if way.Configure == nil {
 			return missing("way to deliver notices", way.Name, "Configure")
 		}
+		if err := way.Check(); err != nil {
+			return err
+		}
 		g.set.Notices[way.Name] = way
 	}
 	return g.sources(e.Name, e.Sources)

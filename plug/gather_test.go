@@ -56,6 +56,15 @@ func model(llm.Settings) (llm.Provider, error) {
 
 func carried(n notice.Notice) map[string]any { return map[string]any{"to": n.To} }
 
+// sets is an extension that delivers notices in a way with settings of these names, which all mean the same.
+func sets(meaning text.Text, names ...string) plug.Extension {
+	way := notice.Way{Name: "pigeon", Configure: carried}
+	for _, name := range names {
+		way.Settings = append(way.Settings, notice.Setting{Name: name, Meaning: meaning})
+	}
+	return plug.Extension{Notices: []notice.Way{way}}
+}
+
 // talks is an extension that brings a provider with a kind for turns.
 func talks(provider, kind string) plug.Extension {
 	return plug.Extension{Providers: []plug.Provider{{Name: provider, New: model, Turns: turn.Of[talking](turn.Kind{Name: kind})}}}
@@ -141,11 +150,14 @@ func TestGather_Refuses(t *testing.T) {
 		"NoChannel":  {plug.Extension{Channels: []human.Channel{nil}}, plug.Extension{}, fault.Invalid, []string{`"one"`, "nil"}},
 		"Notices": {plug.Extension{Notices: []notice.Way{{Name: "pigeon", Configure: carried}}}, plug.Extension{Notices: []notice.Way{{Name: "pigeon", Configure: carried}}}, fault.Conflict,
 			[]string{`way to deliver notices "pigeon"`, `"one" and "two"`}},
-		"NoConfigure": {plug.Extension{Notices: []notice.Way{{Name: "pigeon"}}}, plug.Extension{}, fault.Invalid, []string{`way to deliver notices "pigeon"`, `"one"`, "Configure"}},
-		"NoFactory":   {plug.Extension{Providers: []plug.Provider{{Name: "p"}}}, plug.Extension{}, fault.Invalid, []string{`provider "p"`, `"one"`, "New"}},
-		"NoStore":     {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s"}}}, plug.Extension{}, fault.Invalid, []string{`object store "s"`, `"one"`, "Store"}},
-		"NoKind":      {plug.Extension{Kinds: []node.Kind{kind("echo")}}, plug.Extension{}, fault.Invalid, []string{`kind "echo"`, `"one"`, "TYPE.SUBTYPE"}},
-		"NoRun":       {plug.Extension{Kinds: []node.Kind{{About: kind("A.B").About}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "Run"}},
+		"NoConfigure":  {plug.Extension{Notices: []notice.Way{{Name: "pigeon"}}}, plug.Extension{}, fault.Invalid, []string{`way to deliver notices "pigeon"`, `"one"`, "Configure"}},
+		"NoMeaning":    {sets(text.Text{}, "loft"), plug.Extension{}, fault.Invalid, []string{`"pigeon"`, "what it means"}},
+		"SettingOfAll": {sets(text.Beside("Meaning", "含义"), "to"), plug.Extension{}, fault.Invalid, []string{`"pigeon"`, `"to"`}},
+		"SettingTwice": {sets(text.Beside("Meaning", "含义"), "loft", "loft"), plug.Extension{}, fault.Invalid, []string{`"pigeon"`, `"loft"`, "twice"}},
+		"NoFactory":    {plug.Extension{Providers: []plug.Provider{{Name: "p"}}}, plug.Extension{}, fault.Invalid, []string{`provider "p"`, `"one"`, "New"}},
+		"NoStore":      {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s"}}}, plug.Extension{}, fault.Invalid, []string{`object store "s"`, `"one"`, "Store"}},
+		"NoKind":       {plug.Extension{Kinds: []node.Kind{kind("echo")}}, plug.Extension{}, fault.Invalid, []string{`kind "echo"`, `"one"`, "TYPE.SUBTYPE"}},
+		"NoRun":        {plug.Extension{Kinds: []node.Kind{{About: kind("A.B").About}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "Run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

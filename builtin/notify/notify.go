@@ -52,11 +52,10 @@ type Notice struct {
 func Kinds(d Deps) []node.Kind { return []node.Kind{notification(d)} }
 
 type channel struct {
-	Type       string `json:"type" required:"true" doc:"How it is delivered." zh:"投递方式。"`
-	To         string `json:"to" doc:"Whom it is for. In the inbox: a user, a mail address or role:NAME, the user of the execution if it is empty; by mail: the address; in Slack: the channel; webhook: the address that is called." zh:"接收者：收件箱为用户、邮箱或 role:名称，默认为执行的发起人；邮件为地址；Slack 为频道；Webhook 为被调用的地址。"`
-	Credential string `json:"credential_id" doc:"The name or the id of the credential that it is sent with; none for the inbox." zh:"凭据：发送所用凭据的名称或编号，收件箱不需要。"`
-	IMAP       string `json:"imap_credential_id" doc:"By mail: the name or the id of the credential that mail is read with, if credential_id only sends. A mail whose outcome is not known is looked for with it." zh:"收信凭据：仅用于邮件；读取邮件所用凭据的名称或编号（credential_id 仅能发送时），用于查找发送结果未知的邮件。"`
-	Sent       string `json:"sent_mailbox" doc:"By mail: the mailbox in which the mail server itself keeps all that it has sent. What is not there is sent again." zh:"已发送文件夹：仅用于邮件；邮件服务器自动保存全部已发邮件的文件夹，其中没有的邮件会重发。"`
+	Type       string        `json:"type" required:"true" doc:"How it is delivered." zh:"投递方式。"`
+	To         string        `json:"to" doc:"Whom it is for. In the inbox: a user, a mail address or role:NAME, the user of the execution if it is empty; by mail: the address; in Slack: the channel; webhook: the address that is called." zh:"接收者：收件箱为用户、邮箱或 role:名称，默认为执行的发起人；邮件为地址；Slack 为频道；Webhook 为被调用的地址。"`
+	Credential string        `json:"credential_id" doc:"The name or the id of the credential that it is sent with; none for the inbox." zh:"凭据：发送所用凭据的名称或编号，收件箱不需要。"`
+	Settings   node.Settings `json:"-"`
 }
 
 type config struct {
@@ -94,9 +93,31 @@ type result struct {
 // inApp is the inbox, which no vendor brings.
 const inApp = "in_app"
 
-// settings are what ways may read of a channel besides to and credential_id.
-func (c *channel) settings() map[string]string {
-	return map[string]string{"imap_credential_id": c.IMAP, "sent_mailbox": c.Sent}
+// keeps is the channel as the state keeps it: its texts, as they are named in the configuration.
+func (c *channel) keeps() map[string]string {
+	all := map[string]string{"type": c.Type, "to": c.To, "credential_id": c.Credential}
+	maps.Copy(all, c.Settings)
+	return all
+}
+
+// keptChannel is the channel that a state has kept.
+func keptChannel(all map[string]string) channel {
+	c := channel{Type: all["type"], To: all["to"], Credential: all["credential_id"], Settings: maps.Clone(all)}
+	maps.DeleteFunc(c.Settings, func(name, _ string) bool { return name == "type" || name == "to" || name == "credential_id" })
+	return c
+}
+
+// settings are what the ways read of a channel besides to and credential_id. What several of them read stands there once.
+func (d Deps) settings() []node.Setting {
+	var list []node.Setting
+	for _, name := range slices.Sorted(maps.Keys(d.Ways)) {
+		for _, s := range d.Ways[name].Settings {
+			if !slices.ContainsFunc(list, func(o node.Setting) bool { return o.Name == s.Name }) {
+				list = append(list, node.Setting(s))
+			}
+		}
+	}
+	return list
 }
 
 // maxChannels is how many places one node may tell, maxSubject how long a subject is that is made of the message, in bytes.
@@ -107,11 +128,11 @@ const (
 
 // state is what the deliveries share.
 type state struct {
-	Channels []channel       `json:"channels"`
-	Title    string          `json:"title,omitempty"`
-	Message  string          `json:"message"`
-	Data     json.RawMessage `json:"data,omitempty"`
-	Link     string          `json:"link,omitempty"`
+	Channels []map[string]string `json:"channels"`
+	Title    string              `json:"title,omitempty"`
+	Message  string              `json:"message"`
+	Data     json.RawMessage     `json:"data,omitempty"`
+	Link     string              `json:"link,omitempty"`
 }
 
 func notification(d Deps) node.Kind {
@@ -126,8 +147,9 @@ func notification(d Deps) node.Kind {
 			Input:  `{"order": 7}`,
 			Output: `{"result": {"deliveries": [{"channel": "in_app", "to": "", "ok": true, "id": "…", "error": ""}, {"channel": "email", "to": "ann@example.org", "ok": true, "id": "…", "error": ""}], "delivered": 2, "failed": 0}}`,
 		}},
-		Values: map[string][]string{"channels.type": append([]string{inApp}, slices.Sorted(maps.Keys(d.Ways))...)},
-		Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")},
+		Values:   map[string][]string{"channels.type": append([]string{inApp}, slices.Sorted(maps.Keys(d.Ways))...)},
+		Settings: map[string][]node.Setting{"channels": d.settings()},
+		Inputs:   []node.Value{node.Meaning("*", "Whatever the placeholders of the configurations name.", "配置中占位符所引用的内容。")},
 	}, node.Leader[config, input]{
 		Program: programName, Open: d.open, Step: d.step, Inquire: d.inquire, Given: given, Close: closed,
 	}, d.plan)
@@ -146,9 +168,9 @@ func (d Deps) plan(p *node.Planning, _ *config) {
 		if known && !set("credential_id") {
 			p.Warn(node.ProblemCredentialMissing, at+".credential_id", "a delivery by %s needs a credential; set credential_id before deploying", name)
 		}
-		for _, setting := range slices.Sorted(maps.Keys((&channel{}).settings())) {
-			if set(setting) && name != "" && !slices.Contains(way.Reads, setting) {
-				p.Warn(workflow.ProblemConfig, at+"."+setting, "does nothing here: only a delivery by %s reads it; remove it", d.readers(setting))
+		for _, s := range d.settings() {
+			if set(s.Name) && name != "" && !way.Reads(s.Name) {
+				p.Warn(workflow.ProblemConfig, at+"."+s.Name, "does nothing here: only a delivery by %s reads it; remove it", d.readers(s.Name))
 			}
 		}
 	}
@@ -158,7 +180,7 @@ func (d Deps) plan(p *node.Planning, _ *config) {
 func (d Deps) readers(setting string) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(d.Ways)) {
-		if slices.Contains(d.Ways[name].Reads, setting) {
+		if way := d.Ways[name]; way.Reads(setting) {
 			names = append(names, name)
 		}
 	}
@@ -166,8 +188,7 @@ func (d Deps) readers(setting string) string {
 }
 
 func (d Deps) open(_ context.Context, call *node.Call, cfg config, in input) (node.Led, error) {
-	s := state{Channels: cfg.Channels, Title: cmp.Or(cfg.Title, in.Title), Message: cmp.Or(cfg.Message, in.Message), Data: in.Data,
-		Link: in.Link}
+	s := state{Title: cmp.Or(cfg.Title, in.Title), Message: cmp.Or(cfg.Message, in.Message), Data: in.Data, Link: in.Link}
 	switch {
 	case strings.TrimSpace(s.Message) == "":
 		return node.Led{}, fault.New(fault.InvalidInput, "message: there is nothing to tell; set it in the configurations, or let the input bring it").With("path", "message")
@@ -185,6 +206,7 @@ func (d Deps) open(_ context.Context, call *node.Call, cfg config, in input) (no
 		if way, ok := d.Ways[one.Type]; ok {
 			effect = cmp.Or(way.Effect, workflow.Once)
 		}
+		s.Channels = append(s.Channels, one.keeps())
 		c.Deliveries = append(c.Deliveries, delivery{Effect: effect, MaxRetries: call.MaxRetries, TimeoutMS: call.TimeoutMS,
 			OnUnknown: onUnknown(call)})
 	}
@@ -226,7 +248,7 @@ func (d Deps) do(ctx context.Context, call *node.Call, s node.Step, by func(node
 	if err := json.Unmarshal(s.Config, &n); err != nil || n < 0 || n >= len(shared.Channels) {
 		return nil, fault.New(fault.Internal, "there is no such delivery").WithCause(err)
 	}
-	id, made, err := d.deliver(ctx, call, &shared, shared.Channels[n], by)
+	id, made, err := d.deliver(ctx, call, &shared, keptChannel(shared.Channels[n]), by)
 	if err != nil || !made {
 		return nil, err
 	}
@@ -264,7 +286,7 @@ func (d Deps) deliver(ctx context.Context, call *node.Call, s *state, c channel,
 	if !ok {
 		return "", false, fault.Newf(fault.Unsupported, "%s is not part of this program, or cannot be asked", c.Type)
 	}
-	return d.by(ctx, call, how, way, notice.Notice{To: c.To, Credential: c.Credential, Settings: c.settings(), Title: s.Title,
+	return d.by(ctx, call, how, way, notice.Notice{To: c.To, Credential: c.Credential, Settings: c.Settings, Title: s.Title,
 		Subject: s.subject(), Message: s.Message, Text: strings.TrimSpace(s.Message + "\n\n" + s.Link), Content: content})
 }
 

@@ -35,13 +35,23 @@ func Extension(d plug.Deps) plug.Extension {
 	}
 }
 
+// What a channel of a notification sets for mail alone; the kind that sends mails calls it the same.
+const (
+	settingIMAP = "imap_credential_id"
+	settingSent = "sent_mailbox"
+)
+
 // notices are delivered as mails.
 func notices(kind string) notice.Way {
 	return notice.Way{
-		Name: "email", Kind: kind, Effect: workflow.Once, ID: "message_id", Reads: []string{"imap_credential_id", "sent_mailbox"},
+		Name: "email", Kind: kind, Effect: workflow.Once, ID: "message_id",
+		Settings: []notice.Setting{
+			{Name: settingIMAP, Meaning: node.Says("By mail: the name or the id of the credential that mail is read with, if credential_id only sends. A mail whose outcome is not known is looked for with it.", "收信凭据：仅用于邮件；读取邮件所用凭据的名称或编号（credential_id 仅能发送时），用于查找发送结果未知的邮件。")},
+			{Name: settingSent, Meaning: node.Says("By mail: the mailbox in which the mail server itself keeps all that it has sent. What is not there is sent again.", "已发送文件夹：仅用于邮件；邮件服务器自动保存全部已发邮件的文件夹，其中没有的邮件会重发。")},
+		},
 		Configure: func(n notice.Notice) map[string]any {
 			return map[string]any{
-				"credential_id": n.Credential, "imap_credential_id": n.Settings["imap_credential_id"], "sent_mailbox": n.Settings["sent_mailbox"],
+				"credential_id": n.Credential, settingIMAP: n.Settings[settingIMAP], settingSent: n.Settings[settingSent],
 				"action_type": "send", "to": n.To, "subject": n.Subject, "body_text": n.Text, "attachments": []string{},
 			}
 		},

@@ -134,7 +134,7 @@ func (s *Shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		p := schema.Properties[f.Name]
+		p := f.property(schema)
 		if f.Required {
 			schema.Required = append(schema.Required, f.Name)
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -30,6 +29,8 @@ type Shape struct {
 	Open bool
 
 	defaults bool
+	// further is where a struct has its [Settings]; nil: it has none.
+	further []int
 }
 
 // Field is one field, embedded structs flattened.
@@ -54,6 +55,8 @@ type Field struct {
 	Usual string
 	Type  reflect.Type
 	Index []int
+	// setting says that it is one of the [Settings], which are at the index.
+	setting bool
 	// Inner is the shape of a struct, or of the structs of a list.
 	Inner *Shape
 }
@@ -66,6 +69,10 @@ func New(t reflect.Type) *Shape {
 	s := &Shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous || f.Name == "_" || f.Name == "" {
+			continue
+		}
+		if f.Type == reflect.TypeFor[Settings]() {
+			s.further = f.Index
 			continue
 		}
 		tag := readTag(f.Tag)
@@ -306,7 +313,7 @@ func (s *Shape) readObject(path string, object gjson.Result, v reflect.Value, pa
 			err = invalidConfig(at, "sets the same as another spelling of %q; keep one of them", s.Fields[i].Name)
 		default:
 			set[i] = true
-			err = s.Fields[i].readValue(at, value, v.FieldByIndex(s.Fields[i].Index))
+			err = s.Fields[i].readInto(at, value, v)
 		}
 		return err == nil
 	})
@@ -506,38 +513,6 @@ func (f *Field) describe(t reflect.Type) string {
 		word = "a value"
 	}
 	return f.inRange(text.As(word)).String()
-}
-
-// Excerpt shows a value without flooding the message.
-func Excerpt(v gjson.Result) string {
-	switch {
-	case v.IsObject():
-		return "an object"
-	case v.IsArray():
-		return "a list"
-	}
-	if r := []rune(v.Raw); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return v.Raw
-}
-
-// Snake turns camel case into snake case; other names stay as they are.
-func Snake(name string) string {
-	if strings.IndexFunc(name, unicode.IsUpper) < 0 {
-		return name
-	}
-	var b strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) {
-			if i > 0 {
-				b.WriteByte('_')
-			}
-			r = unicode.ToLower(r)
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // nearest offers the field most like a name, or all of them when none is like it.

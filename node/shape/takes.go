@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -210,4 +211,36 @@ func WordOf(t reflect.Type) string {
 		return "a number"
 	}
 	return "another value"
+}
+
+// Excerpt shows a value without flooding the message.
+func Excerpt(v gjson.Result) string {
+	switch {
+	case v.IsObject():
+		return "an object"
+	case v.IsArray():
+		return "a list"
+	}
+	if r := []rune(v.Raw); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return v.Raw
+}
+
+// Snake turns camel case into snake case; other names stay as they are.
+func Snake(name string) string {
+	if strings.IndexFunc(name, unicode.IsUpper) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client } from "@/api/client"
+import { type Range, ranges } from "@/home/overview"
 import { plain } from "@/parts/plain"
 import { Empty, Shown } from "@/parts/states"
 import { When } from "@/parts/when"
@@ -10,8 +11,6 @@ import { useAddress } from "./addresses"
 import classes from "./list.module.css"
 import page from "./one.module.css"
 
-const ranges = ["hour", "day", "week"] as const
-type Range = (typeof ranges)[number]
 const shownAtMost = 100
 
 /** Causes shows why executions failed: those that are alike in workflow, node and code together, with the message of the newest. */

@@ -4,7 +4,8 @@ import { useMemo } from "react"
 import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client, type Schemas } from "@/api/client"
-import { ended } from "@/api/status"
+import { ended, type Status } from "@/api/status"
+import { valuesOf } from "@/api/values"
 import { plain } from "@/parts/plain"
 import { StateMark } from "@/parts/state"
 import { Empty, Shown } from "@/parts/states"
@@ -18,16 +19,21 @@ import classes from "./list.module.css"
 const pageSize = 50
 
 // What people look for, and the statuses that each stands for.
-const groups = {
-  running: ["RUNNING", "PENDING", "NEW", "WAITING"],
-  person: ["WAITING_FOR_HUMAN"],
-  paused: ["PAUSED"],
-  failed: ["ERROR", "TIMEOUT"],
-  succeeded: ["SUCCESS"],
-  cancelled: ["CANCELED"],
-} as const
-type Group = keyof typeof groups
-const groupNames = Object.keys(groups) as Group[]
+type Group = "running" | "person" | "paused" | "failed" | "succeeded" | "cancelled"
+const groupNames = valuesOf<Group>({ running: 1, person: 1, paused: 1, failed: 1, succeeded: 1, cancelled: 1 })
+const groupOf: Record<Status, Group> = {
+  RUNNING: "running",
+  PENDING: "running",
+  NEW: "running",
+  WAITING: "running",
+  WAITING_FOR_HUMAN: "person",
+  PAUSED: "paused",
+  ERROR: "failed",
+  TIMEOUT: "failed",
+  SUCCESS: "succeeded",
+  CANCELED: "cancelled",
+}
+const groups = Object.fromEntries(groupNames.map((g) => [g, valuesOf(groupOf).filter((s) => groupOf[s] === g)])) as Record<Group, Status[]>
 
 /** The list of executions: by state and workflow, a page at a time, everything in the address. */
 export function Component() {

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "react"
 import { useTranslation } from "react-i18next"
 import { useLocation } from "react-router"
 import { call, client, type Schemas } from "@/api/client"
+import { valuesOf } from "@/api/values"
 import { plain } from "@/parts/plain"
 import { Empty, Shown } from "@/parts/states"
 import { language } from "@/words"
@@ -17,8 +18,8 @@ type Entry = Schemas["LogEntry"]
 type Row = { group: string; name: string; lines: number; first: number } | Entry
 
 const part = 1_000
-const levels = ["DEBUG", "INFO", "WARN", "ERROR"] as const
-type Level = "" | (typeof levels)[number]
+const levels = valuesOf<Entry["level"]>({ DEBUG: 1, INFO: 1, WARN: 1, ERROR: 1 })
+type Level = "" | Entry["level"]
 
 const clock = (time: number) => new Intl.DateTimeFormat(language() === "zh" ? "zh-CN" : "en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(time)
 

@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query"
 import { call, client, type Schemas } from "@/api/client"
+import type { paths } from "@/api/schema"
+import { valuesOf } from "@/api/values"
 
-export const ranges = ["hour", "day", "week"] as const
-export type Range = (typeof ranges)[number]
+export type Range = NonNullable<NonNullable<paths["/api/v1/statistics"]["get"]["parameters"]["query"]>["range"]>
+export const ranges = valuesOf<Range>({ hour: 1, day: 1, week: 1 })
 export type Bucket = Schemas["OverviewBucket"]
 export type Cause = Schemas["FailureGroup"]
 

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useRef } from "react"
 import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
-import { call, client } from "@/api/client"
+import { call, client, type Schemas } from "@/api/client"
 import { useFollow } from "@/api/live"
 import { ended as hasEnded } from "@/api/status"
 import type { Question } from "@/parts/question/types"
@@ -84,7 +84,5 @@ function RunNow({ question: q }: { question: Question }) {
 }
 
 // The states of nodes have names of their own in the API.
-function nodeState(status: string | undefined): string {
-  const known: Record<string, string> = { completed: "SUCCESS", failed: "ERROR", running: "RUNNING", retrying: "RUNNING", waiting_input: "WAITING_FOR_HUMAN", skipped: "SKIPPED", canceled: "CANCELED", pending: "PENDING" }
-  return known[status ?? ""] ?? "NEW"
-}
+const nodeStates: Record<Schemas["NodeExecution"]["status"], string> = { completed: "SUCCESS", failed: "ERROR", running: "RUNNING", retrying: "RUNNING", waiting_input: "WAITING_FOR_HUMAN", skipped: "SKIPPED", canceled: "CANCELED", pending: "PENDING" }
+const nodeState = (status: Schemas["NodeExecution"]["status"] | undefined) => (status && nodeStates[status]) ?? "NEW"

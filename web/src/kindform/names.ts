@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
-import { call, client } from "@/api/client"
+import { call, client, type Schemas } from "@/api/client"
+import { valuesOf } from "@/api/values"
 
 /** Named is a record that a configuration can name, and what else people know of it. */
 export type Named = { value: string; title?: string; hint?: string; type?: string }
 
-const roles = ["admin", "editor", "operator", "approver", "viewer"]
+const roles = valuesOf<NonNullable<Schemas["User"]["roles"]>[number]>({ admin: 1, editor: 1, operator: 1, approver: 1, viewer: 1 })
 
 async function tools(signal: AbortSignal): Promise<Named[]> {
   const { servers } = await call(client.GET("/api/v1/mcp/servers", { signal }))

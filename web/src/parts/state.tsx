@@ -1,6 +1,7 @@
 import { Group, Text } from "@mantine/core"
 import { IconCircleCheck, IconCircleDashed, IconCircleX, IconClock, IconForbid2, IconHelpCircle, IconLoader2, IconPlayerPause, IconUserQuestion } from "@tabler/icons-react"
 import { useTranslation } from "react-i18next"
+import type { Status } from "@/api/status"
 import classes from "./state.module.css"
 
 // A state has colour, icon and word together, never colour alone.
@@ -17,7 +18,7 @@ const looks = {
   UNKNOWN: { color: "violet", icon: IconHelpCircle },
   SKIPPED: { color: "hollow", icon: IconCircleDashed },
   CANCELED: { color: "gray", icon: IconForbid2 },
-} as const
+} as const satisfies Record<Status | "SKIPPED" | "UNKNOWN", unknown>
 
 export type State = keyof typeof looks
 

@@ -7,12 +7,14 @@ import { useTranslation } from "react-i18next"
 import { useAct } from "@/api/act"
 import { call, client, Failure, type Schemas } from "@/api/client"
 import { useSearch } from "@/api/search"
+import { valuesOf } from "@/api/values"
 import { Empty, Shown } from "@/parts/states"
 import { When } from "@/parts/when"
 import { Row, Rows } from "./rows"
 import { Topic, useMay } from "./topic"
 import classes from "./settings.module.css"
 
+const outcomes = valuesOf<Schemas["AuditEntry"]["outcome"]>({ done: 1, refused: 1 })
 const filters = ["user_id", "action", "object", "object_id"] as const
 const size = 50
 
@@ -25,7 +27,7 @@ export default function Audit() {
   const { t } = useTranslation("settings")
   const { get, set } = useSearch()
   const may = useMay("audit")
-  const outcome = (["done", "refused"] as const).find((o) => o === get("outcome"))
+  const outcome = outcomes.find((o) => o === get("outcome"))
   const wanted = {
     ...Object.fromEntries(filters.filter((f) => get(f)).map((f) => [f, get(f)])),
     ...(outcome ? { outcome } : {}),
@@ -63,7 +65,7 @@ export default function Audit() {
         {filters.map((f) => (
           <Filter key={f} name={f} />
         ))}
-        <Select aria-label={t("audit.filter.outcome")} placeholder={t("audit.filter.outcome")} w={150} value={outcome ?? null} onChange={(o) => set({ outcome: o })} data={["done", "refused"].map((o) => ({ value: o, label: t(`audit.${o}`) }))} clearable clearButtonProps={{ "aria-label": t("places:form.clear") }} />
+        <Select aria-label={t("audit.filter.outcome")} placeholder={t("audit.filter.outcome")} w={150} value={outcome ?? null} onChange={(o) => set({ outcome: o })} data={outcomes.map((o) => ({ value: o, label: t(`audit.${o}`) }))} clearable clearButtonProps={{ "aria-label": t("places:form.clear") }} />
         <TextInput type="date" aria-label={t("audit.filter.since")} value={get("since")} onChange={(e) => set({ since: e.currentTarget.value })} />
         <TextInput type="date" aria-label={t("audit.filter.until")} value={get("until")} onChange={(e) => set({ until: e.currentTarget.value })} />
       </Group>

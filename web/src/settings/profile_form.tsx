@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next"
 import { useAct } from "@/api/act"
 import { call, client, Failure, type Schemas } from "@/api/client"
 import { useRole } from "@/api/me"
+import { valuesOf } from "@/api/values"
 import { language } from "@/words"
 import { useFieldWords } from "./field_words"
 import type { Value } from "./record"
@@ -11,11 +12,9 @@ import { RecordForm } from "./record_form"
 type Profile = Schemas["Profile"]
 type Provider = Schemas["ProfileProvider"]
 
-const limits = [
-  { per: "day", units: ["cost", "tokens", "time_zone"] },
-  { per: "workflow", units: ["cost", "tokens"] },
-  { per: "execution", units: ["cost", "tokens"] },
-] as const
+const efforts = valuesOf<NonNullable<Schemas["ProfileParameters"]["reasoning_effort"]>>({ low: 1, medium: 1, high: 1 })
+const units = { day: ["cost", "tokens", "time_zone"], workflow: ["cost", "tokens"], execution: ["cost", "tokens"] } as const satisfies Record<Schemas["ProfileBudget"]["per"], unknown>
+const limits = valuesOf(units).map((per) => ({ per, units: units[per] }))
 
 // A profile has its budgets as a list, at most one per day, workflow and run; the form has them by name.
 function formOf({ budget, ...rest }: Partial<Profile>): Value {
@@ -76,7 +75,7 @@ export function ProfileForm({ start, all, providers, isNew, readOnly, onClose }:
         ...limits.flatMap(({ per, units }) => units.map((unit) => field(`limit.${per}.${unit}`, { kind: unit === "time_zone" ? "text" : "number", placeholder: unit === "time_zone" ? "UTC" : t("limits.unlimited"), more: per !== "day" || unit === "time_zone" }))),
         field("parameters.temperature", { kind: "number", when: real, more: true }),
         field("parameters.max_tokens", { kind: "number", when: real, more: true }),
-        field("parameters.reasoning_effort", { kind: "choice", options: ["low", "medium", "high"].map((e) => ({ value: e, label: t(`profiles.effort.${e}`) })), when: real, more: true }),
+        field("parameters.reasoning_effort", { kind: "choice", options: efforts.map((e) => ({ value: e, label: t(`profiles.effort.${e}`) })), when: real, more: true }),
         field("fallback_profiles", { kind: "choices", options: others, more: true }),
         field("embedding_model", { kind: "text", more: true }),
       ]}

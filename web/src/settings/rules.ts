@@ -1,10 +1,11 @@
 import { useTranslation } from "react-i18next"
 import type { Schemas } from "@/api/client"
+import { valuesOf } from "@/api/values"
 import { plain } from "@/parts/plain"
 
 export type Rule = Schemas["MCPRule"]
-export const policies = ["read_only", "ask", "never"] as const
-export type Policy = (typeof policies)[number]
+export type Policy = NonNullable<Rule["policy"]>
+export const policies = valuesOf<Policy>({ read_only: 1, ask: 1, never: 1 })
 
 /** The ways in which a rule looks at an argument. */
 export const tests = ["equals", "under", "pattern", "absent"] as const

@@ -3,11 +3,13 @@ import { useQuery } from "@tanstack/react-query"
 import { useTranslation } from "react-i18next"
 import { useAct } from "@/api/act"
 import { call, client, type Schemas } from "@/api/client"
+import { valuesOf } from "@/api/values"
 import { useFieldWords } from "./field_words"
 import type { Value } from "./record"
 import { RecordForm } from "./record_form"
 
 type Server = Schemas["MCPServer"]
+const transports = valuesOf<Server["transport"]>({ http: 1, stdio: 1, sse: 1 })
 
 /** ServerForm registers a tool server or changes one. Nothing is started by that. */
 export function ServerForm({ start, isNew, onClose }: { start: Partial<Server>; isNew?: boolean; onClose: () => void }) {
@@ -34,7 +36,7 @@ export function ServerForm({ start, isNew, onClose }: { start: Partial<Server>; 
         field("id", { kind: "text", disabled: !isNew, placeholder: "files" }),
         field("name", { kind: "text" }),
         field("description", { kind: "long" }),
-        field("transport", { kind: "choice", required: true, options: ["http", "stdio", "sse"].map((x) => ({ value: x, label: t(`tools.transport.${x}`) })) }),
+        field("transport", { kind: "choice", required: true, options: transports.map((x) => ({ value: x, label: t(`tools.transport.${x}`) })) }),
         field("url", { kind: "text", required: true, placeholder: "https://mcp.example.com/mcp", when: network }),
         field("headers", { kind: "json", when: network }),
         field("credential_id", { kind: "choice", options: logins.map((c) => ({ value: c.id, label: c.name })), when: network }),

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next"
 import { useAct } from "@/api/act"
 import { call, client, type Schemas } from "@/api/client"
 import { useSearch } from "@/api/search"
+import { valuesOf } from "@/api/values"
 import { Empty, Shown } from "@/parts/states"
 import { Sure } from "@/parts/sure"
 import { When } from "@/parts/when"
@@ -16,7 +17,9 @@ import { Row, Rows } from "./rows"
 import { Side, Topic } from "./topic"
 
 type Token = Schemas["Token"]
-const scopes = ["read", "execute", "answer", "edit", "admin"]
+// What a token can be for; only the program itself makes those for logging in.
+const offered: Record<NonNullable<Token["scopes"]>[number], boolean> = { read: true, execute: true, answer: true, edit: true, admin: true, login: false }
+const scopes = valuesOf(offered).filter((s) => offered[s])
 const lifetimes = [1, 7, 30, 90, 365]
 
 /** Tokens has what programs of a user show to be let in: one's own, or as an admin those of ?user=. */

@@ -1,8 +1,10 @@
 import { IconAddressBook, IconBrain, IconCoins, IconCpu, IconGauge, IconHistory, IconKey, IconLock, IconMailForward, IconPlugConnected, IconUserCircle, IconUserPlus, IconUsers } from "@tabler/icons-react"
+import type { Schemas } from "@/api/client"
+import { valuesOf } from "@/api/values"
 
-export type Role = "viewer" | "approver" | "operator" | "editor" | "admin"
+export type Role = NonNullable<Schemas["User"]["roles"]>[number]
 
-export const everybody: Role[] = ["viewer", "approver", "operator", "editor", "admin"]
+export const everybody = valuesOf<Role>({ viewer: 1, approver: 1, operator: 1, editor: 1, admin: 1 })
 
 /** topics are the pages of the settings: who may see each, and who may change what is there. */
 export const topics = {

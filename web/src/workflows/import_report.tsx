@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import type { Schemas } from "@/api/client"
 import { useRole } from "@/api/me"
+import { valuesOf } from "@/api/values"
 import classes from "./import.module.css"
 
 type File = Schemas["ImportedFile"]
@@ -16,8 +17,8 @@ const looks = {
   missing: { color: "var(--state-red)", icon: IconCircleX },
   approximated: { color: "var(--state-amber)", icon: IconCircleHalf2 },
   kept: { color: "var(--state-green)", icon: IconCircleCheck },
-} as const
-const fidelities = ["missing", "approximated", "kept"] as const
+} as const satisfies Record<Node["fidelity"], unknown>
+const fidelities = valuesOf(looks)
 const systems = ["n8n", "dify", "steps", "older"] as const
 
 function Fared({ fidelity, children }: { fidelity: Node["fidelity"]; children: ReactNode }) {

@@ -8,6 +8,7 @@ import { Link } from "react-router"
 import { call, client, type Schemas } from "@/api/client"
 import { useRole } from "@/api/me"
 import { useSearch } from "@/api/search"
+import { valuesOf } from "@/api/values"
 import { Page } from "@/parts/page"
 import { Pages } from "@/parts/pages"
 import { Empty, Shown } from "@/parts/states"
@@ -20,8 +21,8 @@ import { Strip, useLastRuns } from "./strip"
 import { Templates } from "./templates"
 import { useDropped } from "./use_dropped"
 
-const statuses = ["draft", "pending", "deployed", "failed", "undeployed"] as const
-type Status = (typeof statuses)[number]
+type Status = Schemas["WorkflowMetadata"]["deployment_status"]
+const statuses = valuesOf<Status>({ draft: 1, pending: 1, deployed: 1, failed: 1, undeployed: 1 })
 const size = 20
 
 /** The list of workflows: whether each is deployed, how its last runs went, and what can be done with it. */
@@ -35,7 +36,7 @@ export function Component() {
   const over = useDropped(mayWrite, setImporting)
   const find = useDebouncedCallback((q: string) => set({ q, page: null }, { replace: true }), 200)
   const tags = get("tags") ? get("tags").split(",") : []
-  const status = statuses.find((s) => s === get("status")) as Status | undefined
+  const status = statuses.find((s) => s === get("status"))
   const q = get("q")
   const query = useQuery({
     queryKey: ["workflows", "list", q, tags.join(), status ?? "", page],

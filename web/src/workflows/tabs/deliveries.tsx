@@ -7,6 +7,7 @@ import { useAct } from "@/api/act"
 import { call, client, type Schemas } from "@/api/client"
 import { useRole } from "@/api/me"
 import { useSearch } from "@/api/search"
+import { valuesOf } from "@/api/values"
 import { Data } from "@/parts/data"
 import { Pages } from "@/parts/pages"
 import { Shown } from "@/parts/states"
@@ -14,8 +15,8 @@ import { Sure } from "@/parts/sure"
 import { When } from "@/parts/when"
 
 const size = 20
-const decisions = ["started", "accepted", "ignored", "refused", "failed"] as const
-const colors = { started: "green", accepted: "blue", ignored: "gray", refused: "red", failed: "red" } as const
+const colors: Record<Schemas["Delivery"]["decision"], string> = { started: "green", accepted: "blue", ignored: "gray", refused: "red", failed: "red" }
+const decisions = valuesOf(colors)
 
 /** Deliveries is the history of a workflow's triggers: what has come, what was decided, and the way to start it once more. */
 export function Deliveries({ workflow }: { workflow: string }) {

@@ -4,6 +4,8 @@ import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client } from "@/api/client"
 import { useSearch } from "@/api/search"
+import type { Status } from "@/api/status"
+import { valuesOf } from "@/api/values"
 import { markFor, turned } from "@/executions/turning"
 import { Pages } from "@/parts/pages"
 import { StateMark, stateOf } from "@/parts/state"
@@ -11,7 +13,9 @@ import { Empty, Shown } from "@/parts/states"
 import { lasted, When } from "@/parts/when"
 
 const size = 20
-const statuses = ["RUNNING", "WAITING_FOR_HUMAN", "WAITING", "PAUSED", "PENDING", "SUCCESS", "ERROR", "TIMEOUT", "CANCELED"]
+// The states that people look for; a new execution is in its first state for a moment only.
+const offered: Record<Status, boolean> = { RUNNING: true, WAITING_FOR_HUMAN: true, WAITING: true, PAUSED: true, PENDING: true, SUCCESS: true, ERROR: true, TIMEOUT: true, CANCELED: true, NEW: false }
+const statuses: string[] = valuesOf(offered).filter((s) => offered[s])
 
 /** Executions lists the runs of one workflow, the newest first. */
 export default function Executions({ id }: { id: string }) {
