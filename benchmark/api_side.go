@@ -120,19 +120,24 @@ func serveAPITandem(ctx context.Context, o SideOptions, started func(APISide)) e
 func serveOnTemporal(ctx context.Context, at cluster.Options, dir string, o app.ServeOptions) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	at.TaskQueue += "-bench-" + strings.ToLower(rand.Text())
-	o.Temporal = &at
+	o.Temporal = onItsOwnQueue(at)
 	if err := copyKey(o.Dir, dir); err != nil {
 		return err
 	}
 	worked := make(chan error, 1)
 	go func() {
 		defer stop() // without a worker nothing ends
-		worked <- app.Work(ctx, app.WorkOptions{Addr: "127.0.0.1:0", Dir: dir, Database: o.Database, Temporal: at, Version: o.Version})
+		worked <- app.Work(ctx, app.WorkOptions{Addr: "127.0.0.1:0", Dir: dir, Database: o.Database, Temporal: *o.Temporal, Version: o.Version})
 	}()
 	err = app.Serve(ctx, o)
 	stop()
 	return errors.Join(err, <-worked)
+}
+
+// onItsOwnQueue is a cluster with a task queue that no other measurement and no installation uses.
+func onItsOwnQueue(at cluster.Options) *cluster.Options {
+	at.TaskQueue += "-bench-" + strings.ToLower(rand.Text())
+	return &at
 }
 
 // copyKey gives a worker the master key of the server.

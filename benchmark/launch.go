@@ -11,6 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+
+	"tandem/cluster"
 )
 
 // ServeLaunchedSide serves a side until the one who launched it lets go. It tells where it listens, and then, for every line that comes
@@ -43,12 +46,7 @@ func LaunchSide(ctx context.Context, stderr io.Writer, o SideOptions) (*APISide,
 		return nil, err
 	}
 	args := []string{"bench", "api", "--side", o.Side, "--dir", o.Dir, "--executions", fmt.Sprint(o.Executions), "--signals", fmt.Sprint(o.Signals)}
-	if t := o.Temporal; t != nil {
-		args = append(args, "--engine", "temporal", "--temporal-address", t.Address, "--temporal-namespace", t.Namespace, "--task-queue", t.TaskQueue)
-	} else {
-		args = append(args, "--engine", "local")
-	}
-	child := exec.CommandContext(ctx, self, args...)
+	child := exec.CommandContext(ctx, self, append(args, onEngine(o.Temporal)...)...)
 	child.Stderr, child.Env = stderr, withDatabase(o.Database)
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -81,6 +79,20 @@ func LaunchSide(ctx context.Context, stderr io.Writer, o SideOptions) (*APISide,
 	return &s, nil
 }
 
+// onEngine are the arguments of a process whose executions run where those of this one do. A key for Temporal is in the environment, which
+// that process inherits, or in a file.
+func onEngine(t *cluster.Options) []string {
+	if t == nil {
+		return []string{"--engine=local"}
+	}
+	s := t.Security
+	return []string{
+		"--engine=temporal", "--temporal-address=" + t.Address, "--temporal-namespace=" + t.Namespace, "--task-queue=" + t.TaskQueue,
+		"--temporal-tls=" + strconv.FormatBool(s.TLS), "--temporal-tls-cert=" + s.Cert, "--temporal-tls-key=" + s.Key,
+		"--temporal-tls-ca=" + s.CA, "--temporal-tls-server-name=" + s.ServerName, "--temporal-api-key-file=" + s.APIKeyFile,
+	}
+}
+
 // withDatabase is the environment of a process that works on a database. Its address may have a password, which others could read in
 // arguments.
 func withDatabase(address string) []string { return append(os.Environ(), "TANDEM_DATABASE="+address) }
@@ -111,6 +123,9 @@ func MeasureScaleAll(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	if s.Temporal != nil {
+		s.Temporal = onItsOwnQueue(*s.Temporal)
+	}
 	made := map[string]string{}
 	for _, phase := range phases {
 		measuring(phase)
@@ -142,8 +157,8 @@ func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s Scale)
 	if err != nil {
 		return report, err
 	}
-	cmd := exec.CommandContext(ctx, self, "bench", "scale", "--phase", phase, "--dir", dir,
-		"--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations))
+	args := []string{"bench", "scale", "--phase", phase, "--dir", dir, "--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations)}
+	cmd := exec.CommandContext(ctx, self, append(args, onEngine(s.Temporal)...)...)
 	cmd.Stderr, cmd.Env = stderr, withDatabase(s.Database)
 	out, err := cmd.Output()
 	if err != nil {

@@ -101,7 +101,11 @@ func (r APIReport) Print(out io.Writer) error {
 // PrintScale writes the figures of all phases as a table.
 func PrintScale(out io.Writer, reports []ScaleReport) error {
 	if len(reports) > 0 && reports[0].Server != "" {
-		if _, err := fmt.Fprintf(out, "on %s\n", reports[0].Server); err != nil {
+		on := reports[0].Server
+		if engine := reports[0].Engine; engine != "" {
+			on += ", executions run on " + engine
+		}
+		if _, err := fmt.Fprintf(out, "on %s\n", on); err != nil {
 			return err
 		}
 	}

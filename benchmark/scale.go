@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tandem/app"
+	"tandem/cluster"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -33,6 +34,9 @@ type Scale struct {
 	// Database is the address of a database of PostgreSQL. Of a phase it is the one that is measured; all phases together are measured in
 	// databases that are made on its server and removed. Empty: SQLite is measured.
 	Database string
+	// Temporal is where the engine is that executions run on, which needs Database; nil: in the process of the phase. The phases that begin
+	// to wait and are woken are measured there, in a process that starts executions and runs them.
+	Temporal *cluster.Options
 	// Parked is how many executions wait, Iterations how long the loop is.
 	Parked     int
 	Iterations int
@@ -45,15 +49,25 @@ type Scale struct {
 // long loop; a process that has nothing to do.
 func ScalePhases() []string { return []string{"park", "wake", "ask", "due", "loop", "idle"} }
 
+// ScalePhasesOnTemporal are those of the phases that are measured on Temporal.
+func ScalePhasesOnTemporal() []string { return []string{"park", "wake"} }
+
 // phases are those to be measured, in their order.
 func (s Scale) phases() ([]string, error) {
+	all := ScalePhases()
+	if s.Temporal != nil {
+		all = ScalePhasesOnTemporal()
+	}
 	if len(s.Phases) == 0 {
-		return ScalePhases(), nil
+		return all, nil
 	}
 	wanted := map[string]bool{}
 	for _, name := range s.Phases {
 		if !slices.Contains(ScalePhases(), name) {
 			return nil, fault.Newf(fault.Invalid, "%q is not a phase; there are %s", name, strings.Join(ScalePhases(), ", "))
+		}
+		if !slices.Contains(all, name) {
+			return nil, fault.Newf(fault.Invalid, "the phase %q is not measured on Temporal; name only %s, or leave out --engine temporal", name, strings.Join(all, ", "))
 		}
 		wanted[name] = true
 	}
@@ -66,7 +80,9 @@ func (s Scale) phases() ([]string, error) {
 type ScaleReport struct {
 	Phase string `json:"phase"`
 	// Server is the server of the database that was measured; empty: it was SQLite.
-	Server      string  `json:"server,omitempty"`
+	Server string `json:"server,omitempty"`
+	// Engine is what executions ran on, unless it was the process of the phase.
+	Engine      string  `json:"engine,omitempty"`
 	Count       int     `json:"count"`
 	Seconds     float64 `json:"seconds"`
 	PerSecond   float64 `json:"per_second"`
@@ -90,17 +106,23 @@ type ScaleReport struct {
 }
 
 const (
-	scaleFlow = "scale_wait"
-	scaleLoop = "scale_loop"
-	// scaleSingles is how many executions are woken one by one.
-	scaleSingles = 500
-	scaleAtOnce  = 200
+	scaleFlow   = "scale_wait"
+	scaleLoop   = "scale_loop"
+	scaleAtOnce = 200
 )
+
+// singles is how many executions are woken one by one. On Temporal each takes many times as long.
+func (s Scale) singles() int {
+	if s.Temporal != nil {
+		return 20
+	}
+	return 500
+}
 
 // MeasureScale runs one phase.
 func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, error) {
-	if s.Parked < scaleSingles || s.Iterations < 1 {
-		return ScaleReport{}, fault.Newf(fault.Invalid, "at least %d executions and one iteration are needed", scaleSingles)
+	if s.Parked < s.singles() || s.Iterations < 1 {
+		return ScaleReport{}, fault.Newf(fault.Invalid, "at least %d executions and one iteration are needed", s.singles())
 	}
 	r := &scaleRun{Scale: s, report: ScaleReport{Phase: phase}, ended: make(chan string, 1024), waits: make(chan string, 1024)}
 	var run func(context.Context) error
@@ -129,23 +151,23 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 		r.report.Server = onServer(seen)
 	}
 	start := time.Now()
-	if r.Instance, err = app.Open(ctx, app.Options{Dir: s.data(), Database: s.Database, Recorded: r.recorded}); err != nil {
+	if err := r.open(ctx); err != nil {
 		return r.report, err
 	}
 	r.report.ReadySecond = time.Since(start).Seconds()
 	r.report.ReadyMB = resident("VmRSS")
 	before, err := onDisk(ctx, r.data(), s.Database)
 	if err != nil {
-		return r.report, errors.Join(err, r.Close())
+		return r.report, errors.Join(err, r.close())
 	}
-	cpu := processTime()
+	r.used = processTime()
 	err = run(ctx)
 	if r.report.Seconds > 0 && r.report.Count > 0 { // none is left to be woken together where all were woken one by one
 		r.report.PerSecond = float64(r.report.Count) / r.report.Seconds
-		r.report.CPUMicros = float64((processTime() - cpu).Microseconds()) / float64(r.report.Count)
+		r.report.CPUMicros = float64((processTime() - r.used).Microseconds()) / float64(r.report.Count)
 	}
 	r.report.PeakMB = resident("VmHWM")
-	if err := errors.Join(err, r.Close()); err != nil || phase != "park" {
+	if err := errors.Join(err, r.close()); err != nil || phase != "park" {
 		return r.report, err
 	}
 	after, err := onDisk(ctx, r.data(), s.Database)
@@ -160,10 +182,57 @@ func (s Scale) data() string { return filepath.Join(s.Dir, "data") }
 type scaleRun struct {
 	Scale
 	*app.Instance
+	// close closes the instance and what belongs to it.
+	close  func() error
 	report ScaleReport
+	// used is the processor time of the process when that began of which the report has the processor time.
+	used time.Duration
 	// ended and waits are the executions that have ended or begun to wait, for their readers.
 	ended, waits chan string
 	reading      atomic.Bool
+}
+
+// open opens the instance, with a worker beside it in this process where executions run on Temporal.
+func (r *scaleRun) open(ctx context.Context) (err error) {
+	o := app.Options{Dir: r.data(), Database: r.Database, Recorded: r.recorded}
+	if r.Temporal == nil {
+		if r.Instance, err = app.Open(ctx, o); err == nil {
+			r.close = r.Instance.Close
+		}
+		return err
+	}
+	r.report.Engine = "Temporal"
+	var closing []func() error
+	r.close = func() (err error) {
+		for _, end := range slices.Backward(closing) {
+			err = errors.Join(err, end())
+		}
+		return err
+	}
+	part := func(works bool, o app.Options) (*app.Instance, error) {
+		var err error
+		if o.Cluster, err = cluster.Connect(*r.Temporal, works); err != nil {
+			return nil, err
+		}
+		closing = append(closing, func() error { o.Cluster.Close(); return nil })
+		i, err := app.Open(ctx, o)
+		if err == nil {
+			closing = append(closing, i.Close)
+		}
+		return i, err
+	}
+	worker := o
+	o.Recorded, worker.Dir = nil, filepath.Join(r.Dir, "worker")
+	if r.Instance, err = part(false, o); err != nil {
+		return errors.Join(err, r.close())
+	}
+	if err = copyKey(o.Dir, worker.Dir); err == nil {
+		_, err = part(true, worker)
+	}
+	if err != nil {
+		return errors.Join(err, r.close())
+	}
+	return nil
 }
 
 func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
@@ -254,9 +323,10 @@ func (r *scaleRun) signal(ctx context.Context, id string) error {
 func (r *scaleRun) wake(ctx context.Context) error {
 	r.reading.Store(true)
 	var took []time.Duration
-	for n := range scaleSingles {
-		// Spread over all, so that none is at hand because of the one before.
-		id := scaleName(scaleFlow, n*(r.Parked/scaleSingles))
+	singles := r.singles()
+	every := r.Parked / singles // spread over all, so that none is at hand because of the one before
+	for n := range singles {
+		id := scaleName(scaleFlow, n*every)
 		begin := time.Now()
 		if err := r.signal(ctx, id); err != nil {
 			return err
@@ -269,13 +339,14 @@ func (r *scaleRun) wake(ctx context.Context) error {
 	slices.Sort(took)
 	r.report.WakeP50MS, r.report.WakeP99MS = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
 
+	r.used = processTime()
 	begin, last := time.Now(), time.Now()
 	failed := make(chan error, 1)
 	var rest sync.WaitGroup
 	rest.Go(func() {
 		failed <- together(scaleAtOnce, func(worker int) error {
 			for n := worker; n < r.Parked; n += scaleAtOnce {
-				if n%(r.Parked/scaleSingles) == 0 && n/(r.Parked/scaleSingles) < scaleSingles {
+				if n%every == 0 && n/every < singles {
 					continue // it was woken above
 				}
 				if err := r.signal(ctx, scaleName(scaleFlow, n)); err != nil {
@@ -285,7 +356,7 @@ func (r *scaleRun) wake(ctx context.Context) error {
 			return nil
 		})
 	})
-	for range r.Parked - scaleSingles {
+	for range r.Parked - singles {
 		if err := r.next(ctx); err != nil {
 			return err
 		}
@@ -293,7 +364,7 @@ func (r *scaleRun) wake(ctx context.Context) error {
 		r.report.StallMS = max(r.report.StallMS, milliseconds(now.Sub(last)))
 		last = now
 	}
-	r.report.Count, r.report.Seconds = r.Parked-scaleSingles, time.Since(begin).Seconds()
+	r.report.Count, r.report.Seconds = r.Parked-singles, time.Since(begin).Seconds()
 	rest.Wait()
 	return <-failed
 }

@@ -51,6 +51,13 @@ for name in "$@"; do
 		postgresql
 		say "20,000 executions that wait, and are woken, on PostgreSQL"
 		bench scale --parked 20000 --phases park,wake --database "$database"
+		engine
+		say "1,000 of them on Temporal"
+		bytes() { cat "$scratch"/temporal/temporal.db* | wc -c; }
+		before=$(bytes)
+		bench scale --parked 1000 --phases park --database "$database" --engine temporal --temporal-address "$temporal"
+		echo "Temporal keeps $((($(bytes) - before) / 1000)) bytes of each that waits"
+		bench scale --parked 1000 --phases wake --database "$database" --engine temporal --temporal-address "$temporal"
 		;;
 	api)
 		say "starts and readers on SQLite, and an execution that has ended on disk"
@@ -60,7 +67,7 @@ for name in "$@"; do
 		bench api --rounds 3 --executions 20000 --clients 50 --requests execute,stream --database "$database"
 		engine
 		say "the same on Temporal"
-		bench api --rounds 3 --executions 1000 --clients 10 --requests execute --database "$database" --engine temporal --temporal-address "$temporal"
+		bench api --rounds 3 --executions 1000 --clients 10 --requests execute,stream --database "$database" --engine temporal --temporal-address "$temporal"
 		;;
 	chain)
 		say "a step on each host, and by hand with Temporal's SDK"

@@ -22,6 +22,7 @@ func newBenchScale() *cobra.Command {
 		phase    string
 		asJSON   bool
 		database databaseFlag
+		engine   engineFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "scale",
@@ -34,13 +35,21 @@ that process has resident (Linux only).
 The work is done in a scratch directory on the disk of the data directory, which is removed at the end.
 
 With --database it is done on the server of that database, in databases that are made for it and
-removed at the end; the user must be allowed to make some.`,
+removed at the end; the user must be allowed to make some.
+
+With --engine temporal executions begin to wait and are woken on a Temporal cluster, by a process that
+starts them and works, on a task queue of their own whose name begins with --task-queue; the other
+phases are not measured. What Temporal keeps of them is left there, so use one for tests.`,
 		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000\n  tandem bench scale --parked 1000000 --phases park,wake",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			s.Database = database.address()
+			var err error
+			if s.Temporal, err = engine.engineOptions(s.Database); err != nil {
+				return err
+			}
 			if phase != "" {
 				report, err := benchmark.MeasureScale(ctx, s, phase)
 				if err != nil {
@@ -65,6 +74,7 @@ removed at the end; the user must be allowed to make some.`,
 	flags.StringSliceVar(&s.Phases, "phases", nil, "measure only these: "+strings.Join(benchmark.ScalePhases(), ", "))
 	addData(flags, &data, "measure on the disk of this data directory (TANDEM_DATA); nothing in it is touched")
 	database.addDatabaseFlag(flags, "")
+	engine.addEngineFlags(flags)
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	flags.StringVar(&phase, "phase", "", "measure one phase in this process")
 	flags.StringVar(&s.Dir, "dir", "", "the directory of the phases")

@@ -59,9 +59,22 @@ func TestBench_OnAServer(t *testing.T) {
 			t.Errorf("figures %+v", f)
 		}
 	}
+	onTemporal := []string{"--engine", "temporal", "--temporal-address", startTemporal(t).address}
+	phases = nil
+	if err := json.Unmarshal(measured(t, append([]string{"scale", "--parked", "25"}, onTemporal...)...), &phases); err != nil {
+		t.Fatal(err)
+	}
+	if len(phases) != 2 || phases[0].Phase != "park" || phases[0].Count != 25 || phases[1].Phase != "wake" || phases[1].Count != 5 {
+		t.Errorf("phases on Temporal %+v", phases)
+	}
+	for _, p := range phases {
+		if p.Engine != "Temporal" || p.PerSecond <= 0 || p.CPUMicros <= 0 {
+			t.Errorf("phase on Temporal %+v", p)
+		}
+	}
 	r = benchmark.APIReport{}
-	if err := json.Unmarshal(measured(t, "api", "--quick", "--rounds", "1", "--executions", "30", "--clients", "1", "--requests", "execute",
-		"--engine", "temporal", "--temporal-address", startTemporal(t).address), &r); err != nil {
+	if err := json.Unmarshal(measured(t, append([]string{"api", "--quick", "--rounds", "1", "--executions", "30", "--clients", "1", "--requests", "execute"},
+		onTemporal...)...), &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Engine != "Temporal" || len(r.Requests) != 1 || len(r.Streams) != 0 || r.Requests[0].Name != "execute" || r.Requests[0].Tandem.PerSecond <= 0 {
@@ -76,9 +89,18 @@ func TestBench_OnAServer(t *testing.T) {
 	if cerr := conn.Close(t.Context()); err != nil || cerr != nil || left != 0 || tables != 0 {
 		t.Errorf("%d databases and %d tables are left: %v, %v", left, tables, err, cerr)
 	}
-	// A database that is not there is refused before anything is made.
-	cmd := exec.CommandContext(t.Context(), "tandem", "bench", "scale", "--database", "mysql://host/name", "--data", filepath.Join(t.TempDir(), "data"))
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "does not begin with postgres://") {
-		t.Errorf("%v: %s", err, out)
+	for _, c := range []struct {
+		args []string
+		said string
+	}{ // refused before anything is made, or by the process of the first phase, which is told how Temporal is reached
+		{[]string{"--database", "mysql://host/name"}, "does not begin with postgres://"},
+		{[]string{"--engine", "temporal"}, "needs a database that servers and workers share"},
+		{[]string{"--engine", "temporal", "--database", "postgres://host/name", "--phases", "park,loop"}, `the phase "loop" is not measured on Temporal; name only park, wake`},
+		{[]string{"--engine", "temporal", "--database", address, "--temporal-tls-ca", "missing.pem"}, "missing.pem"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "tandem", append([]string{"bench", "scale", "--data", filepath.Join(t.TempDir(), "data")}, c.args...)...)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.said) {
+			t.Errorf("%v: %v: %s", c.args, err, out)
+		}
 	}
 }
