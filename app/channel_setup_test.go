@@ -21,7 +21,7 @@ import (
 )
 
 // channelPatience is how long anything may take that has to happen.
-const channelPatience = 30 * time.Second
+const channelPatience = 3 * time.Minute
 
 // channelSite is an instance that people reach by a medium: its server is called back and opened by links.
 type channelSite struct{ *site }

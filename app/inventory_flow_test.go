@@ -270,7 +270,7 @@ func (w *workbench) callsWait(t *testing.T, id string) string {
 // arrivesLate lets the node n, which joins branches, fire without the one that is held, if it does, and then lets that one arrive.
 func (w *workbench) arrivesLate(t *testing.T, id string) string {
 	t.Helper()
-	w.comes(id, 2*time.Second, func() bool { return w.read(t, id).NodeExecutions["n"].Status == "completed" }) // one that has no limit never does
+	w.comes(id, 5*time.Second, func() bool { return w.read(t, id).NodeExecutions["n"].Status == "completed" }) // one that has no limit never does
 	signal := api.InputRequest{NodeID: "before1", InputData: json.RawMessage(`{"signal":"go","payload":{"items":[]}}`)}
 	want[api.ActionResponse](t, w.call(t, "operator", "POST", "/executions/"+id+"/input", signal), http.StatusOK)
 	w.reaches(t, id, engine.StatusSuccess)

@@ -89,7 +89,7 @@ func TestTask_CrowdProcess(t *testing.T) {
 	b.CloseClientConnections()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); ; <-tick.C {
 		g, f := runtime.NumGoroutine(), openFiles(t)
 		if g <= goroutines+10 && f <= files+10 {
 			break

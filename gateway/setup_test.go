@@ -318,7 +318,7 @@ func versions() []string { return []string{"2025-06-18", newest} }
 // call calls a tool and reads the structured content.
 func (p *peer) call(t *testing.T, name, arguments string) (*mcp.CallToolResult, outcome) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	params := &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)}
 	params.SetProgressToken("t")

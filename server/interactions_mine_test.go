@@ -18,7 +18,7 @@ import (
 func TestInteractions_AnsweredIsNotMine(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	both := approval("approver-user", "editor-user")
 	both.MinApprovals = 2

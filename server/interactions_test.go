@@ -314,7 +314,7 @@ func (s *inboxStream) event() api.InteractionEvent {
 func TestInteractionStream(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	old := w.asks("viewer-user", human.PurposeNode, approval("approver-user"))
 	w.asks("viewer-user", human.PurposeNode, approval("editor-user"))

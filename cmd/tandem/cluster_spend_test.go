@@ -181,8 +181,7 @@ func (i *installation) testBudget(t *testing.T) {
 		t.Errorf("one call had reserved %g, one has used %d, and the budget is %+v", most, charged, b)
 	}
 	waits := i.pay("pay-3")
-	for len(i.budget(1).Waiting) < 2 {
-	}
+	i.until(func() bool { return len(i.budget(1).Waiting) >= 2 })
 	if list := i.questions(1); len(list) != 1 {
 		t.Errorf("asked are %+v", list)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -502,6 +503,21 @@ func (i *installation) testDrain(t *testing.T) {
 	i.start(workers[0])
 }
 
+// until returns when something is so, which no signal tells.
+func (i *installation) until(so func() bool) {
+	i.t.Helper()
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	late := time.After(5 * time.Minute)
+	for !so() {
+		select {
+		case <-pause.C:
+		case <-late:
+			i.t.Fatal("it is not so within 5 minutes")
+		}
+	}
+}
+
 // readiness is what /readyz of a process answers.
 func (i *installation) readiness(name string) (int, string) {
 	i.t.Helper()
@@ -525,8 +541,10 @@ func (i *installation) readiness(name string) (int, string) {
 func (i *installation) testTemporalAway(t *testing.T) {
 	i.t = t
 	for _, name := range workers { // one has only just been started
-		for status := 0; status != http.StatusOK; status, _ = i.readiness(name) {
-		}
+		i.until(func() bool {
+			status, _ := i.readiness(name)
+			return status == http.StatusOK
+		})
 	}
 	i.temporal.kill()
 	ids := []string{i.begin("away-1"), i.begin("away-2")}
@@ -553,8 +571,8 @@ func (i *installation) testTemporalAway(t *testing.T) {
 	}
 }
 
-// testKillEach runs executions on two workers and two servers, and kills each of these processes in the midst of it. Nothing is lost, nothing is done or ends
-// twice, and readers miss nothing.
+// testKillEach runs executions on two workers and two servers, and kills each of these processes at a moment that is left to chance. Nothing is lost, nothing
+// is done or ends twice, and readers miss nothing.
 func (i *installation) testKillEach(t *testing.T) {
 	i.t = t
 	ctx := t.Context()
@@ -569,7 +587,10 @@ func (i *installation) testKillEach(t *testing.T) {
 	if err != nil {
 		times = 1
 	}
-	const each = 6
+	const (
+		each  = 6
+		calls = 3 // of the service, by each execution
+	)
 	unknown := 0
 	for round := range times {
 		for v, victim := range []string{workers[0], servers[0], workers[1], servers[1]} {
@@ -594,7 +615,9 @@ func (i *installation) testKillEach(t *testing.T) {
 					events[n], errs[n] = i.follow(ctx, e.ExecutionID, by)
 				})
 			}
-			for i.count("/") < before+each { // in the midst
+			moment := 1 + rand.IntN(calls*each-1)
+			t.Logf("%s is killed after call %d of %d", victim, moment, calls*each)
+			for i.count("/") < before+moment {
 				select {
 				case <-i.more:
 				case <-ctx.Done():

@@ -35,7 +35,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // receive waits for something that has to come.
 func receive[T any](t *testing.T, what string, c <-chan T) T {

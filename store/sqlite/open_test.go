@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(time.Minute)
 	for left := goroutines(); left != ""; left = goroutines() {
 		select {
 		case <-deadline:
