@@ -178,10 +178,9 @@ func (s *site) refuse(first bool) {
 
 // dial connects to a server by a line, when it is needed.
 func dial(address string, l *line, more ...grpc.DialOption) (client.Client, error) {
-	return client.NewLazyClient(client.Options{
-		HostPort: address, Logger: slog.New(slog.DiscardHandler),
-		ConnectionOptions: client.ConnectionOptions{DialOptions: append(more, grpc.WithContextDialer(l.dial))},
-	})
+	connection := cluster.Connection()
+	connection.DialOptions = append(more, grpc.WithContextDialer(l.dial))
+	return client.NewLazyClient(client.Options{HostPort: address, Logger: slog.New(slog.DiscardHandler), ConnectionOptions: connection})
 }
 
 // leave stops the process; a dead one cannot say so.
