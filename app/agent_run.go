@@ -13,6 +13,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // Task is a goal for an agent, followed to its end: in this process, or at a server.
@@ -164,7 +165,7 @@ func (c *Connection) Answer(ctx context.Context, e api.Execution) (string, error
 
 // SetAgent makes or replaces the agent in a file, YAML or JSON. Without an id it is named after the file.
 func (c *Connection) SetAgent(ctx context.Context, file string, stdin io.Reader) (api.Agent, error) {
-	id, document, err := readNamed(file, stdin, "an agent", "{id: clerk, llm_profile: main}")
+	id, document, err := readNamed(file, stdin, text.Of("an agent"), "{id: clerk, llm_profile: main}")
 	if err != nil {
 		return api.Agent{}, err
 	}

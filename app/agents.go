@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -37,11 +37,7 @@ func (a agents) Workflow(ctx context.Context, workspace, id string) (string, err
 	if err != nil {
 		return "", err
 	}
-	hint := `; "tandem agent list" lists them`
-	if near := fault.Nearest(id, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "", fault.Newf(fault.NotFound, "there is no agent %q in this workspace%s", id, hint)
+	return "", fault.Newf(fault.NotFound, "there is no agent %q in this workspace%s", id, meant(id, names, text.Of(`; "tandem agent list" lists them`)))
 }
 
 // names are the ids of the agents of a workspace.

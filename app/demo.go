@@ -89,7 +89,7 @@ func (i *Instance) keepProfiles(ctx context.Context, o ServeOptions) (kept []str
 func profileID(file string) (string, error) {
 	data, problem := validation.ReadFile(file, nil)
 	if problem != nil {
-		return "", fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+		return "", fault.Newf(fault.Invalid, "%s: %s", file, problem.Says())
 	}
 	raw, err := yamlToJSON(data)
 	if err != nil {

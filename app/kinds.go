@@ -5,7 +5,6 @@
 package app
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -19,7 +18,9 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
+	"tandem/route"
 	"tandem/server"
+	"tandem/text"
 )
 
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
@@ -73,9 +74,13 @@ func NodeKind(name string) (api.NodeKind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	hint := `; "tandem nodes" lists those that can`
-	if near := fault.Nearest(strings.ToUpper(name), names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+	return api.NodeKind{}, fault.Newf(fault.NotFound, "no kind %q can be run here%s", name, meant(strings.ToUpper(name), names, text.Of(`; "tandem nodes" lists those that can`)))
+}
+
+// meant offers the most similar name or, without one, says how to see those that there are.
+func meant(name string, known []string, otherwise text.Text) text.Text {
+	if hint := route.DidYouMean(name, known); !hint.IsZero() {
+		return hint
 	}
-	return api.NodeKind{}, fault.Newf(fault.NotFound, "no kind %q can be run here%s", name, hint)
+	return otherwise
 }

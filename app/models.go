@@ -25,6 +25,7 @@ import (
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/store"
+	"tandem/text"
 	"tandem/validation"
 )
 
@@ -87,11 +88,7 @@ func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profi
 	for n, one := range list {
 		names[n] = one.ID
 	}
-	hint := `; "tandem profiles" lists them`
-	if near := fault.Nearest(id, append(names, demoProfile)); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return llm.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q in this workspace%s", id, hint)
+	return llm.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q in this workspace%s", id, meant(id, append(names, demoProfile), text.Of(`; "tandem profiles" lists them`)))
 }
 
 // Profiles lists the profiles of a workspace by id, with those that are built in, which have no times.
@@ -279,7 +276,7 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 
 // SetProfile makes or replaces the profile in a file, YAML or JSON. Without an id it is named after the file.
 func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reader) (api.Profile, error) {
-	id, document, err := readNamed(file, stdin, "a profile", "{id: main, provider: scripted}")
+	id, document, err := readNamed(file, stdin, text.Of("a profile"), "{id: main, provider: scripted}")
 	if err != nil {
 		return api.Profile{}, err
 	}
@@ -292,10 +289,10 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
 // The arguments what and like are for errors: the sort of object, and an example.
-func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
+func readNamed(file string, stdin io.Reader, what text.Text, like string) (id string, document map[string]json.RawMessage, err error) {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Says())
 	}
 	raw, err := yamlToJSON(data)
 	if err == nil {

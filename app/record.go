@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,7 +175,7 @@ func (p *Player) prepare(f *fixture.Fixture, def *workflow.Definition) (*node.Re
 	if def == nil {
 		source, problems := workflow.Parse(f.Workflow, workflow.Options{Kinds: p.kinds})
 		if source == nil {
-			return nil, fault.Newf(fault.Invalid, "the fixture cannot be used: its workflow cannot be read: %s", problems[0].Message)
+			return nil, fault.Newf(fault.Invalid, "the fixture cannot be used: its workflow cannot be read: %s", problems[0].Says())
 		}
 		def = source.Definition
 	}
@@ -192,7 +191,7 @@ func (p *Player) prepare(f *fixture.Fixture, def *workflow.Definition) (*node.Re
 	}
 	graph, problems := workflow.Compile(def, p.kinds)
 	if graph == nil {
-		return nil, fault.Newf(fault.Invalid, "the workflow cannot be used: %s", cmp.Or(problems[0].Message, "it has errors"))
+		return nil, fault.Newf(fault.Invalid, "the workflow cannot be used: %s", problems[0].Says())
 	}
 	return node.Prepare(def, graph, &p.registry, templates.Overrides())
 }

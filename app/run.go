@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -166,8 +167,12 @@ func (c *Connection) follows(r Run) error {
 	if c.Local() || len(r.Flags) == 0 {
 		return nil
 	}
+	flags := text.As(r.Flags[0])
+	for _, one := range r.Flags[1:] {
+		flags = text.Of("%s and %s", flags, one)
+	}
 	return fault.Newf(fault.Conflict, "a server has data directory %q open and runs this, with the options that it was started with: leave out %s, start the server with it, or name another directory with --data",
-		r.Dir, strings.Join(r.Flags, " and "))
+		r.Dir, flags)
 }
 
 func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (api.Execution, error) {

@@ -11,6 +11,7 @@ import (
 	"tandem/builtin/web"
 	"tandem/fault"
 	"tandem/server"
+	"tandem/text"
 )
 
 // interpreters are the programs that scripts are written for, each under the names it is installed by.
@@ -42,7 +43,7 @@ func ParseScripts(allowedInterpreters, commands string) (*code.Scripts, error) {
 			if !given {
 				path = installed(programs)
 			}
-			if err := checkProgram("interpreter", name, path); err != nil {
+			if err := checkProgram(text.Of("interpreter"), name, path); err != nil {
 				return nil, err
 			}
 			s.Interpreters[name] = path
@@ -53,7 +54,7 @@ func ParseScripts(allowedInterpreters, commands string) (*code.Scripts, error) {
 		if !given {
 			name, path = filepath.Base(item), item
 		}
-		if err := checkProgram("command", name, path); err != nil {
+		if err := checkProgram(text.Of("command"), name, path); err != nil {
 			return nil, err
 		}
 		if _, twice := s.Commands[name]; twice {
@@ -75,7 +76,7 @@ func listed(text string) []string {
 }
 
 // checkProgram refuses a path that cannot be run, or whose meaning depends on the working directory.
-func checkProgram(what, name, path string) error {
+func checkProgram(what text.Text, name, path string) error {
 	switch info, err := os.Stat(path); {
 	case path == "":
 		return fault.Newf(fault.Invalid, "%s %q is not installed; give its path with %s=PATH", what, name, name)

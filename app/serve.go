@@ -153,8 +153,8 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	if o.Language != "" {
-		if err := text.CheckLanguage(o.Language); err != nil {
-			return fault.Newf(fault.Invalid, "language %v", err)
+		if all := text.Languages(); text.CheckLanguage(o.Language) != nil {
+			return fault.Newf(fault.Invalid, "language %q is not known; use %s or %s", o.Language, strings.Join(all[:len(all)-1], ", "), all[len(all)-1])
 		}
 	}
 	if _, err := route.ParseProxies(o.Proxies); err != nil {
@@ -402,13 +402,13 @@ func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
 		name := filepath.Join(dir, e.Name())
 		data, problem := validation.ReadFile(name, nil)
 		if problem != nil {
-			return nil, fault.Newf(fault.Invalid, "%s: %s", name, problem.Message)
+			return nil, fault.Newf(fault.Invalid, "%s: %s", name, problem.Says())
 		}
 		def, report := definitionIn(name, data)
 		if def == nil {
 			for _, p := range report.Problems {
 				if p.Severity != workflow.SeverityWarning {
-					return nil, fault.Newf(fault.Invalid, "%s: %s (tandem validate %s tells all)", name, p.Message, name)
+					return nil, fault.Newf(fault.Invalid, "%s: %s (tandem validate %s tells all)", name, p.Says(), name)
 				}
 			}
 			return nil, fault.Newf(fault.Invalid, "%s cannot be kept; see: tandem validate %s", name, name)

@@ -11,12 +11,13 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/validation"
 )
 
 // SetMCPServer registers or replaces the tool server in a file, YAML or JSON. Without an id it is named after the file.
 func (c *Connection) SetMCPServer(ctx context.Context, file string, stdin io.Reader) (api.MCPServer, error) {
-	id, document, err := readNamed(file, stdin, "a tool server", `{id: files, transport: stdio, command: npx, args: [...]}`)
+	id, document, err := readNamed(file, stdin, text.Of("a tool server"), `{id: files, transport: stdio, command: npx, args: [...]}`)
 	if err != nil {
 		return api.MCPServer{}, err
 	}
@@ -56,7 +57,7 @@ func (c *Connection) MCPChanges(ctx context.Context, server string, names []stri
 func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
 	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Says())
 	}
 	raw, err := yamlToJSON(data)
 	var document map[string]json.RawMessage

@@ -9,6 +9,7 @@ import (
 
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Layers is the data of one execution: initial_metadata, runtime_metadata and step_results with an overlay per open
@@ -55,10 +56,10 @@ func New(s Start) (*Layers, error) {
 	l.scopes[""] = l.root
 	initial, err := s.Initial, error(nil)
 	if l.trigger = s.Trigger; !s.Kept {
-		if initial, err = objectOf(s.Initial, "initial_metadata"); err != nil {
+		if initial, err = objectOf(s.Initial, text.As("initial_metadata")); err != nil {
 			return nil, err
 		}
-		if l.trigger, err = objectOf(s.Trigger, "the trigger's data"); err != nil {
+		if l.trigger, err = objectOf(s.Trigger, text.Of("the trigger's data")); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +81,7 @@ func aboutID(id string) json.RawMessage {
 	return append(object, '}')
 }
 
-func objectOf(raw json.RawMessage, what string) (json.RawMessage, error) {
+func objectOf(raw json.RawMessage, what text.Text) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}

@@ -19,7 +19,7 @@ const (
 
 // explanation says why nothing was found, in names only, never in values.
 type explanation struct {
-	message   string
+	message   text.Text
 	available []string
 	more      int
 	nearest   string
@@ -31,24 +31,26 @@ func (r *reader) explain(p *placeholder) explanation {
 		return explanation{message: p.complaint()}
 	}
 	if ok, failed := r.results(p.head); ok == nil && failed != nil && len(failed.keys) == 0 {
-		return explanation{message: "the step " + strconv.Quote(shorten(p.head)) + " failed and left no output for the placeholder " +
-			quoteShort(p.raw) + "; handle its failure (on_error) or read another step"}
+		return explanation{message: text.Of("the step %q failed and left no output for the placeholder %q; handle its failure (on_error) or read another step",
+			shorten(p.head), shorten(p.raw))}
 	}
 	var names []string
-	var wanted, prefix, suffix, place string
+	var wanted, prefix, suffix string
+	var message text.Text
 	if at, broken, found := r.deepest(p); found {
 		// The beginning of the path is there: what is in it, and what is it that is not?
 		wanted = p.path[broken].Key
 		prefix = p.path[:broken].String()
 		suffix = strings.TrimPrefix(append(payload.Path{{Key: "x", Index: -1}}, p.path[broken+1:]...).String(), "x")
-		place = " in " + strconv.Quote(prefix)
+		message = text.Of("nothing is called %q in %q for the placeholder %q", shorten(wanted), prefix, shorten(p.raw))
 		names = at
 	} else {
 		wanted = p.head
 		suffix = strings.TrimPrefix(append(payload.Path{{Key: "x", Index: -1}}, p.path[1:]...).String(), "x")
 		names = r.names(p.outputs)
+		message = text.Of("nothing is called %q for the placeholder %q", shorten(wanted), shorten(p.raw))
 		if p.outputs {
-			place = " among the steps that have a result"
+			message = text.Of("nothing is called %q among the steps that have a result for the placeholder %q", shorten(wanted), shorten(p.raw))
 		}
 	}
 	e := explanation{available: names}
@@ -59,7 +61,6 @@ func (r *reader) explain(p *placeholder) explanation {
 		near = fault.Nearest(p.joined, names[:min(len(names), maxCompared)])
 		e.nearest = near
 	}
-	e.message = "nothing is called " + strconv.Quote(shorten(wanted)) + place + " for the placeholder " + quoteShort(p.raw)
 	if len(e.available) > maxAvailable {
 		e.more = len(e.available) - maxAvailable
 		e.available = slices.Clone(e.available[:maxAvailable])
@@ -69,20 +70,21 @@ func (r *reader) explain(p *placeholder) explanation {
 	}
 	switch {
 	case e.nearest != "":
-		e.message += "; the nearest name is " + strconv.Quote(shorten(e.nearest))
+		message = text.Of("%s; the nearest name is %q", message, shorten(e.nearest))
 	case len(names) == 0:
-		e.message += "; nothing is available there"
+		message = text.Of("%s; nothing is available there", message)
 	}
 	if len(e.available) > 0 {
 		short := make([]string, len(e.available))
 		for i, name := range e.available {
 			short[i] = shorten(name)
 		}
-		e.message += "; available: " + strings.Join(short, ", ")
+		message = text.Of("%s; available: %s", message, strings.Join(short, ", "))
 		if e.more > 0 {
-			e.message += " and " + strconv.Itoa(e.more) + " more"
+			message = text.Of("%s and %d more", message, e.more)
 		}
 	}
+	e.message = message
 	return e
 }
 
@@ -219,12 +221,12 @@ func (r *reader) unresolved(missing []*placeholder) *fault.Error {
 	e := r.explain(first)
 	message := e.message
 	if first.at != "" {
-		message += " (at " + first.at + ")"
+		message = text.Of("%s (at %s)", message, first.at)
 	}
 	if len(missing) > 1 {
-		message += "; " + strconv.Itoa(len(missing)-1) + " more placeholders are unresolved"
+		message = text.Of("%s; %d more placeholders are unresolved", message, len(missing)-1)
 	}
-	err := fault.New(fault.UnresolvedPlaceholder, message).With("path", first.at).With("placeholder", first.raw)
+	err := fault.Newf(fault.UnresolvedPlaceholder, "%s", message).With("path", first.at).With("placeholder", first.raw)
 	if e.available != nil {
 		err = err.With("available", e.available)
 	}
@@ -250,9 +252,9 @@ func shorten(s string) string { return text.ClipBytes(s, 80) }
 
 func quoteShort(s string) string { return strconv.Quote(shorten(s)) }
 
-func where(at string) string {
+func where(at string) text.Text {
 	if at == "" {
-		return ""
+		return text.Text{}
 	}
-	return " at " + at
+	return text.Of(" at %s", at)
 }

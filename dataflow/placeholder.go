@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Style is the brackets a placeholder is written in. All styles mean the same.
@@ -235,7 +236,7 @@ func (t *Template) References() []Reference {
 func (p *placeholder) reference() Reference {
 	ref := Reference{Raw: p.raw, Style: p.style, Path: p.at, Offset: p.offset, Head: p.head, Node: p.outputs}
 	if p.problem != "" {
-		ref.Problem = p.complaint()
+		ref.Problem = p.complaint().String()
 	}
 	for _, s := range p.rest {
 		ref.Rest = append(ref.Rest, s.Key)
@@ -244,9 +245,9 @@ func (p *placeholder) reference() Reference {
 }
 
 // complaint says why a placeholder can never be resolved.
-func (p *placeholder) complaint() string {
-	return "the placeholder " + quoteShort(p.raw) + " " + p.problem +
-		`; write a path such as {{node.outputs.field}} or {{node["odd key"]}}, or put a backslash before the brackets to keep them as text`
+func (p *placeholder) complaint() text.Text {
+	return text.Of("the placeholder %q %s"+
+		`; write a path such as {{node.outputs.field}} or {{node["odd key"]}}, or put a backslash before the brackets to keep them as text`, shorten(p.raw), p.problem)
 }
 
 func (o loose) reference(at string) Reference {

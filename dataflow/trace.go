@@ -24,7 +24,7 @@ type Warning struct {
 }
 
 func (t *ResolveTrace) warn(p *placeholder, e explanation, outcome string) {
-	t.Warnings = append(t.Warnings, Warning{Path: p.at, Placeholder: p.raw, Message: e.message + "; " + outcome})
+	t.Warnings = append(t.Warnings, Warning{Path: p.at, Placeholder: p.raw, Message: e.message.String() + "; " + outcome})
 }
 
 // SyncTrace tells what a success wrote into runtime_metadata.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 const (
@@ -341,7 +342,7 @@ func (x *extraction) entry(name string, mode fs.FileMode, copyTo func(io.Writer)
 	clean, err := Clean(strings.TrimSuffix(name, "/"))
 	if err != nil {
 		f := fault.From(err)
-		return fault.Newf(f.Code, "the archive has an entry that cannot be extracted: %s", f.Message).With("entry", shortName(name))
+		return fault.Newf(f.Code, "the archive has an entry that cannot be extracted: %s", text.OfError(f)).With("entry", shortName(name))
 	}
 	if clean == "." && mode.IsDir() {
 		return nil
@@ -395,7 +396,7 @@ func shortName(name string) string {
 func (x *extraction) Write(p []byte) (int, error) {
 	x.written += int64(len(p))
 	if x.written > MaxBytes {
-		return 0, tooLarge("the content of the archive", MaxBytes)
+		return 0, tooLarge(text.Of("the content of the archive"), MaxBytes)
 	}
 	if x.written > ratioFrom && x.written > MaxRatio*x.read() {
 		return 0, fault.Newf(fault.TooLarge, "the content of the archive is more than %d times larger than the archive", MaxRatio).With("limit", MaxRatio)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 // Draft is a file that is being written and has no name yet. It belongs to one goroutine, which ends it with Publish or
@@ -48,7 +49,7 @@ func (d *Dir) Draft(limit int64) (*Draft, error) {
 // Write adds to the file. More than the limit is too_large.
 func (t *Draft) Write(p []byte) (int, error) {
 	if t.size+int64(len(p)) > t.limit {
-		return 0, tooLarge("the file", t.limit)
+		return 0, tooLarge(text.Of("the file"), t.limit)
 	}
 	n, err := t.file.Write(p)
 	t.size += int64(n)
@@ -56,7 +57,7 @@ func (t *Draft) Write(p []byte) (int, error) {
 	return n, problem(".", err)
 }
 
-func tooLarge(what string, limit int64) error {
+func tooLarge(what text.Text, limit int64) error {
 	return fault.Newf(fault.TooLarge, "%s is larger than %d bytes", what, limit).With("limit", limit)
 }
 

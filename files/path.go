@@ -11,6 +11,7 @@ import (
 
 	"tandem/fault"
 	"tandem/shortage"
+	"tandem/text"
 )
 
 const (
@@ -25,39 +26,39 @@ func Clean(name string) (string, error) {
 	if len(shown) > 100 {
 		shown = strings.ToValidUTF8(shown[:100], "") + "…"
 	}
-	forbidden := func(why string) (string, error) {
+	forbidden := func(why text.Text) (string, error) {
 		return "", fault.Newf(fault.ForbiddenPath, "the path %q %s; give a path inside the workspace, such as %q", shown, why, "reports/today.txt").With("path", shown)
 	}
-	invalid := func(why string) (string, error) {
+	invalid := func(why text.Text) (string, error) {
 		return "", fault.Newf(fault.InvalidInput, "the path %q %s", shown, why).With("path", shown)
 	}
 	switch {
 	case strings.TrimSpace(name) == "":
-		return invalid("is empty")
+		return invalid(text.Of("is empty"))
 	case strings.HasPrefix(name, "/"), strings.HasPrefix(name, `\`), len(name) > 1 && name[1] == ':':
-		return forbidden("is absolute")
+		return forbidden(text.Of("is absolute"))
 	case slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' }), ".."):
-		return forbidden(`has ".." in it`)
+		return forbidden(text.Of(`has ".." in it`))
 	case !utf8.ValidString(name):
-		return invalid("is not UTF-8")
+		return invalid(text.Of("is not UTF-8"))
 	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		return invalid("has a control character in it")
+		return invalid(text.Of("has a control character in it"))
 	case strings.ContainsAny(name, `\:`):
-		return invalid(`has a \ or : in it; separate directories with /`)
+		return invalid(text.Of(`has a \ or : in it; separate directories with /`))
 	case len(name) > maxPath:
-		return invalid("is too long; at most 1024 bytes are taken")
+		return invalid(text.Of("is too long; at most 1024 bytes are taken"))
 	}
 	name = path.Clean(name)
 	for part := range strings.SplitSeq(name, "/") {
 		switch {
 		case strings.EqualFold(part, reserved):
-			return forbidden("is kept for what is under way")
+			return forbidden(text.Of("is kept for what is under way"))
 		case len(part) > maxName:
-			return invalid("has a name of more than 255 bytes in it")
+			return invalid(text.Of("has a name of more than 255 bytes in it"))
 		case part != "." && strings.TrimRight(part, ". ") != part:
-			return invalid("has a name in it that ends with a dot or a space, which not every system can keep")
+			return invalid(text.Of("has a name in it that ends with a dot or a space, which not every system can keep"))
 		case deviceName(part):
-			return invalid("has the name of a device in it, which not every system can keep")
+			return invalid(text.Of("has the name of a device in it, which not every system can keep"))
 		}
 	}
 	return name, nil
@@ -137,32 +138,32 @@ func problem(name string, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
-	of := func(code fault.Code, text string) error {
-		return fault.Newf(code, "%q %s", name, text).With("path", name).WithCause(err)
+	of := func(code fault.Code, what text.Text) error {
+		return fault.Newf(code, "%q %s", name, what).With("path", name).WithCause(err)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return of(fault.NotFound, "does not exist in the files of the workspace")
+		return of(fault.NotFound, text.Of("does not exist in the files of the workspace"))
 	case errors.Is(err, syscall.ENOTEMPTY):
-		return of(fault.Conflict, "is a directory that is not empty; set recursive to true if all of it is meant")
+		return of(fault.Conflict, text.Of("is a directory that is not empty; set recursive to true if all of it is meant"))
 	case errors.Is(err, fs.ErrExist):
-		return of(fault.Conflict, "exists already; set overwrite to true to replace it")
+		return of(fault.Conflict, text.Of("exists already; set overwrite to true to replace it"))
 	case errors.Is(err, syscall.ELOOP), escapes(err):
-		return of(fault.ForbiddenPath, "leads out of the workspace by a link")
+		return of(fault.ForbiddenPath, text.Of("leads out of the workspace by a link"))
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return of(fault.InvalidInput, "is too long a name")
+		return of(fault.InvalidInput, text.Of("is too long a name"))
 	case errors.Is(err, syscall.ENOTDIR):
-		return of(fault.InvalidInput, "goes through a file as if it were a directory")
+		return of(fault.InvalidInput, text.Of("goes through a file as if it were a directory"))
 	case errors.Is(err, syscall.EISDIR):
-		return of(fault.InvalidInput, "is a directory; name a file")
+		return of(fault.InvalidInput, text.Of("is a directory; name a file"))
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return of(fault.Internal, "could not be written: the disk is full")
+		return of(fault.Internal, text.Of("could not be written: the disk is full"))
 	case shortage.Is(err):
-		return shortage.Or(err, fault.From(of(fault.Internal, "could not be worked on")))
+		return shortage.Or(err, fault.From(of(fault.Internal, text.Of("could not be worked on"))))
 	case errors.Is(err, fs.ErrPermission):
-		return of(fault.ForbiddenPath, "may not be read or written by the server; ask its operator")
+		return of(fault.ForbiddenPath, text.Of("may not be read or written by the server; ask its operator"))
 	}
-	return of(fault.Internal, "could not be worked on; the operator's log has the detail")
+	return of(fault.Internal, text.Of("could not be worked on; the operator's log has the detail"))
 }
 
 // escapes says that an os.Root refused a path. Its error is known by its words only.

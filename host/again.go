@@ -7,6 +7,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -19,7 +20,7 @@ type ChildGraph func(workflow.ChildWorkflow) (*workflow.Graph, error)
 func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID, edited bool, child ChildGraph) ([]engine.ActivationID, error) {
 	questions, closed := state.Questions(id)
 	if len(closed) > 0 {
-		return nil, fault.Newf(fault.ApprovalRequired, "every way to %q leads through the question %q, which cannot be asked from there; begin with that question, or with what runs it, instead", id, strings.Join(closed, `", "`))
+		return nil, fault.Say(fault.ApprovalRequired, text.Of("every way to %q leads through the question %q, which cannot be asked from there; begin with that question, or with what runs it, instead", id, strings.Join(closed, `", "`)))
 	}
 	asking := children{graph, child, id}
 	if err := asking.before(state.ChildrenBefore(id)); err != nil {
@@ -89,7 +90,7 @@ func (c children) asks(node, depth int, any bool) error {
 	}
 	name := c.graph.Nodes[node].ID
 	if runs.Computed {
-		return fault.Newf(fault.ApprovalRequired, "%q depends on the node %q, which runs a workflow that only a run tells (%s) and that may ask people; begin with the node %q instead", c.id, name, runs.Workflow, name)
+		return fault.Say(fault.ApprovalRequired, text.Of("%q depends on the node %q, which runs a workflow that only a run tells (%s) and that may ask people; begin with the node %q instead", c.id, name, runs.Workflow, name))
 	}
 	if c.child == nil || depth > engine.MaxDepth {
 		return nil
@@ -119,7 +120,7 @@ func (c children) asks(node, depth int, any bool) error {
 	if question == "" {
 		return nil
 	}
-	return fault.Newf(fault.ApprovalRequired, "%q depends on the workflow %q, which asks people (%q), and that cannot be asked from there; begin with the node %q, which runs it, instead", c.id, runs.Workflow, question, name)
+	return fault.Say(fault.ApprovalRequired, text.Of("%q depends on the workflow %q, which asks people (%q), and that cannot be asked from there; begin with the node %q, which runs it, instead", c.id, runs.Workflow, question, name))
 }
 
 // guard refuses to go on where several questions together guard the place, and at nodes that lead to a guarded place although no start of
@@ -145,7 +146,7 @@ func (c children) guard(state *engine.State, id engine.ActivationID) error {
 	for i, n := range found {
 		names[i] = c.graph.Nodes[n].ID
 	}
-	return fault.Newf(fault.ApprovalRequired, "nothing gets to %q, or from it to what they guard, without an answer to one of the questions \"%s\", which cannot be asked from there; begin with one of them, or before them, instead", id, strings.Join(names, `", "`))
+	return fault.Say(fault.ApprovalRequired, text.Of("nothing gets to %q, or from it to what they guard, without an answer to one of the questions \"%s\", which cannot be asked from there; begin with one of them, or before them, instead", id, strings.Join(names, `", "`)))
 }
 
 // AskedInside refuses to give the output of a node that runs another workflow, if there is a question in that one: the output would be

@@ -16,6 +16,7 @@ import (
 	"tandem/identity"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Pinned lists the tools of a server as the user has accepted them, by name, without reaching the server.
@@ -46,7 +47,7 @@ func (p *Pool) PinnedTool(ctx context.Context, who identity.Principal, server, t
 	}
 	pin, ok := a.Tools[tool]
 	if !ok {
-		return Tool{}, &Error{Kind: UnknownTool, Server: server, Tool: tool, Message: "the user has accepted no such tool"}
+		return Tool{}, &Error{Kind: UnknownTool, Server: server, Tool: tool, Message: text.Of("the user has accepted no such tool")}
 	}
 	t, err := ReadTool(server, pin.Definition)
 	if err != nil {
@@ -213,7 +214,7 @@ func (p *Pool) activation(ctx context.Context, who identity.Principal, server st
 			return a, err // activating it would help nobody
 		}
 		return a, &Error{Kind: NotActivated, Server: server,
-			Message: fmt.Sprintf("user %q has not activated the server", who.User), cause: err}
+			Message: text.Of("user %q has not activated the server", who.User), cause: err}
 	}
 	return a, err
 }

@@ -240,7 +240,7 @@ func TestAuthorize_StepUp(t *testing.T) {
 	}
 	x.activate(t, "s")
 	err := errOf(x.call(t, "s", "mutate", `{}`))
-	if e := kindOf(t, err, Unauthorized); e.Status != 403 || !strings.Contains(e.Message, `"basic write"`) || !strings.Contains(e.Message, "tandem mcp servers authorize s") {
+	if e := kindOf(t, err, Unauthorized); e.Status != 403 || !strings.Contains(e.Message.String(), `"basic write"`) || !strings.Contains(e.Message.String(), "tandem mcp servers authorize s") {
 		t.Fatalf("got %+v", e)
 	}
 	x.kept.grant.Scopes = []string{"basic", "granted-before"}
@@ -495,7 +495,7 @@ func TestAuthorize_NothingSent(t *testing.T) {
 	} {
 		x := setupAuthorizing(t, h, c.grant)
 		_, err := x.Tools(t.Context(), ann(), "s")
-		if e := kindOf(t, err, Unauthorized); !strings.Contains(e.Message, "nothing was sent") || !strings.Contains(e.Message, c.want) || !strings.Contains(e.Message, "tandem mcp servers authorize s") {
+		if e := kindOf(t, err, Unauthorized); !strings.Contains(e.Message.String(), "nothing was sent") || !strings.Contains(e.Message.String(), c.want) || !strings.Contains(e.Message.String(), "tandem mcp servers authorize s") {
 			t.Errorf("%s: %s", name, e.Message)
 		}
 	}
@@ -504,7 +504,7 @@ func TestAuthorize_NothingSent(t *testing.T) {
 	}
 	x := setupAuthorizing(t, h, Grant{ClientID: "i", AccessToken: "a", Resource: h.url})
 	_, err := x.Tools(t.Context(), ann(), "s")
-	if e := kindOf(t, err, Unauthorized); strings.Contains(e.Message, "nothing was sent") || !strings.Contains(e.Message, "does not take the token") || len(h.tokens) == 0 {
+	if e := kindOf(t, err, Unauthorized); strings.Contains(e.Message.String(), "nothing was sent") || !strings.Contains(e.Message.String(), "does not take the token") || len(h.tokens) == 0 {
 		t.Errorf("refused: %s", e.Message)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"tandem/credential"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -174,7 +175,7 @@ func (p *Pool) dial(ctx context.Context, key Key, who principal) (_ *conn, err e
 
 // notStarted says why a process could not be spoken with: how it ended, if it did so by itself, and what it printed last.
 func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
-	e := &Error{Kind: Closed, Server: c.key.Server, Message: "the server could not be reached", cause: err}
+	e := &Error{Kind: Closed, Server: c.key.Server, Message: text.Of("the server could not be reached"), cause: err}
 	own, known := errors.AsType[*Error](err)
 	switch {
 	case byItself:
@@ -182,7 +183,7 @@ func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
 		if failed, ok := errors.AsType[*exec.ExitError](c.process.waited); ok {
 			e.Exit = failed.String()
 		}
-		e.Kind, e.Message = NotStarted, "its process ended before it had answered, with "+e.Exit
+		e.Kind, e.Message = NotStarted, text.Of("its process ended before it had answered, with %s", e.Exit)
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		e.Kind, e.Message = Timeout, notReady(StartLimit(c.server.TimeoutSeconds, c.pool.options.Connect))
 	case known:
@@ -195,9 +196,9 @@ func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
 	}
 	const most = 3 // that stand in the message; the details have all
 	if n := len(e.Stderr); n > 0 {
-		e.Message += "; it printed last: " + strings.Join(e.Stderr[max(0, n-most):], " / ")
+		e.Message = text.Of("%s; it printed last: %s", e.Message, strings.Join(e.Stderr[max(0, n-most):], " / "))
 	} else if byItself || e.Kind == Timeout {
-		e.Message += "; it printed nothing"
+		e.Message = text.Of("%s; it printed nothing", e.Message)
 	}
 	return e
 }
@@ -320,7 +321,7 @@ func (c *conn) check(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		return &Error{Kind: Closed, Server: c.key.Server, Message: "the server no longer answers", cause: err}
+		return &Error{Kind: Closed, Server: c.key.Server, Message: text.Of("the server no longer answers"), cause: err}
 	}
 	c.heard()
 	return nil
@@ -360,27 +361,27 @@ func (c *conn) explain(ctx context.Context, x *exchange, err error) *Error {
 	case known:
 		e.Kind, e.Message, e.Challenge, e.ends = own.Kind, own.Message, own.Challenge, own.ends && !x.answered
 	case x.tooLarge && !stopped:
-		e.Kind, e.Message = TooLarge, fmt.Sprintf("the answer is larger than %d bytes; ask for less", maxMessage)
+		e.Kind, e.Message = TooLarge, text.Of("the answer is larger than %d bytes; ask for less", maxMessage)
 	case x.answered && refused && !stopped:
-		e.Kind, e.Code, e.Message = Protocol, refusal.Code, "the server refused: "+refusal.Message
+		e.Kind, e.Code, e.Message = Protocol, refusal.Code, text.Of("the server refused: %s", refusal.Message)
 	case x.answered && !stopped:
-		e.Kind, e.Message = Protocol, "the server's answer makes no sense"
+		e.Kind, e.Message = Protocol, text.Of("the server's answer makes no sense")
 	case cause == errSilent:
-		e.Kind, e.Message = Timeout, "the server did not answer in time; raise its timeout_seconds if it needs longer"
+		e.Kind, e.Message = Timeout, text.Of("the server did not answer in time; raise its timeout_seconds if it needs longer")
 	case cause == errLimit:
-		e.Kind, e.Message = Timeout, "the call took longer than it may in all"
+		e.Kind, e.Message = Timeout, text.Of("the call took longer than it may in all")
 	case cause == errGone:
-		e.Kind, e.Message = Closed, "the connection was closed"
+		e.Kind, e.Message = Closed, text.Of("the connection was closed")
 	case ctx.Err() != nil:
-		e.Kind, e.Message, e.cause = Stopped, "the call was stopped", cause
+		e.Kind, e.Message, e.cause = Stopped, text.Of("the call was stopped"), cause
 	case errors.Is(err, sdk.ErrSessionMissing), x.status == http.StatusBadRequest && c.session.ID() != "": // servers say it in both ways
-		e.Kind, e.Message = Closed, "the server has forgotten the session"
+		e.Kind, e.Message = Closed, text.Of("the server has forgotten the session")
 	case x.status >= 400:
-		e.Kind, e.Message = Protocol, fmt.Sprintf("the server answered with status %d", x.status)
+		e.Kind, e.Message = Protocol, text.Of("the server answered with status %d", x.status)
 	default:
-		e.Kind, e.Message = Closed, "the connection ended before the answer"
+		e.Kind, e.Message = Closed, text.Of("the connection ended before the answer")
 		if !x.sent {
-			e.Message = "there is no connection to the server"
+			e.Message = text.Of("there is no connection to the server")
 		}
 	}
 	return e
@@ -436,9 +437,9 @@ func (c *conn) call(ctx context.Context, t Tool, call Call) (json.RawMessage, er
 		e := err.(*Error)
 		e.Tool, e.Once = t.Name, Effect(t) == workflow.Once
 		if e.Kind == Timeout && context.Cause(ctx) == errSilent && call.Silence > 0 { // the server's own limit was not what ended it
-			e.Message = fmt.Sprintf("the server did not answer within %v", call.Silence)
+			e.Message = text.Of("the server did not answer within %v", call.Silence)
 			if call.SilenceFrom != "" {
-				e.Message += fmt.Sprintf("; raise %s if it needs longer", call.SilenceFrom)
+				e.Message = text.Of("%s; raise %s if it needs longer", e.Message, call.SilenceFrom)
 			}
 		}
 		return nil, e
@@ -528,11 +529,11 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 		x.mu.Unlock()
 		if raw == nil {
 			if raw, err = json.Marshal(result); err != nil {
-				return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense", cause: err}
+				return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: text.Of("its list of tools makes no sense"), cause: err}
 			}
 		}
 		if err := l.addTool(c.key.Server, c.given.JSON(valid(raw)), result.Tools); err != nil {
-			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense: " + err.Error(), cause: err}
+			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: text.Of("its list of tools makes no sense: %s", err), cause: err}
 		}
 		cursor = result.NextCursor
 		if cursor == "" {
@@ -542,7 +543,7 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 			return l, nil
 		}
 		if seen[cursor] || len(seen) >= maxListPages || len(l.all) > maxTools {
-			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: fmt.Sprintf("its list of tools does not end, or has more than %d", maxTools)}
+			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: text.Of("its list of tools does not end, or has more than %d", maxTools)}
 		}
 		seen[cursor] = true
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tandem/fault"
 	"tandem/shortage"
+	"tandem/text"
 )
 
 // Kind says what went wrong.
@@ -34,7 +35,7 @@ type Error struct {
 	Server string
 	Tool   string
 	// Message is for people.
-	Message string
+	Message text.Text
 	// Sent says that the request may have reached the server, so that the tool may have run.
 	Sent bool
 	// Once says that the tool may not be called again without knowledge of what the first call did.
@@ -55,14 +56,14 @@ type Error struct {
 
 // Error returns all that is known, for logs.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("tool server %q: %s", e.Server, e.Message)
+	said := fmt.Sprintf("tool server %q: %s", e.Server, e.Message)
 	if e.Tool != "" {
-		text = fmt.Sprintf("tool %q of server %q: %s", e.Tool, e.Server, e.Message)
+		said = fmt.Sprintf("tool %q of server %q: %s", e.Tool, e.Server, e.Message)
 	}
 	if e.Unknown() {
-		text += " (whether the tool ran is unknown)"
+		said += " (whether the tool ran is unknown)"
 	}
-	return text
+	return said
 }
 
 // Unwrap returns what it comes from.
@@ -141,14 +142,14 @@ func (e *Error) Fault() *fault.Error {
 
 // NotAllowedBy says that a policy refuses a call.
 func NotAllowedBy(server, tool string, v Verdict) *Error {
-	text := fmt.Sprintf("the tool is not allowed: %s has set the policy never for it", v.By)
+	why := text.Of("the tool is not allowed: %s has set the policy never for it", v.By)
 	if v.From == FromWorkspace {
-		text += " in this workspace"
+		why = text.Of("the tool is not allowed: %s has set the policy never for it in this workspace", v.By)
 	}
 	if v.Detail != "" {
-		text += " (" + v.Detail + ")"
+		why = text.Of("%s (%s)", why, v.Detail)
 	}
-	return &Error{Kind: NotAllowed, Server: server, Tool: tool, Message: text + "; do without it"}
+	return &Error{Kind: NotAllowed, Server: server, Tool: tool, Message: text.Of("%s; do without it", why)}
 }
 
 const codeInvalidParams = -32602

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // wire is the RoundTripper of one connection. It stays on the server's origin, adds its headers and token, bounds answers, and follows
@@ -38,7 +39,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper must close it; the refusal is what is told
 		}
-		return nil, &Error{Kind: Protocol, Server: w.server, Message: fmt.Sprintf("the server leads to another host, %q; register that one if it is right", r.URL.Host)}
+		return nil, &Error{Kind: Protocol, Server: w.server, Message: text.Of("the server leads to another host, %q; register that one if it is right", r.URL.Host)}
 	}
 	x, err := w.follow(r)
 	if err != nil {
@@ -141,11 +142,11 @@ func (w *wire) answered(response *http.Response, x *exchange) (*http.Response, e
 		said := response.Header.Values("WWW-Authenticate")
 		w.refused(said)
 		e := &Error{Kind: Unauthorized, Server: w.server, Status: response.StatusCode, Challenge: said,
-			Message: fmt.Sprintf("the server answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))}
+			Message: text.Of("the server answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))}
 		if scopes := readChallenge(said).scopes; len(scopes) > 0 {
-			e.Message += fmt.Sprintf(" and wants the scopes %q", strings.Join(scopes, " "))
+			e.Message = text.Of("%s and wants the scopes %q", e.Message, strings.Join(scopes, " "))
 		}
-		e.Message += fmt.Sprintf("; authorize it again (tandem mcp servers authorize %s), or check its headers", w.server)
+		e.Message = text.Of("%s; authorize it again (tandem mcp servers authorize %s), or check its headers", e.Message, w.server)
 		return nil, e
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
@@ -175,7 +176,7 @@ func (f *followed) Read(p []byte) (int, error) {
 				f.x.tooLarge = true
 				f.x.mu.Unlock()
 			}
-			return 0, &Error{Kind: TooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", maxMessage)}
+			return 0, &Error{Kind: TooLarge, Message: text.Of("the answer has more than %d bytes", maxMessage)}
 		}
 		f.kept = append(f.kept, p[:n]...)
 		if err == io.EOF {

@@ -43,7 +43,7 @@ func TestProcess_NotStarted(t *testing.T) {
 				Env: map[string]store.MCPValue{"TOKEN": {Credential: "c", Field: "token"}}})
 			_, err := w.Activate(t.Context(), ann(), "s", Activation{})
 			e := kindOf(t, err, c.kind)
-			if e.Exit != c.exit || !slices.Equal(e.Stderr, c.stderr) || !strings.Contains(e.Message, c.says) {
+			if e.Exit != c.exit || !slices.Equal(e.Stderr, c.stderr) || !strings.Contains(e.Message.String(), c.says) {
 				t.Errorf("exit %q, stderr %q, message %q; want %q, %q, %q", e.Exit, e.Stderr, e.Message, c.exit, c.stderr, c.says)
 			}
 			if f := e.Fault(); f.Retryable != (c.kind == Timeout) || c.exit != "" && f.Details["exit"] != c.exit {
@@ -55,7 +55,7 @@ func TestProcess_NotStarted(t *testing.T) {
 	w.put(t, store.MCPServer{ID: "s", Transport: store.MCPStdio, Command: "no-such-command", Enabled: true})
 	_, err := w.Activate(t.Context(), ann(), "s", Activation{})
 	e := kindOf(t, err, NotStarted)
-	if !strings.Contains(e.Message, `check command and dir: exec: "no-such-command": executable file not found`) || e.Fault().Retryable || e.Fault().Code != fault.RemoteError {
+	if !strings.Contains(e.Message.String(), `check command and dir: exec: "no-such-command": executable file not found`) || e.Fault().Retryable || e.Fault().Code != fault.RemoteError {
 		t.Errorf("%v, cause %v", e.Fault(), errors.Unwrap(err))
 	}
 }

@@ -3,11 +3,11 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
 	"tandem/credential/oauth"
+	"tandem/text"
 )
 
 // Grant is what an authorization server has given for a tool server.
@@ -47,16 +47,16 @@ func (t *tokenSource) getToken(ctx context.Context, refused string) (string, err
 		return "", ctx.Err()
 	}
 	server := t.who.server
-	unauthorized := func(message string, err error) error {
+	unauthorized := func(message text.Text, err error) error {
 		return &Error{Kind: Unauthorized, Server: server.ID, Message: message, cause: err}
 	}
 	g, err := t.pool.options.Grants.Load(ctx, t.who.p, server.Credential)
 	if err != nil {
-		return "", unauthorized("its tokens could not be read; authorize it", err)
+		return "", unauthorized(text.Of("its tokens could not be read; authorize it"), err)
 	}
-	remedy := fmt.Sprintf("authorize it: tandem mcp servers authorize %s", server.ID)
+	remedy := text.Of("authorize it: tandem mcp servers authorize %s", server.ID)
 	if g.Resource != "" && !covers(g.Resource, server.URL) {
-		return "", unauthorized(fmt.Sprintf("nothing was sent: the token in credential %q is for %q, and the server is at %q; %s", server.Credential, g.Resource, server.URL, remedy), nil)
+		return "", unauthorized(text.Of("nothing was sent: the token in credential %q is for %q, and the server is at %q; %s", server.Credential, g.Resource, server.URL, remedy), nil)
 	}
 	fresh := g.Expires == 0 || time.UnixMilli(g.Expires).After(time.Now().Add(early))
 	if g.AccessToken != "" && g.AccessToken != refused && fresh {
@@ -65,11 +65,11 @@ func (t *tokenSource) getToken(ctx context.Context, refused string) (string, err
 	if g.RefreshToken == "" || g.TokenURL == "" {
 		switch {
 		case g.AccessToken == "":
-			return "", unauthorized(fmt.Sprintf("nothing was sent: credential %q has no token yet; %s", server.Credential, remedy), nil)
+			return "", unauthorized(text.Of("nothing was sent: credential %q has no token yet; %s", server.Credential, remedy), nil)
 		case g.AccessToken == refused:
-			return "", unauthorized("the server does not take the token, and there is nothing to renew it with; "+remedy, nil)
+			return "", unauthorized(text.Of("the server does not take the token, and there is nothing to renew it with; %s", remedy), nil)
 		}
-		return "", unauthorized("nothing was sent: the token has expired, and there is nothing to renew it with; "+remedy, nil)
+		return "", unauthorized(text.Of("nothing was sent: the token has expired, and there is nothing to renew it with; %s", remedy), nil)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}}
 	next, err := g.Exchange(ctx, t.pool.options.HTTP, form)
@@ -79,11 +79,11 @@ func (t *tokenSource) getToken(ctx context.Context, refused string) (string, err
 		err = errors.Join(err, t.pool.options.Grants.Save(context.WithoutCancel(ctx), t.who.p, server.Credential, g))
 	}
 	if err != nil {
-		return "", unauthorized("the token could not be renewed; "+remedy, err)
+		return "", unauthorized(text.Of("the token could not be renewed; %s", remedy), err)
 	}
 	// A token that is used before it is kept could be lost, and with it the only refresh token.
 	if err := t.pool.options.Grants.Save(context.WithoutCancel(ctx), t.who.p, server.Credential, next); err != nil {
-		return "", unauthorized("the renewed token could not be kept", err)
+		return "", unauthorized(text.Of("the renewed token could not be kept"), err)
 	}
 	return next.AccessToken, nil
 }

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Class is what a server says that its tool does.
@@ -250,11 +251,11 @@ func CheckPolicy(t Tool, p store.MCPPolicy) error {
 			continue
 		}
 		path := fmt.Sprintf("rules[%d].argument", i)
-		hint := "; the tool declares none, so no rule can go by them"
+		hint := text.Of("; the tool declares none, so no rule can go by them")
 		if names := sortedNames(known); len(names) > 0 {
-			hint = fmt.Sprintf("; it has %q", names)
+			hint = text.Of("; it has %q", names)
 			if near := fault.Nearest(r.Argument, names); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
+				hint = text.Of("; did you mean %q?", near)
 			}
 		}
 		return fault.Newf(fault.Invalid, "%s: the tool %q declares no argument %q%s", path, t.Name, r.Argument, hint).With("path", path)
@@ -325,9 +326,9 @@ func (p *Pool) readyPolicies(ctx context.Context, who identity.Principal, server
 		}
 		pin, ok := pins[name]
 		if !ok {
-			hint := ""
+			var hint text.Text
 			if near := fault.Nearest(name, sortedNames(pins)); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
+				hint = text.Of("; did you mean %q?", near)
 			}
 			return nil, fault.Newf(fault.NotFound, "%s.%s: the server %q has no tool of this name that you have accepted%s", path, name, server, hint).With("path", path+"."+name)
 		}
@@ -359,7 +360,7 @@ func inPolicy(at string, err error) error {
 		return err
 	}
 	path, _ := f.Details["path"].(string)
-	return fault.Newf(f.Code, "%s.%s", at, f.Message).With("path", at+"."+path)
+	return fault.Newf(f.Code, "%s.%s", at, text.OfError(f)).With("path", at+"."+path)
 }
 
 // notLooser refuses a user's policy that would loosen what an admin has decided. Where an admin's policy goes by arguments, calls are

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -19,6 +18,7 @@ import (
 	"tandem/identity"
 	"tandem/shortage"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Pool keeps one connection for each server and user of a workspace. It is safe for concurrent use.
@@ -160,7 +160,7 @@ func (p *Pool) bury(s *slot) {
 // acquire returns a connection, made if there is none. The caller releases it.
 func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, error) {
 	stopped := func() error {
-		return &Error{Kind: Stopped, Server: key.Server, Message: "the call was stopped while the server was being reached", cause: context.Cause(ctx)}
+		return &Error{Kind: Stopped, Server: key.Server, Message: text.Of("the call was stopped while the server was being reached"), cause: context.Cause(ctx)}
 	}
 	version, err := p.version(ctx, key, who)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, erro
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, &Error{Kind: Closed, Server: key.Server, Message: "no more calls are taken: the program ends"}
+		return nil, &Error{Kind: Closed, Server: key.Server, Message: text.Of("no more calls are taken: the program ends")}
 	}
 	s := p.slots[key]
 	if s != nil && (s.version != version || s.broken()) {
@@ -272,13 +272,13 @@ func (p *Pool) make(ctx context.Context, s *slot, who principal) {
 }
 
 // notReady says that a server has taken too long to answer for the first time.
-func notReady(limit time.Duration) string {
-	return fmt.Sprintf("the server did not answer within %v of its start; if it needs longer, set its timeout_seconds to more than %d, which its start may then take too", limit, store.DefaultMCPTimeout)
+func notReady(limit time.Duration) text.Text {
+	return text.Of("the server did not answer within %v of its start; if it needs longer, set its timeout_seconds to more than %d, which its start may then take too", limit, store.DefaultMCPTimeout)
 }
 
 // unreachable says why there is no connection.
 func unreachable(ctx context.Context, key Key, limit time.Duration, err error) error {
-	e := &Error{Kind: Closed, Server: key.Server, Message: "the server could not be reached", cause: err}
+	e := &Error{Kind: Closed, Server: key.Server, Message: text.Of("the server could not be reached"), cause: err}
 	own, known := errors.AsType[*Error](err)
 	told, said := errors.AsType[*fault.Error](err)
 	switch {
@@ -287,11 +287,11 @@ func unreachable(ctx context.Context, key Key, limit time.Duration, err error) e
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		e.Kind, e.Message = Timeout, notReady(limit)
 	case shortage.Is(err):
-		e.Message = "the server could not be started or reached: the machine has run out of open files, processes or memory for now"
+		e.Message = text.Of("the server could not be started or reached: the machine has run out of open files, processes or memory for now")
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		e.Kind, e.Message = NotStarted, "the command of the server cannot be started here; check command and dir: "+err.Error()
+		e.Kind, e.Message = NotStarted, text.Of("the command of the server cannot be started here; check command and dir: %s", err)
 	case said:
-		e.Message = told.Message
+		e.Message = text.OfError(told)
 	}
 	return e
 }
@@ -344,31 +344,31 @@ func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (p
 	s, err := p.options.Servers.Get(ctx, who, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id,
-			Message: "it is not registered in this workspace" + p.near(ctx, who, id), cause: err}
+			Message: text.Of("it is not registered in this workspace%s", p.near(ctx, who, id)), cause: err}
 	}
 	if err != nil {
 		return principal{}, Key{}, err
 	}
 	if !s.Enabled {
-		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "the server is switched off; an administrator can switch it on"}
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: text.Of("the server is switched off; an administrator can switch it on")}
 	}
 	return principal{who, s}, Key{who.Workspace, id, who.User}, nil
 }
 
 // near offers the id that was perhaps meant. It only makes a message better, so what goes wrong here does not matter.
-func (p *Pool) near(ctx context.Context, who identity.Principal, id string) string {
+func (p *Pool) near(ctx context.Context, who identity.Principal, id string) text.Text {
 	list, err := p.options.Servers.List(ctx, who)
 	if err != nil {
-		return ""
+		return text.Text{}
 	}
 	ids := make([]string, len(list))
 	for i, s := range list {
 		ids[i] = s.ID
 	}
 	if n := fault.Nearest(id, ids); n != "" {
-		return fmt.Sprintf("; did you mean %q?", n)
+		return text.Of("; did you mean %q?", n)
 	}
-	return "; an administrator registers it with PUT /api/v1/mcp/servers/{id}"
+	return text.Of("; an administrator registers it with PUT /api/v1/mcp/servers/{id}")
 }
 
 // Tools lists what a server has now, for a user who need not have activated it.
@@ -400,7 +400,7 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 		return Output{}, err
 	}
 	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 && (args[0] != '{' || !json.Valid(args)) {
-		return Output{}, &Error{Kind: BadArguments, Server: call.Server, Tool: call.Tool, Message: "the arguments are not a JSON object"}
+		return Output{}, &Error{Kind: BadArguments, Server: call.Server, Tool: call.Tool, Message: text.Of("the arguments are not a JSON object")}
 	}
 	if told := call.Progress; told != nil {
 		call.Progress = func(pr Progress) {
@@ -422,7 +422,7 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 		pin, pinned := a.Tools[call.Tool]
 		switch {
 		case !ok && !pinned:
-			return &Error{Kind: UnknownTool, Server: call.Server, Tool: call.Tool, Message: "the server has no such tool"}
+			return &Error{Kind: UnknownTool, Server: call.Server, Tool: call.Tool, Message: text.Of("the server has no such tool")}
 		case !ok || pin.Hash != tool.Hash:
 			return p.drifted(call, a, l)
 		}
@@ -449,7 +449,7 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 		return Output{}, e
 	}
 	if out.IsError {
-		return out, &Error{Kind: ToolFailed, Server: call.Server, Tool: call.Tool, Message: out.Message, Sent: true}
+		return out, &Error{Kind: ToolFailed, Server: call.Server, Tool: call.Tool, Message: text.As(out.Message), Sent: true}
 	}
 	return out, err
 }

@@ -44,13 +44,13 @@ func TestPool_CallsAndLists(t *testing.T) {
 		t.Errorf("another user has the same process: %v, %v", out, err)
 	}
 	out, err := w.call(t, "s", "fail", `{}`)
-	if e := kindOf(t, err, ToolFailed); e.Message != "no luck" || !out.IsError || e.Fault().Code != fault.ToolError {
+	if e := kindOf(t, err, ToolFailed); e.Message.String() != "no luck" || !out.IsError || e.Fault().Code != fault.ToolError {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	kindOf(t, errOf(w.call(t, "s", "nothing", `{}`)), UnknownTool)
 	kindOf(t, errOf(w.call(t, "none", "echo", `{}`)), UnknownServer)
 	kindOf(t, errOf(w.call(t, "s", "echo", `[1]`)), BadArguments)
-	if e := kindOf(t, errOf(w.call(t, "s", "echo", `{"text":7}`)), ToolFailed); !strings.Contains(e.Message, "text") {
+	if e := kindOf(t, errOf(w.call(t, "s", "echo", `{"text":7}`)), ToolFailed); !strings.Contains(e.Message.String(), "text") {
 		t.Errorf("got %v", e)
 	}
 	w.own(t, "s", "plain", func(s *store.MCPServer) { s.Enabled = false })
@@ -173,7 +173,7 @@ func TestPool_TimeLimits(t *testing.T) {
 	w.activate(t, "s")
 	t.Run("SilenceEndsACallAndTheServerIsTold", func(t *testing.T) {
 		_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "hang", Silence: 100 * time.Millisecond, SilenceFrom: "patience"})
-		if e := kindOf(t, err, Timeout); !e.Sent || !e.Unknown() || e.Message != "the server did not answer within 100ms; raise patience if it needs longer" {
+		if e := kindOf(t, err, Timeout); !e.Sent || !e.Unknown() || e.Message.String() != "the server did not answer within 100ms; raise patience if it needs longer" {
 			t.Errorf("got %+v", e)
 		}
 		w.must(t, "s", "echo", `{}`) // the connection lives, and answers in order: the cancellation came before
@@ -322,7 +322,7 @@ func TestPool_ConnectingIsGivenUp(t *testing.T) {
 		w := setup(t)
 		w.own(t, "s", "plain", func(s *store.MCPServer) { s.Command = "no-such-command-anywhere" })
 		_, err := w.Tools(t.Context(), ann(), "s")
-		if e := kindOf(t, err, NotStarted); !strings.Contains(e.Message, "command") {
+		if e := kindOf(t, err, NotStarted); !strings.Contains(e.Message.String(), "command") {
 			t.Errorf("got %+v", e)
 		}
 	})

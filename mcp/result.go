@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Output is the result of a tool.
@@ -91,10 +92,10 @@ func Read(result json.RawMessage) (Output, error) {
 	var w wireResult
 	result = valid(result)
 	if err := json.Unmarshal(result, &w); err != nil {
-		return Output{}, &Error{Kind: Protocol, Message: "the result is not what the protocol says", Sent: true, cause: err}
+		return Output{}, &Error{Kind: Protocol, Message: text.Of("the result is not what the protocol says"), Sent: true, cause: err}
 	}
 	if len(w.InputRequests) > 0 && string(w.InputRequests) != "null" {
-		return Output{}, &Error{Kind: Protocol, Message: "the tool asks for more input, which it was told is not possible", Sent: true}
+		return Output{}, &Error{Kind: Protocol, Message: text.Of("the tool asks for more input, which it was told is not possible"), Sent: true}
 	}
 	o := Output{IsError: w.IsError}
 	var texts []string
@@ -121,11 +122,11 @@ func Read(result json.RawMessage) (Output, error) {
 				f.Name = fileName(c.URI, i)
 			}
 		default:
-			return Output{}, &Error{Kind: Protocol, Message: fmt.Sprintf("the result has content of the unknown type %q", c.Type),
+			return Output{}, &Error{Kind: Protocol, Message: text.Of("the result has content of the unknown type %q", c.Type),
 				Sent: true}
 		}
 		if err != nil {
-			return Output{}, &Error{Kind: Protocol, Message: fmt.Sprintf("the data of %q is not base64", f.Name), Sent: true, cause: err}
+			return Output{}, &Error{Kind: Protocol, Message: text.Of("the data of %q is not base64", f.Name), Sent: true, cause: err}
 		}
 		if f.Sort != "" {
 			if f.MediaType == "" {
@@ -136,7 +137,7 @@ func Read(result json.RawMessage) (Output, error) {
 	}
 	if size > MaxText || len(w.Structured) > MaxText || data > MaxData || len(o.Files) > MaxFiles {
 		return Output{}, &Error{Kind: TooLarge, Sent: true,
-			Message: fmt.Sprintf("the tool ran, but its result is larger than %d bytes of text, %d bytes of files or %d files; ask it for less", MaxText, MaxData, MaxFiles)}
+			Message: text.Of("the tool ran, but its result is larger than %d bytes of text, %d bytes of files or %d files; ask it for less", MaxText, MaxData, MaxFiles)}
 	}
 	o.Text = strings.Join(texts, "\n")
 	if len(w.Structured) > 0 && string(w.Structured) != "null" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/store"
+	"tandem/text"
 )
 
 // resolve reads the values of variables or headers. Release ends the use of the secrets among them.
@@ -54,10 +55,11 @@ func (p *Pool) clean(workspace string, err error) error {
 	if !ok || p.options.Redact == nil {
 		return err
 	}
-	e.Message = p.redact(workspace, e.Message)
+	told := e.Message
+	e.Message = text.Settled(func(language string) string { return p.redact(workspace, told.In(language)) })
 	if e.cause != nil {
-		if text := e.cause.Error(); p.redact(workspace, text) != text {
-			e.cause = errors.New(p.redact(workspace, text)) // what it was is no longer told apart, which is better than telling all
+		if why := e.cause.Error(); p.redact(workspace, why) != why {
+			e.cause = errors.New(p.redact(workspace, why)) // what it was is no longer told apart, which is better than telling all
 		}
 	}
 	return err

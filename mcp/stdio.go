@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tandem/text"
 )
 
 // stdio speaks with a process: one message per line. Unlike the SDK's own it lets a caller leave while the process does not
@@ -151,7 +153,7 @@ func (s *stdio) next() (jsonrpc.Message, error) {
 		}
 		m, err := jsonrpc.DecodeMessage(line)
 		if err != nil {
-			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is not a message", ends: true, cause: err}
+			return nil, &Error{Kind: Protocol, Message: text.Of("the server sent a line that is not a message"), ends: true, cause: err}
 		}
 		if r, ok := m.(*jsonrpc.Response); ok {
 			if x := s.table.getExchange(fmt.Sprint(r.ID.Raw())); x != nil {
@@ -190,8 +192,8 @@ const edge = 256
 
 // oversized turns an answer that is too large into a refusal, so that only its caller suffers. Servers write the id first or last.
 func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
-	too := &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-		Message: fmt.Sprintf("the answer has %d bytes, and %d are taken", size, maxMessage)}
+	told := text.Of("the answer has %d bytes, and %d are taken", size, maxMessage)
+	too := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: told.String()}
 	number := regexp.MustCompile(`"id"\s*:\s*(\d{1,15})\s*[,}]`)
 	for _, part := range [][]byte{line[:min(len(line), edge)], line[max(0, len(line)-edge):]} {
 		found := number.FindAllSubmatch(part, -1)
@@ -215,7 +217,7 @@ func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
 		x.mu.Unlock()
 		return &jsonrpc.Response{ID: id, Error: too}, nil
 	}
-	return nil, &Error{Kind: TooLarge, Message: too.Message, ends: true}
+	return nil, &Error{Kind: TooLarge, Message: told, ends: true}
 }
 
 // Close implements the SDK's Connection. It does not wait for the process.

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"path"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // KeyValueConfig are the configurations of a key-value store.
@@ -55,9 +55,9 @@ func (o *KeyValueOptions) UnmarshalJSON(raw []byte) error {
 		if slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, m.Key) }) {
 			continue
 		}
-		hint := "; there are " + strings.Join(known, ", ")
+		hint := text.Of("; there are %s", strings.Join(known, ", "))
 		if near := fault.Nearest(m.Key, known); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", near)
+			hint = text.Of("; did you mean %q?", near)
 		}
 		return fault.Newf(fault.InvalidInput, "options: there is no option %q%s", m.Key, hint).With("path", "options."+m.Key)
 	}

@@ -399,9 +399,9 @@ func unknown(operation string, known ...string) error {
 	if operation == "" {
 		return fault.Newf(fault.ParameterMissing, `no operation is named; set "operation" to one of "%s"`, strings.Join(known, `", "`)).With("path", "operation").With("missing_fields", []string{"operation"})
 	}
-	hint := ""
+	var hint text.Text
 	if near := fault.Nearest(operation, known); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+		hint = text.Of("; did you mean %q?", near)
 	}
 	return fault.Newf(fault.InvalidInput, `there is no operation %q here; there are "%s"%s`, operation, strings.Join(known, `", "`), hint).With("path", "operation")
 }

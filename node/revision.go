@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/node/handed"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -89,7 +90,7 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, o
 	for i := range graph.Nodes {
 		if err := r.prepareNode(i, kinds, overrides); err != nil {
 			f := fault.From(err)
-			return nil, fault.Newf(f.Code, "node %q: %s", graph.Nodes[i].ID, f.Message).WithCause(err)
+			return nil, fault.Newf(f.Code, "node %q: %s", graph.Nodes[i].ID, text.OfError(f)).WithCause(err)
 		}
 	}
 	for i := range graph.Edges {

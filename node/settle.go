@@ -16,6 +16,7 @@ import (
 	"tandem/node/rundata"
 	"tandem/payload"
 	"tandem/shortage"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -123,9 +124,9 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 		if err != nil {
 			f := fault.From(err)
 			if f.Code == fault.Unsupported {
-				return nil, false, fault.Newf(fault.Unsupported, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message)
+				return nil, false, fault.Newf(fault.Unsupported, "connection %q: %s", x.revision.Graph.Edges[edge].ID, text.OfError(f))
 			}
-			failed := fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
+			failed := fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, text.OfError(f)).WithCause(err)
 			failed.Details = f.Details // the line, the kind of exception
 			return nil, false, failed
 		}
@@ -150,7 +151,7 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 	if err != nil {
 		f := fault.From(err)
 		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: %s",
-			x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
+			x.revision.Graph.Edges[edge].ID, text.OfError(f)).WithCause(err)
 	}
 	x.reads(payload.JoinKey("connections", x.revision.Graph.Edges[edge].ID)+".conversion_function", c.program, vars.Lookup, result)
 	if object, ok := result.(map[string]any); ok && object["skip_execution"] == true {

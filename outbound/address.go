@@ -1,13 +1,13 @@
 package outbound
 
 import (
-	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 // AllowList is what the operator lets calls reach although it is not public. The zero value allows nothing.
@@ -33,28 +33,28 @@ func ParseAllow(text string) (AllowList, error) {
 }
 
 func (l *AllowList) addEntry(entry string) error {
-	wrong := func(format string, args ...any) error {
-		return fault.Newf(fault.InvalidConfig, "http-allow: %q %s", entry, fmt.Sprintf(format, args...)).With("entry", entry)
+	wrong := func(why text.Text) error {
+		return fault.Newf(fault.InvalidConfig, "http-allow: %q %s", entry, why).With("entry", entry)
 	}
 	if strings.Contains(entry, "://") {
-		return wrong("is an address of a page; write only its host name")
+		return wrong(text.Of("is an address of a page; write only its host name"))
 	}
 	if strings.Contains(entry, "/") {
 		p, err := netip.ParsePrefix(entry)
 		switch {
 		case err != nil:
-			return wrong("is not a network; write it like 10.0.0.0/8 or fd00::/8")
+			return wrong(text.Of("is not a network; write it like 10.0.0.0/8 or fd00::/8"))
 		case p.Addr().Is4In6():
-			return wrong("is an IPv4 network in IPv6 form; write it in IPv4 form")
+			return wrong(text.Of("is an IPv4 network in IPv6 form; write it in IPv4 form"))
 		case p != p.Masked():
-			return wrong("has bits beyond its length; write %s", p.Masked())
+			return wrong(text.Of("has bits beyond its length; write %s", p.Masked()))
 		}
 		l.prefixes = append(l.prefixes, p)
 		return nil
 	}
 	if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(entry, "["), "]")); err == nil {
 		if a.Zone() != "" {
-			return wrong("has a zone; leave it out")
+			return wrong(text.Of("has a zone; leave it out"))
 		}
 		a = a.Unmap()
 		l.prefixes = append(l.prefixes, netip.PrefixFrom(a, a.BitLen()))
@@ -63,13 +63,13 @@ func (l *AllowList) addEntry(entry string) error {
 	host := plainHost(entry)
 	switch {
 	case strings.ContainsRune(host, ':'):
-		return wrong("has a port; ports are not restricted, so leave it out")
+		return wrong(text.Of("has a port; ports are not restricted, so leave it out"))
 	case strings.ContainsFunc(host, func(r rune) bool { return r > 0x7f }):
-		return wrong("is not ASCII; write the name as it stands in DNS (xn--…)")
+		return wrong(text.Of("is not ASCII; write the name as it stands in DNS (xn--…)"))
 	case !validName(host):
-		return wrong("is neither a network, an address nor a host name")
+		return wrong(text.Of("is neither a network, an address nor a host name"))
 	case numeric(host):
-		return wrong("is an address in an unusual form; write it like 127.0.0.1")
+		return wrong(text.Of("is an address in an unusual form; write it like 127.0.0.1"))
 	}
 	l.hosts = append(l.hosts, host)
 	return nil
@@ -115,10 +115,10 @@ func literal(host string) (a netip.Addr, ok bool, err error) {
 		return a, true, nil
 	}
 	if strings.ContainsRune(host, ':') {
-		return netip.Addr{}, false, refusal(host, "it is not a valid address", "write it in its usual form")
+		return netip.Addr{}, false, refusal(host, text.Of("it is not a valid address"), text.Of("write it in its usual form"))
 	}
 	if numeric(host) {
-		return netip.Addr{}, false, refusal(host, "it is an address in an unusual form", "write it as four decimal numbers, like 192.0.2.1")
+		return netip.Addr{}, false, refusal(host, text.Of("it is an address in an unusual form"), text.Of("write it as four decimal numbers, like 192.0.2.1"))
 	}
 	return netip.Addr{}, false, nil
 }
@@ -126,32 +126,32 @@ func literal(host string) (a netip.Addr, ok bool, err error) {
 // special are the networks of IPv4 and IPv6 that are not the public internet, with what they are. read-only
 var special = []struct {
 	prefix netip.Prefix
-	what   string
+	what   text.Text
 }{
-	{netip.MustParsePrefix("0.0.0.0/8"), "an unspecified address"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "a private address"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "an address of a provider's inner network"}, // holds 100.100.100.200, metadata
-	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback address"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud metadata address"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local or cloud metadata address"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "a private address"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "a protocol or cloud metadata address"}, // holds 192.0.0.192, metadata
-	{netip.MustParsePrefix("192.0.2.0/24"), "a documentation address"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "a relay address"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "a private address"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "a benchmark address"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "a documentation address"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "a documentation address"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "a multicast address"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "a reserved or broadcast address"},
+	{netip.MustParsePrefix("0.0.0.0/8"), text.Of("an unspecified address")},
+	{netip.MustParsePrefix("10.0.0.0/8"), text.Of("a private address")},
+	{netip.MustParsePrefix("100.64.0.0/10"), text.Of("an address of a provider's inner network")}, // holds 100.100.100.200, metadata
+	{netip.MustParsePrefix("127.0.0.0/8"), text.Of("a loopback address")},
+	{netip.MustParsePrefix("168.63.129.16/32"), text.Of("a cloud metadata address")},
+	{netip.MustParsePrefix("169.254.0.0/16"), text.Of("a link-local or cloud metadata address")},
+	{netip.MustParsePrefix("172.16.0.0/12"), text.Of("a private address")},
+	{netip.MustParsePrefix("192.0.0.0/24"), text.Of("a protocol or cloud metadata address")}, // holds 192.0.0.192, metadata
+	{netip.MustParsePrefix("192.0.2.0/24"), text.Of("a documentation address")},
+	{netip.MustParsePrefix("192.88.99.0/24"), text.Of("a relay address")},
+	{netip.MustParsePrefix("192.168.0.0/16"), text.Of("a private address")},
+	{netip.MustParsePrefix("198.18.0.0/15"), text.Of("a benchmark address")},
+	{netip.MustParsePrefix("198.51.100.0/24"), text.Of("a documentation address")},
+	{netip.MustParsePrefix("203.0.113.0/24"), text.Of("a documentation address")},
+	{netip.MustParsePrefix("224.0.0.0/4"), text.Of("a multicast address")},
+	{netip.MustParsePrefix("240.0.0.0/4"), text.Of("a reserved or broadcast address")},
 
-	{netip.MustParsePrefix("2001::/23"), "a protocol or tunnel address"}, // Teredo, benchmarks, ORCHID
-	{netip.MustParsePrefix("2001:db8::/32"), "a documentation address"},
-	{netip.MustParsePrefix("2002::/16"), "a tunnel address"}, // 6to4: any IPv4 address can be inside
-	{netip.MustParsePrefix("3fff::/20"), "a documentation address"},
-	{netip.MustParsePrefix("fc00::/7"), "a unique-local address"},
-	{netip.MustParsePrefix("fe80::/10"), "a link-local address"},
-	{netip.MustParsePrefix("ff00::/8"), "a multicast address"},
+	{netip.MustParsePrefix("2001::/23"), text.Of("a protocol or tunnel address")}, // Teredo, benchmarks, ORCHID
+	{netip.MustParsePrefix("2001:db8::/32"), text.Of("a documentation address")},
+	{netip.MustParsePrefix("2002::/16"), text.Of("a tunnel address")}, // 6to4: any IPv4 address can be inside
+	{netip.MustParsePrefix("3fff::/20"), text.Of("a documentation address")},
+	{netip.MustParsePrefix("fc00::/7"), text.Of("a unique-local address")},
+	{netip.MustParsePrefix("fe80::/10"), text.Of("a link-local address")},
+	{netip.MustParsePrefix("ff00::/8"), text.Of("a multicast address")},
 }
 
 // nat64 holds an IPv4 address in its last 32 bits. global is where public IPv6 addresses are. read-only
@@ -160,11 +160,11 @@ var (
 	global = netip.MustParsePrefix("2000::/3")
 )
 
-// notPublic says what an address is when it is not part of the public internet, "" when it is. IPv6 is refused unless it
+// notPublic says what an address is when it is not part of the public internet, and nothing when it is. IPv6 is refused unless it
 // is known to be public; an IPv4 address inside an IPv6 one is judged as itself.
-func notPublic(a netip.Addr) string {
+func notPublic(a netip.Addr) text.Text {
 	if !a.IsValid() {
-		return "no address"
+		return text.Of("no address")
 	}
 	a = a.Unmap().WithZone("")
 	for _, s := range special {
@@ -173,7 +173,7 @@ func notPublic(a netip.Addr) string {
 		}
 	}
 	if a.Is4() {
-		return ""
+		return text.Text{}
 	}
 	bytes := a.As16()
 	inside := netip.AddrFrom4([4]byte(bytes[12:]))
@@ -181,29 +181,29 @@ func notPublic(a netip.Addr) string {
 	case nat64.Contains(a):
 		return notPublic(inside)
 	case a == netip.IPv6Unspecified():
-		return "an unspecified address"
+		return text.Of("an unspecified address")
 	case a == netip.IPv6Loopback():
-		return "a loopback address"
+		return text.Of("a loopback address")
 	case !global.Contains(a):
-		return "an address outside the public internet"
+		return text.Of("an address outside the public internet")
 	case bytes[8]&^2 == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe: // ISATAP
 		return notPublic(inside)
 	}
-	return ""
+	return text.Text{}
 }
 
 // refusal is the error for an address that is not called.
-func refusal(host, why, remedy string) *fault.Error {
+func refusal(host string, why, remedy text.Text) *fault.Error {
 	return fault.Newf(fault.BlockedAddress, "host %q is not called: %s; %s", host, why, remedy).With("host", host)
 }
 
 // check refuses an address that is neither public nor allowed. Host is what the caller wrote.
 func (l AllowList) check(host string, a netip.Addr) error {
 	what := notPublic(a)
-	if what == "" || l.address(a) {
+	if what.IsZero() || l.address(a) {
 		return nil
 	}
-	return refusal(host, "it is "+what, "if that is meant, the operator allows it with --http-allow (TANDEM_HTTP_ALLOW)")
+	return refusal(host, text.Of("it is %s", what), text.Of("if that is meant, the operator allows it with --http-allow (TANDEM_HTTP_ALLOW)"))
 }
 
 // checkURL refuses addresses that no allow list makes good. The rest is known when it is dialled.

@@ -27,7 +27,7 @@ func TestNotPublic(t *testing.T) {
 		"3fff::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fd12:3456::1", "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1", "ff02::1", "ff0e::1", "4000::1",
 		"2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1",
 	} {
-		if notPublic(netip.MustParseAddr(text)) == "" {
+		if notPublic(netip.MustParseAddr(text)).IsZero() {
 			t.Errorf("%s counts as public", text)
 		}
 	}
@@ -37,11 +37,11 @@ func TestNotPublic(t *testing.T) {
 		"::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2001:200::1", "2001:4860:4860::8888", "2606:4700:4700::1111", "2a00:1450:4001::1", "2003::1",
 		"2606:4700::5efe:8.8.8.8",
 	} {
-		if what := notPublic(netip.MustParseAddr(text)); what != "" {
+		if what := notPublic(netip.MustParseAddr(text)); !what.IsZero() {
 			t.Errorf("%s counts as %s", text, what)
 		}
 	}
-	if notPublic(netip.Addr{}) == "" {
+	if notPublic(netip.Addr{}).IsZero() {
 		t.Error("no address counts as public")
 	}
 }
@@ -286,7 +286,7 @@ func FuzzNotPublic(f *testing.F) {
 			return
 		}
 		what := notPublic(a)
-		if what == "" && private(a) {
+		if what.IsZero() && private(a) {
 			t.Errorf("%s counts as public", a)
 		}
 		if !a.Is4() {
@@ -303,7 +303,7 @@ func FuzzNotPublic(f *testing.F) {
 		b := netip.MustParseAddr("2002::1").As16()
 		copy(b[2:], four[:])
 		for _, form := range append(forms, netip.AddrFrom16(b)) {
-			if what != "" && notPublic(form) == "" {
+			if !what.IsZero() && notPublic(form).IsZero() {
 				t.Errorf("%s counts as public, and %s inside it is %s", form, a, what)
 			}
 		}

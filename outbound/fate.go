@@ -17,6 +17,7 @@ import (
 
 	"tandem/fault"
 	"tandem/shortage"
+	"tandem/text"
 )
 
 // Fate says what is known of a call's effect on the service.
@@ -75,10 +76,10 @@ func (r *Response) Problem(now time.Time) *Error {
 		return nil
 	}
 	code := fault.RemoteRejected
-	remedy := ""
+	var remedy text.Text
 	switch {
 	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-		code, remedy = fault.CredentialInvalid, "; check the credential and what it may do"
+		code, remedy = fault.CredentialInvalid, text.Of("; check the credential and what it may do")
 	case r.Status == http.StatusNotFound || r.Status == http.StatusGone:
 		code = fault.NotFound
 	case r.Status == http.StatusConflict || r.Status == http.StatusPreconditionFailed:
@@ -88,11 +89,11 @@ func (r *Response) Problem(now time.Time) *Error {
 	case r.Status >= 500:
 		code = fault.RemoteError
 	}
-	text := strconv.Itoa(r.Status)
+	status := strconv.Itoa(r.Status)
 	if name := http.StatusText(r.Status); name != "" {
-		text += " " + name
+		status += " " + name
 	}
-	e := &Error{Fate: Answered, Fault: fault.Newf(code, "host %q answered %s%s", r.URL.Host, text, remedy).With("status_code", r.Status)}
+	e := &Error{Fate: Answered, Fault: fault.Newf(code, "host %q answered %s%s", r.URL.Host, status, remedy).With("status_code", r.Status)}
 	switch r.Status {
 	case http.StatusTooManyRequests:
 		e.Fate, e.RetryAfter = NotTaken, RetryAfter(r.Header, now)
@@ -157,8 +158,8 @@ func explain(ctx context.Context, host string, err error) *fault.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
-	of := func(code fault.Code, text string) *fault.Error {
-		return fault.Newf(code, "host %q %s", host, text).With("host", host).WithCause(err)
+	of := func(code fault.Code, what text.Text) *fault.Error {
+		return fault.Newf(code, "host %q %s", host, what).With("host", host).WithCause(err)
 	}
 	cause := context.Cause(ctx)
 	switch {
@@ -175,12 +176,12 @@ func explain(ctx context.Context, host string, err error) *fault.Error {
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return of(fault.NetworkError, "is not known to DNS; check its spelling")
+			return of(fault.NetworkError, text.Of("is not known to DNS; check its spelling"))
 		}
-		return of(fault.NetworkError, "could not be looked up in DNS")
+		return of(fault.NetworkError, text.Of("could not be looked up in DNS"))
 	}
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
-		return of(fault.Timeout, "took too long to connect")
+		return of(fault.Timeout, text.Of("took too long to connect"))
 	}
 	_, wrongCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknownAuthority := errors.AsType[x509.UnknownAuthorityError](err)
@@ -188,28 +189,28 @@ func explain(ctx context.Context, host string, err error) *fault.Error {
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case strings.Contains(err.Error(), "response headers exceeded"), strings.Contains(err.Error(), "response header list larger"):
-		return of(fault.TooLarge, "sent more than "+strconv.Itoa(maxHeader>>10)+" KiB of headers")
+		return of(fault.TooLarge, text.Of("sent more than %d KiB of headers", maxHeader>>10))
 	case wrongCertificate || unknownAuthority || wrongName:
-		return of(fault.NetworkError, "has a certificate that is not accepted")
+		return of(fault.NetworkError, text.Of("has a certificate that is not accepted"))
 	case notTLS:
-		return of(fault.NetworkError, "does not speak TLS; check the scheme and the port")
+		return of(fault.NetworkError, text.Of("does not speak TLS; check the scheme and the port"))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return of(fault.NetworkError, "refused the connection")
+		return of(fault.NetworkError, text.Of("refused the connection"))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return of(fault.NetworkError, "closed the connection before its answer was complete")
+		return of(fault.NetworkError, text.Of("closed the connection before its answer was complete"))
 	}
-	return of(fault.NetworkError, "could not be reached, or its answer could not be read")
+	return of(fault.NetworkError, text.Of("could not be reached, or its answer could not be read"))
 }
 
 func timeout(host string, which error) *fault.Error {
-	text := "did not answer completely in time; raise timeout or ask for less"
+	what := text.Of("did not answer completely in time; raise timeout or ask for less")
 	switch which {
 	case errDial:
-		text = "could not be connected to in time"
+		what = text.Of("could not be connected to in time")
 	case errFirstByte:
-		text = "did not begin to answer in time"
+		what = text.Of("did not begin to answer in time")
 	}
-	return fault.Newf(fault.Timeout, "host %q %s", host, text).With("host", host)
+	return fault.Newf(fault.Timeout, "host %q %s", host, what).With("host", host)
 }
 
 // body bounds what is read of an answer. It is read by one goroutine, and closed by any.

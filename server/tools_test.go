@@ -17,6 +17,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/store"
+	"tandem/text"
 )
 
 // fewTools are tool servers that all have the same tools, and are never reached.
@@ -92,7 +93,7 @@ func (f *fewTools) Accept(ctx context.Context, p identity.Principal, server stri
 func (f *fewTools) Check(ctx context.Context, p identity.Principal, server string) ([]mcp.Change, error) {
 	a, err := f.rows.Activation(ctx, p, server, p.User)
 	if err != nil {
-		return nil, &mcp.Error{Kind: mcp.NotActivated, Server: server, Message: "not activated"}
+		return nil, &mcp.Error{Kind: mcp.NotActivated, Server: server, Message: text.As("not activated")}
 	}
 	tools, err := f.Tools(ctx, p, server)
 	return mcp.Drift(a.Tools, tools), err
@@ -302,7 +303,7 @@ func TestTools_Activation(t *testing.T) {
 	if diff := cmp.Diff([]string{"a s operator-user", "a s ", "a s operator-user", "a s operator-user"}, tools.taken()); diff != "" {
 		t.Errorf("stopped (-want +got):\n%s", diff)
 	}
-	tools.err = &mcp.Error{Kind: mcp.Closed, Server: "s", Message: "the server could not be reached"}
+	tools.err = &mcp.Error{Kind: mcp.Closed, Server: "s", Message: text.As("the server could not be reached")}
 	w.call(operator, "GET", serversPath+"/s/tools", "").problem(t, 503, fault.NetworkError)
 }
 

@@ -43,12 +43,17 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 
 // refusing are the packages whose errors answer requests: all of them have words in every language, but for those that tell of a defect.
 var refusing = []string{ // read-only
-	"budget", "credential", "human", "human/replies", "identity", "limits", "login", "respond", "revisions", "route", "server", "settings", "store",
-	"store/relational/", "story", "trigger", "vault", "visitors",
+	"app", "budget", "credential", "dataflow", "engine", "files", "host", "host/local", "human", "human/replies", "identity", "limits",
+	"login", "mcp", "memory", "node", "outbound", "respond", "revisions", "route", "server", "settings", "store", "store/relational/",
+	"story", "trigger", "vault", "visitors",
 }
 
-// refusal is what an error says that answers a request: the format of a fault.New or fault.Newf.
+// refusal is what an error says that answers a request: the format of a fault.New, a fault.Newf or a host.Unreadable.
 func refusal(file string, call *ast.CallExpr) (format string, is bool) {
+	if unreadable(file, call) {
+		format, is = literal(call.Args[1])
+		return format, is && format != "%w"
+	}
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) < 2 || fun.Sel.Name != "New" && fun.Sel.Name != "Newf" {
 		return "", false
@@ -63,6 +68,21 @@ func refusal(file string, call *ast.CallExpr) (format string, is bool) {
 	}
 	format, is = literal(call.Args[1])
 	return format, is && strings.Trim(verb.ReplaceAllString(format, ""), ": ;,.") != ""
+}
+
+// unreadable says that a call is one of host.Unreadable.
+func unreadable(file string, call *ast.CallExpr) bool {
+	if len(call.Args) < 2 {
+		return false
+	}
+	switch fun := call.Fun.(type) {
+	case *ast.Ident:
+		return fun.Name == "Unreadable" && path.Dir(file) == "host"
+	case *ast.SelectorExpr:
+		pkg, ok := fun.X.(*ast.Ident)
+		return ok && pkg.Name == "host" && fun.Sel.Name == "Unreadable"
+	}
+	return false
 }
 
 // recordSort is what a store.NotFound says is not there: the sort of a record, which is a text that is said by itself.

@@ -178,7 +178,7 @@ func ReadFile(file string, stdin io.Reader) ([]byte, *workflow.Problem) {
 			return nil, unreadable(err)
 		}
 		if info.IsDir() {
-			return nil, unreadable(errors.New("it is a directory; name a file"))
+			return nil, problem(ProblemUnreadable, text.Of("cannot read the file: it is a directory; name a file"))
 		}
 		if info.Size() > workflow.DefaultMaxBytes {
 			return nil, tooLarge()
@@ -199,10 +199,15 @@ func unreadable(err error) *workflow.Problem {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err // the report names the file
 	}
-	return &workflow.Problem{Severity: workflow.SeverityError, Code: ProblemUnreadable, Message: "cannot read the file: " + err.Error()}
+	return problem(ProblemUnreadable, text.Of("cannot read the file: %s", err))
 }
 
 func tooLarge() *workflow.Problem {
-	return &workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemTooLarge,
-		Message: fmt.Sprintf("the file has more than %d MiB, which no workflow needs; keep large data outside of it", workflow.DefaultMaxBytes>>20)}
+	return problem(workflow.ProblemTooLarge, text.Of("the file has more than %d MiB, which no workflow needs; keep large data outside of it", workflow.DefaultMaxBytes>>20))
+}
+
+// problem is one of the file as a whole.
+func problem(code string, words text.Text) *workflow.Problem {
+	p := workflow.Problem{Severity: workflow.SeverityError, Code: code}.Saying(words)
+	return &p
 }

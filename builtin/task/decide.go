@@ -186,7 +186,7 @@ func (p *taskStep) heed(said *agent.RiskReply) {
 	case mcp.Refused:
 		server, tool, _ := mcp.SplitToolID(p.about.Tool)
 		said.Gate = agent.GateShut
-		said.Reason = mcp.NotAllowedBy(server, tool, v).Message
+		said.Reason = mcp.NotAllowedBy(server, tool, v).Message.String()
 	case mcp.Asks:
 		said.Gate = agent.GateAsk
 		because(text.Of("%s wants calls of this tool confirmed.", v.By).For("each of them"))

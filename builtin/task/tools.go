@@ -77,7 +77,7 @@ func (t *tasks) gather(ctx context.Context, call *node.Call, servers []string, s
 				continue
 			}
 			if st := s.standing[tool.Name]; st.Decision == mcp.Refused && !st.ByArgument {
-				accepted.Forbidden = mcp.NotAllowedBy(tool.Server, tool.Name, st.Verdict).Message
+				accepted.Forbidden = mcp.NotAllowedBy(tool.Server, tool.Name, st.Verdict).Message.String()
 			}
 			if size += len(accepted.InputSchema) + len(accepted.OutputSchema); size > maxToolSchemas || len(state.Tools) >= maxTaskTools {
 				left++

@@ -544,7 +544,7 @@ func keepToolFile(ctx context.Context, call *node.Call, f mcp.File) (toolFile, e
 func Fault(err error) *fault.Error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
 		f := e.Fault()
-		if e.Kind == mcp.ToolFailed && SaysForbidden(e.Message) {
+		if e.Kind == mcp.ToolFailed && SaysForbidden(e.Message.String()) {
 			f.Code = fault.Forbidden
 		}
 		return f

@@ -84,7 +84,7 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 			}
 			h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, delivered{})
 		case err == nil:
-			err = fault.Newf(fault.Conflict, "execution %q has had this request before", r.Execution)
+			err = fault.Say(fault.Conflict, text.Of("execution %q has had this request before", r.Execution))
 		}
 		return e.Status, err
 	}
@@ -110,7 +110,7 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 func (h *Host) Look(ref store.Ref) { h.post(ref, delivered{}) }
 
 func closing() error {
-	return fault.New(fault.Conflict, "the server is stopping; try again when it is back")
+	return fault.Say(fault.Conflict, text.Of("the server is stopping; try again when it is back"))
 }
 
 func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) {
@@ -165,7 +165,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		return skipped, nil
 	case host.ActionSignal:
 		if _, ok := o.revision.Graph.Node(r.Node); !ok {
-			return nil, fault.Newf(fault.NotFound, "node %q is not in the workflow", r.Node)
+			return nil, fault.Say(fault.NotFound, text.Of("node %q is not in the workflow", r.Node))
 		}
 		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By,
 			TokenMadeBy: r.TokenMadeBy}, nil
@@ -178,7 +178,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}
-	return nil, fault.Newf(fault.Invalid, "action: %q is not known", r.Action)
+	return nil, fault.Say(fault.Invalid, text.Of("action: %q is not known", r.Action))
 }
 
 // which finds the activation that a request is about.
@@ -188,7 +188,7 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 	}
 	index, ok := o.revision.Graph.Node(r.Node)
 	if !ok {
-		return "", fault.Newf(fault.NotFound, "node_id: node %q is not in the workflow", r.Node)
+		return "", fault.Say(fault.NotFound, text.Of("node_id: node %q is not in the workflow", r.Node))
 	}
 	var ids []string
 	for _, a := range o.fold.State().Activations() {
@@ -258,7 +258,7 @@ func (o *owner) mayDecide(id engine.ActivationID) error {
 	if o.revision.Graph.Nodes[a.Node].Plan.Asks == "" {
 		return host.AskedInside(o.revision.Graph, a.Node, id, o.host.childGraph(o.host.ctx, o.principal()))
 	}
-	return fault.Newf(fault.ApprovalRequired, "output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id)
+	return fault.Say(fault.ApprovalRequired, text.Of("output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id))
 }
 
 func (o *owner) askAgain(id engine.ActivationID, edited bool) ([]engine.ActivationID, error) {
@@ -276,5 +276,5 @@ func (o *owner) mayPassOver(id engine.ActivationID) error {
 	if o.parent == "" && !graph.LeftOpen(a.Node) {
 		return nil
 	}
-	return fault.Newf(fault.ApprovalRequired, "%q asks people, and what comes after it would go on without their answer; answer it as one of those who are asked, or cancel the execution", id)
+	return fault.Say(fault.ApprovalRequired, text.Of("%q asks people, and what comes after it would go on without their answer; answer it as one of those who are asked, or cancel the execution", id))
 }

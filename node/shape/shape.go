@@ -503,7 +503,7 @@ func (f *Field) describe(t reflect.Type) string {
 	if f.Enum != nil && t.Kind() != reflect.Slice {
 		return `one of "` + strings.Join(f.Enum, `", "`) + `"`
 	}
-	word := WordOf(t)
+	word := WordOf(t).String()
 	switch t {
 	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words](), reflect.TypeFor[Template](), reflect.TypeFor[Expr]():
 		word = "a text"

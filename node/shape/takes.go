@@ -195,22 +195,22 @@ func QuoteAll(names []string) []string {
 }
 
 // WordOf says in words what a Go type takes.
-func WordOf(t reflect.Type) string {
+func WordOf(t reflect.Type) text.Text {
 	switch t.Kind() {
 	case reflect.String:
-		return "a text"
+		return text.Of("a text")
 	case reflect.Bool:
-		return "true or false"
+		return text.Of("true or false")
 	case reflect.Slice, reflect.Array:
-		return "a list"
+		return text.Of("a list")
 	case reflect.Map, reflect.Struct:
-		return "an object"
+		return text.Of("an object")
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
+		return text.Of("a whole number")
 	case reflect.Float32, reflect.Float64:
-		return "a number"
+		return text.Of("a number")
 	}
-	return "another value"
+	return text.Of("another value")
 }
 
 // Excerpt shows a value without flooding the message.
