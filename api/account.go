@@ -48,8 +48,8 @@ type NodeKind struct {
 	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
 	Timeout    float64                      `json:"timeout" doc:"seconds"`
 	MaxRetries int                          `json:"max_retries"`
-	OnUnknown  string                       `json:"on_unknown,omitempty" doc:"what becomes of a run whose outcome is not known, unless the node says so: ask, retry or fail"`
-	PlainNames string                       `json:"plain_names,omitempty" doc:"what the plain names in its conditions are: input (fields of the input) or carried (what one iteration hands to the next); absent: only the names that all expressions have"`
+	OnUnknown  string                       `json:"on_unknown,omitempty" enum:"ask,retry,fail" doc:"what becomes of a run whose outcome is not known, unless the node says so"`
+	PlainNames string                       `json:"plain_names,omitempty" enum:"input,carried" doc:"what the plain names in its conditions are: input (fields of the input) or carried (what one iteration hands to the next); absent: only the names that all expressions have"`
 }
 
 // NodeBody are the output keys around the nodes that a kind runs as its body.
@@ -132,7 +132,7 @@ type User struct {
 	Addresses   []string `json:"addresses,omitempty" doc:"where else they write from: slack:U024BE7LH, telegram:@ann, another mail address"`
 	Roles       []string `json:"roles" enum:"admin,editor,operator,approver,viewer"`
 	AutoExecute bool     `json:"auto_execute" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
-	Language    string   `json:"language,omitempty" doc:"the language of the pages and messages that they read: zh or en; absent: they have not said"`
+	Language    string   `json:"language,omitempty" enum:"zh,en" doc:"the language of the pages and messages that they read; absent: they have not said"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
 	// AddressOrigins and TokensMadeByOthers show what others could have used to act in the user's name.

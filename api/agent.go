@@ -105,7 +105,7 @@ type TaskStep struct {
 	Description string          `json:"description,omitempty" doc:"why"`
 	Status      string          `json:"status" enum:"INIT,WAITING,PARAM,RUNNING,SUCCESS,ERROR,CANCELLED,SKIPPED"`
 	PlanID      string          `json:"plan_id,omitempty"`
-	Rung        string          `json:"rung,omitempty" doc:"how it came to be: alternative, repair or replan; empty: planned"`
+	Rung        string          `json:"rung,omitempty" enum:"alternative,repair,replan" doc:"how it came to be; absent: planned"`
 	Arguments   json.RawMessage `json:"arguments,omitempty"`
 	Result      json.RawMessage `json:"result,omitempty"`
 	Risk        *TaskRisk       `json:"risk,omitempty"`

@@ -75,7 +75,7 @@ type Act struct {
 	By     string `json:"by"`
 	// Means, Ground, ReadBy and InteractionID are set for an answer to a question.
 	Means         identity.Means `json:"means,omitzero" doc:"by which means who answered proved who they are"`
-	Ground        string         `json:"ground,omitempty" doc:"why an answer counts when who gave it was not simply asked: override, nobody_left or reading"`
+	Ground        string         `json:"ground,omitempty" enum:"override,nobody_left,reading" doc:"why an answer counts when who gave it was not simply asked"`
 	ReadBy        string         `json:"read_by,omitempty" doc:"who says that a reply in prose is this answer"`
 	TokenMadeBy   string         `json:"token_made_by,omitempty" doc:"who made the token that it was done with, if it was somebody else than by"`
 	Reason        string         `json:"reason,omitempty"`
@@ -338,8 +338,8 @@ type UserInputRequest struct {
 	ExecutionID     string          `json:"execution_id,omitempty" doc:"the execution below that asks, when it is not this one"`
 	NodeID          string          `json:"node_id,omitempty"`
 	ActivationID    string          `json:"activation_id,omitempty"`
-	Purpose         string          `json:"purpose"`
-	InteractionType string          `json:"interaction_type"`
+	Purpose         string          `json:"purpose" enum:"human_node,confirm,param,tool_approval,outcome_unknown,budget,drift,activation"`
+	InteractionType string          `json:"interaction_type" enum:"approval,input,selection,review"`
 	Title           string          `json:"title,omitempty"`
 	Description     string          `json:"description,omitempty"`
 	Schema          json.RawMessage `json:"schema,omitempty"`

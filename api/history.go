@@ -89,8 +89,8 @@ type HistoryRetry struct {
 // HistoryQuestion is a question that a step has asked: whom, what they were shown, and what they answered.
 type HistoryQuestion struct {
 	InteractionID   string                  `json:"interaction_id"`
-	Purpose         string                  `json:"purpose"`
-	InteractionType string                  `json:"interaction_type,omitempty"`
+	Purpose         string                  `json:"purpose" enum:"human_node,confirm,param,tool_approval,outcome_unknown,budget,drift,activation"`
+	InteractionType string                  `json:"interaction_type,omitempty" enum:"approval,input,selection,review"`
 	Status          string                  `json:"status,omitempty" enum:"pending,completed,timeout,cancelled,error"`
 	AskedAt         int64                   `json:"asked_at"`
 	EndedAt         int64                   `json:"ended_at,omitempty"`

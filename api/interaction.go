@@ -16,9 +16,9 @@ type Interaction struct {
 	ActivationID    string          `json:"activation_id"`
 	UserID          string          `json:"user_id" doc:"who started the execution"`
 	TokenMadeBy     string          `json:"token_made_by,omitempty" doc:"who made the token that it was started with, if it was somebody else than user_id; only of a single question"`
-	InteractionType string          `json:"interaction_type" doc:"approval, input, selection or review"`
+	InteractionType string          `json:"interaction_type" enum:"approval,input,selection,review"`
 	ChannelType     string          `json:"channel_type" doc:"where it was sent besides the inbox: in_app, webhook, email, slack, discord, telegram or teams"`
-	Purpose         string          `json:"purpose" doc:"human_node, confirm, param, tool_approval, outcome_unknown, budget, drift or activation"`
+	Purpose         string          `json:"purpose" enum:"human_node,confirm,param,tool_approval,outcome_unknown,budget,drift,activation"`
 	Status          string          `json:"status" enum:"pending,completed,timeout,cancelled,error"`
 	Priority        int             `json:"priority" doc:"1 to 5; 5 comes first"`
 	Title           string          `json:"title,omitempty" doc:"of a listing: what is asked, in the language that was asked for"`
@@ -64,7 +64,7 @@ type InteractionResponse struct {
 	Raw            string          `json:"raw,omitempty" doc:"what was said"`
 	ResponseData   json.RawMessage `json:"response_data,omitempty" doc:"what it was understood as"`
 	ReceivedAt     int64           `json:"received_at"`
-	Relevance      string          `json:"relevance,omitempty" doc:"relevant, uncertain or filtered; none for an answer by form, which is not judged"`
+	Relevance      string          `json:"relevance,omitempty" enum:"relevant,uncertain,filtered" doc:"none for an answer by form, which is not judged"`
 	Score          float64         `json:"score,omitempty"`
 	Factors        json.RawMessage `json:"factors,omitempty"`
 	Classification string          `json:"classification,omitempty"`
@@ -101,7 +101,7 @@ type InteractionDelegation struct {
 // InteractionDelivery is one message about a question.
 type InteractionDelivery struct {
 	ID          string `json:"id"`
-	Kind        string `json:"kind" doc:"request, reminder, warning, escalation, ask_back, timeout, completed or cancelled"`
+	Kind        string `json:"kind" enum:"request,reminder,warning,escalation,ask_back,timeout,completed,cancelled"`
 	ChannelType string `json:"channel_type"`
 	Recipient   string `json:"recipient,omitempty"`
 	Status      string `json:"status" enum:"pending,sent,failed"`
@@ -179,7 +179,7 @@ type Pause struct {
 	Status           string          `json:"status" enum:"active,resumed,canceled"`
 	PausedAt         int64           `json:"paused_at"`
 	ResumedAt        int64           `json:"resumed_at,omitempty"`
-	ResumeReason     string          `json:"resume_reason,omitempty" doc:"human_response, timeout, operator or canceled"`
+	ResumeReason     string          `json:"resume_reason,omitempty" enum:"human_response,timeout,operator,canceled"`
 	ResumeData       json.RawMessage `json:"resume_data,omitempty"`
 }
 

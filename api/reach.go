@@ -47,7 +47,7 @@ type Contact struct {
 type Reach struct {
 	UserID   string    `json:"user_id"`
 	Contacts []Contact `json:"contacts" doc:"all of them are told of a question; the first is where a link goes that an admin has sent"`
-	Language string    `json:"language,omitempty" doc:"the language of messages: zh or en; absent: that of the question"`
+	Language string    `json:"language,omitempty" enum:"zh,en" doc:"the language of messages; absent: that of the question"`
 	// Addresses are those that contacts can have without a proof.
 	Addresses []string       `json:"addresses" doc:"the addresses that are known to be the user's"`
 	Proofs    []AddressProof `json:"proofs" doc:"addresses that a code was sent to and that are not proved yet"`

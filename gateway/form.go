@@ -203,58 +203,65 @@ func itemsOf(one map[string]any) map[string]any {
 	return one
 }
 
-// flatSchema is the form as a client shows it: its fields are in the order of the form.
-func (d *drawing) flatSchema() json.RawMessage {
-	var properties []payload.Member
-	required := []string{}
-	for _, n := range d.entries {
-		m := payload.Member{Key: d.key(n), Value: raw(d.simple(&d.Entries[n]))}
-		if at := slices.IndexFunc(properties, func(o payload.Member) bool { return o.Key == m.Key }); at >= 0 {
-			properties[at] = m
-		} else {
-			properties = append(properties, m)
-		}
-		if d.Entries[n].Required {
-			required = append(required, m.Key)
-		}
-	}
-	object := json.RawMessage(payload.AppendObject(nil, properties))
-	return raw(map[string]any{"type": "object", "properties": object, "required": required})
+// fields are what an object is made of, in the order of a form.
+type fields struct {
+	members  []payload.Member
+	required []string
 }
 
-// answerSchema is the schema of the whole answer, for a program: what an author has written of a value stands as it is.
+// put adds a field, or puts it in the place of one by the same name.
+func (f *fields) put(name string, schema json.RawMessage, required bool) {
+	if at := slices.IndexFunc(f.members, func(m payload.Member) bool { return m.Key == name }); at >= 0 {
+		f.members[at].Value = schema
+	} else {
+		f.members = append(f.members, payload.Member{Key: name, Value: schema})
+	}
+	if required && !slices.Contains(f.required, name) {
+		f.required = append(f.required, name)
+	}
+}
+
+// object is the schema of an object with the fields.
+func (f *fields) object(required []string) json.RawMessage {
+	schema := map[string]any{"type": "object", "properties": json.RawMessage(payload.AppendObject(nil, f.members))}
+	if required != nil {
+		schema["required"] = required
+	}
+	return raw(schema)
+}
+
+// flatSchema is the form as a client shows it: its fields are in the order of the form.
+func (d *drawing) flatSchema() json.RawMessage {
+	all := fields{required: []string{}}
+	for _, n := range d.entries {
+		all.put(d.key(n), raw(d.simple(&d.Entries[n])), d.Entries[n].Required)
+	}
+	return all.object(all.required)
+}
+
+// answerSchema is the schema of the whole answer, for a program: what an author has written of a value stands as it is, and fields are in the
+// order of the form.
 func (d *drawing) answerSchema() json.RawMessage {
-	properties, required := map[string]any{}, []string{}
-	groups, needs := map[string]map[string]any{}, map[string][]string{}
+	all, groups := fields{required: []string{}}, map[string]*fields{}
 	for n := range d.Entries {
 		e := &d.Entries[n]
-		schema := d.whole(e)
-		switch {
-		case e.Name == "":
+		if e.Name == "" {
 			return json.RawMessage(`{"type":"object"}`)
-		case e.Group == "":
-			properties[e.Name] = schema
-			if e.Required {
-				required = append(required, e.Name)
-			}
+		}
+		schema := raw(d.whole(e))
+		if e.Group == "" {
+			all.put(e.Name, schema, e.Required)
 			continue
-		case groups[e.Group] == nil:
-			groups[e.Group] = map[string]any{}
 		}
-		groups[e.Group][e.Name] = schema
-		if e.Required {
-			needs[e.Group] = append(needs[e.Group], e.Name)
+		group := groups[e.Group]
+		if group == nil {
+			group = &fields{}
+			groups[e.Group] = group
 		}
+		group.put(e.Name, schema, e.Required)
+		all.put(e.Group, group.object(group.required), len(group.required) > 0)
 	}
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		group := map[string]any{"type": "object", "properties": groups[name]}
-		if len(needs[name]) > 0 {
-			group["required"] = needs[name]
-			required = append(required, name)
-		}
-		properties[name] = group
-	}
-	return raw(map[string]any{"type": "object", "properties": properties, "required": required})
+	return all.object(all.required)
 }
 
 // whole is the schema of a value in an answer.

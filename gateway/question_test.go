@@ -333,8 +333,8 @@ func TestForm(t *testing.T) {
 		name  string
 		q     api.UserInputRequest
 		known map[string]json.RawMessage
-		// flat is the form; empty: there is none.
-		flat string
+		// flat is the form; empty: there is none. Whole is the schema of the answer, where it is looked at.
+		flat, whole string
 		filled
 	}{
 		{name: "Approval", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "approval", Options: json.RawMessage(`[{"value":"buy","label":"Buy it"},"no"]`)},
@@ -354,10 +354,12 @@ func TestForm(t *testing.T) {
 			filled: filled{map[string]any{"titled": "a", "manyTitled": []any{"a", "b"}}, `{"field_values":{"manyTitled":["a","b"],"titled":"a"}}`}},
 		{name: "Input", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", InputFields: json.RawMessage(`[{"name":"day","type":"date","required":true},{"name":"n","type":"number"},{"name":"room","type":"select","options":["x"]}]`)},
 			flat:   `{"properties":{"day":{"format":"date","type":"string"},"n":{"type":"number"},"room":{"enum":["x"],"type":"string"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["day"],"type":"object"}`,
+			whole:  `{"properties":{"field_values":{"properties":{"day":{"format":"date","type":"string"},"n":{"type":"number"},"room":{"enum":["x"],"type":"string"}},"required":["day"],"type":"object"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["field_values"],"type":"object"}`,
 			filled: filled{map[string]any{"day": "2026-01-01", "n": 2}, `{"field_values":{"day":"2026-01-01","n":2}}`}},
 		{name: "File", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", InputFields: json.RawMessage(`[{"name":"f","type":"file","required":true}]`)}},
 		{name: "Review", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "review", Review: json.RawMessage(`{"criteria":["tone"],"scoring_system":"numeric_scale","min":1,"max":5,"require_evidence":true}`)},
 			flat:   `{"properties":{"tone":{"maximum":5,"minimum":1,"type":"number"},"evidence: tone":{"title":"Evidence for “tone”","type":"string"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["tone","evidence: tone"],"type":"object"}`,
+			whole:  `{"properties":{"scores":{"properties":{"tone":{"maximum":5,"minimum":1,"type":"number"}},"required":["tone"],"type":"object"},"evidence":{"properties":{"tone":{"title":"Evidence for “tone”","type":"string"}},"required":["tone"],"type":"object"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["scores","evidence"],"type":"object"}`,
 			filled: filled{map[string]any{"tone": 4, "evidence: tone": "all of it"}, `{"evidence":{"tone":"all of it"},"scores":{"tone":4}}`}},
 		{name: "Param", q: api.UserInputRequest{Purpose: "param", InteractionType: "input", Schema: json.RawMessage(`{"type":"object","required":["city","days","opts"],"properties":{"city":{"type":["string","null"],"pattern":"x"},"days":{"type":"integer","minimum":1},"opts":{"type":"object"}}}`)},
 			known:  map[string]json.RawMessage{"days": json.RawMessage("3"), "city": json.RawMessage("null"), "opts": json.RawMessage(`{"a":1}`)},
@@ -378,8 +380,12 @@ func TestForm(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := drawQuestion(&c.q, c.known, newest)
-			if !json.Valid(f.answerSchema()) {
-				t.Errorf("answer schema %s", f.answerSchema())
+			if schema := f.answerSchema(); !json.Valid(schema) {
+				t.Errorf("answer schema %s", schema)
+			} else if c.whole != "" {
+				if diff := cmp.Diff(c.whole, string(schema)); diff != "" {
+					t.Errorf("answer schema (-want +got):\n%s", diff)
+				}
 			}
 			if f.flat != (c.flat != "") {
 				t.Fatalf("flat is %v", f.flat)

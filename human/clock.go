@@ -246,7 +246,7 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 	if i.NextAt = now; i.Channel == InApp && len(ways(*i)) == 0 {
 		i.NextAt = 0
 	}
-	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "timeout", Data: response, Time: now}
+	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: store.ResumedByTimeout, Data: response, Time: now}
 	change.Deliver, err = answerItem(*i, "", store.Origin{}, engine.AskTimeout, "", value, now)
 	return err
 }

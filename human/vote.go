@@ -399,7 +399,7 @@ func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, 
 	if i.Channel != InApp || len(s.progress.Ways) > 0 {
 		i.NextAt = s.now // people who were asked get a notice
 	}
-	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "human_response", Data: response, Time: s.now}
+	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: store.ResumedByAnswer, Data: response, Time: s.now}
 	if status == store.InteractionCancelled {
 		change.Resume.Status, change.Resume.Reason = store.PauseCanceled, "canceled"
 	}

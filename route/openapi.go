@@ -22,10 +22,13 @@ import (
 	"tandem/identity"
 )
 
+// SchemaPrefix stands before the name of a schema where the document refers to it.
+const SchemaPrefix = "#/components/schemas/"
+
 // newAPI makes the framework's part: reading and checking requests, writing answers, the OpenAPI document. Its pages and
 // links are left out; ours need no network.
 func newAPI(mux *routes, version string) huma.API {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry(SchemaPrefix, huma.DefaultSchemaNamer)
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -238,7 +241,7 @@ func shapeOf(content map[string]*huma.MediaType) docsShape {
 	}
 	shape := docsShape{Text: names[0]}
 	if schema := content[names[0]].Schema; schema != nil {
-		if ref, ok := strings.CutPrefix(schema.Ref, "#/components/schemas/"); ok {
+		if ref, ok := strings.CutPrefix(schema.Ref, SchemaPrefix); ok {
 			shape.Name = ref
 		}
 	}
@@ -268,7 +271,7 @@ func typeOf(s *huma.Schema) string {
 	case s == nil:
 		return ""
 	case s.Ref != "":
-		return strings.TrimPrefix(s.Ref, "#/components/schemas/")
+		return strings.TrimPrefix(s.Ref, SchemaPrefix)
 	case s.Type == huma.TypeArray:
 		return "list of " + typeOf(s.Items)
 	case s.Type == huma.TypeObject:

@@ -73,7 +73,7 @@ func (s *Server) Close() {
 
 // streams registers the two ways to follow an execution.
 func (s *Server) streams() {
-	s.Stream(eventsOperation(), route.Readers(), s.serveEvents)
+	s.Stream(s.eventsOperation(), route.Readers(), s.serveEvents)
 	s.Stream(webSocketOperation(), route.Readers(), s.serveWebSocket)
 }
 

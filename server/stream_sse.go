@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tandem/api"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 )
@@ -44,14 +47,38 @@ const followDescription = "First everything that was recorded after the position
 	"Values over 32 KiB are not streamed: they stand as {\"$blob\": hash, \"size\": bytes}, inputs as {\"$omitted\": true, \"size\": bytes}.\n\n" +
 	"The stream ends after the last event of an execution that has ended. An operator's retry_node can let it go on; who wants to see that connects again."
 
-func eventsOperation() huma.Operation {
+// eventFrames describes the frames of a stream of events in the API document, with the names of the events of both vocabularies as types of
+// their own: what reads them is checked against those.
+func (s *Server) eventFrames() *huma.Schema {
+	schemas := s.Document().Components.Schemas
+	names := func(component string, list []string) *huma.Schema {
+		values := make([]any, len(list))
+		for i, one := range list {
+			values[i] = one
+		}
+		schemas.Map()[component] = &huma.Schema{Type: huma.TypeString, Enum: values}
+		return &huma.Schema{Ref: route.SchemaPrefix + component}
+	}
+	ofExecution, ofFlow := names("ExecutionEventType", story.ExecutionEvents()), names("FlowEventType", story.FlowEvents())
+	event := schemas.Schema(reflect.TypeFor[api.Event](), true, "")
+	schemas.SchemaFromRef(event.Ref).Properties["event_type"] = &huma.Schema{OneOf: []*huma.Schema{ofExecution, ofFlow}}
+	frame := func(name, data *huma.Schema) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeObject, Required: []string{"event", "data"},
+			Properties: map[string]*huma.Schema{"id": {Type: huma.TypeString}, "event": name, "data": data}}
+	}
+	update := &huma.Schema{AllOf: []*huma.Schema{event, {Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{
+		"event_type": ofExecution, "data": schemas.Schema(reflect.TypeFor[api.ExecutionUpdate](), true, "")}}}}
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{OneOf: []*huma.Schema{frame(ofExecution, update), frame(ofFlow, event)}}}
+}
+
+func (s *Server) eventsOperation() huma.Operation {
 	header := &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "The id of the last event that was seen; it wins over after. Browsers send it by themselves when they connect again."}
 	return huma.Operation{
 		Method: http.MethodGet, Path: "/executions/{id}/events", OperationID: "follow-execution", Summary: "Follow an execution by server-sent events", Tags: []string{"executions"},
 		Description: followDescription + " Here the end is a comment and the end of the answer; a reader that then asks for what follows is answered 204, which keeps browsers from asking again.",
 		Parameters:  append(followParameters(), header),
 		Responses: map[string]*huma.Response{
-			"200": {Description: "Events: id, event (the event_type) and data (an Event as JSON, in one line); comments in between keep the connection alive.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},
+			"200": {Description: "Events: id, event (the event_type) and data (an Event as JSON, in one line); comments in between keep the connection alive.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: s.eventFrames()}}},
 			"204": {Description: "The execution has ended and there is nothing after the position."},
 		},
 	}

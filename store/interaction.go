@@ -316,6 +316,14 @@ const (
 	PauseOutcomeUnknown = "outcome_unknown"
 )
 
+// The reasons for which pauses end.
+const (
+	ResumedByAnswer   = "human_response"
+	ResumedByTimeout  = "timeout"
+	ResumedByOperator = "operator"
+	ResumedByEnd      = "canceled"
+)
+
 // Pause is a time in which an execution, or a part of it, waits for a person or was stopped by an operator.
 type Pause struct {
 	ID         string
@@ -327,7 +335,7 @@ type Pause struct {
 	Status     PauseStatus
 	Paused     int64
 	Resumed    int64
-	// ResumeReason is human_response, timeout, operator or canceled.
+	// ResumeReason is one of the reasons above; empty while it lasts.
 	ResumeReason string
 	ResumeData   json.RawMessage
 }

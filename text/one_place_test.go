@@ -27,7 +27,7 @@ var describes = []string{ // read-only
 // readers are the files, or the packages, that read what people write in Chinese, with what they read; and those whose output is in two
 // languages at once.
 var readers = map[string]string{ // read-only
-	"human/prose":                    "replies",
+	"human/prose":                    "the marks of replies; their words are in its tables",
 	"human/replies/classify.go":      "replies",
 	"human/form/decision.go":         "what is filled in for yes and no",
 	"memory/episode.go":              "spans of time",

@@ -113,7 +113,7 @@ func (o *owner) closeAround(a *store.Append, summary store.Execution, view *host
 			a.Withdraw = o.withdraw(a.Withdraw, ask)
 		}
 		if summary.Status == engine.StatusPaused {
-			a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: a.Time}
+			a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: store.ResumedByEnd, Time: a.Time}
 		}
 	}
 	deliver := func(to string, action host.Action, r host.Request) error {

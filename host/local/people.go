@@ -79,7 +79,8 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 				Paused: row.Time, Context: by(f.By, f.TokenMadeBy, f.Reason),
 			}, nil
 		case engine.ExecutionResumed:
-			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy, f.Reason), Time: row.Time}
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: store.ResumedByOperator,
+				Data: by(f.By, f.TokenMadeBy, f.Reason), Time: row.Time}
 		case engine.AskAnswered:
 			// Who answered has ended the row, unless the answer came from inside.
 			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)
@@ -104,7 +105,7 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 	// One that is not paused any more although it was not resumed was canceled, or its time is up. Its end may come later.
 	if stopped := o.status == engine.StatusPaused || a.Pause != nil; stopped && a.Resume == nil &&
 		o.fold.State().Status() != engine.StatusPaused {
-		a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
+		a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: store.ResumedByEnd, Time: row.Time}
 	}
 	return nil
 }
@@ -128,9 +129,9 @@ func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
 		if _, still := below[child]; still {
 			continue
 		}
-		end := store.PauseEnd{ID: o.ref.Execution + ":" + child, Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
+		end := store.PauseEnd{ID: o.ref.Execution + ":" + child, Status: store.PauseCanceled, Reason: store.ResumedByEnd, Time: row.Time}
 		if !o.fold.State().Ending() && slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return goesOnAbove(f, child) }) {
-			end.Status, end.Reason = store.PauseResumed, "human_response"
+			end.Status, end.Reason = store.PauseResumed, store.ResumedByAnswer
 		}
 		a.ResumeBelow = append(a.ResumeBelow, end)
 	}

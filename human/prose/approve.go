@@ -30,7 +30,7 @@ func approval(steps []step) Reading {
 		return Reading{Why: string(mocks), Text: steps[laugh].text}
 	}
 	if steps[last].contrast && firm(steps[:last]) {
-		return Reading{Why: "contrast", Text: steps[last].text}
+		return Reading{Why: whyContrast, Text: steps[last].text}
 	}
 	var evidence []string
 	for _, at := range clean {
@@ -65,8 +65,8 @@ func decisions(steps []step) (clean []int, doubtful []doubtfulStep) {
 			continue
 		}
 		why := s.doubt()
-		if why == "" && lone && (s.does[times] || wanders(s.rest) && !s.does[deeds]) {
-			why = "order"
+		if why == "" && lone && (s.does[times] || s.wanders() && !s.does[deeds]) {
+			why = whyOrder
 		}
 		if why != "" {
 			doubtful = append(doubtful, doubtfulStep{i, why})
@@ -90,7 +90,7 @@ func against(steps []step, last int) (why string, at int) {
 		case i < last:
 			why = s.againstBefore(turned, steps[last], i == last-1 &&
 				!slices.ContainsFunc(steps[:i], func(s step) bool { return s.does[approves] }))
-			if why == "fragment" && i > 0 && steps[i-1].does[neutral] && steps[i-1].sentence == s.sentence {
+			if why == whyFragment && i > 0 && steps[i-1].does[neutral] && steps[i-1].sentence == s.sentence {
 				why = "" // who is thanked
 			}
 		}
@@ -111,7 +111,7 @@ func (s step) againstStory() string {
 		}
 	}
 	switch {
-	case s.hold == "denies" && !s.does[past]:
+	case s.hold == holdDenies && !s.does[past]:
 		return s.hold
 	case s.does[supposes] && !s.does[past]:
 		return string(condition)
@@ -122,15 +122,9 @@ func (s step) againstStory() string {
 }
 
 // wanders says whether an order that stands alone goes on to say more than what is to be done: where to, for whom, which other.
-func wanders(rest string) bool {
-	words := strings.Fields(rest)
-	return len(words) > 4 || slices.ContainsFunc(words, func(w string) bool {
-		switch w {
-		case "to", "from", "at", "by", "my", "me", "us", "other", "with", "in", "on", "into":
-			return !strings.Contains(rest, "to production") && !strings.Contains(rest, "to prod")
-		}
-		return false
-	})
+func (s step) wanders() bool {
+	words := strings.Fields(s.rest)
+	return len(words) > 4 || slices.ContainsFunc(words, s.lex.wandering.has) && !s.lex.destinations.within(s.rest)
 }
 
 // nod reads a reply whose only sign of approval is a yes: nothing may stand beside it but courtesy, favourable words and reasons.
@@ -148,7 +142,7 @@ func nod(steps []step) Reading {
 		} else {
 			why = s.againstNod(explained)
 		}
-		if why == "remark" && i == len(steps)-1 && i > 0 && steps[i-1].does[neutral] && s.name {
+		if why == whyRemark && i == len(steps)-1 && i > 0 && steps[i-1].does[neutral] && s.name {
 			why = "" // who thanks
 		}
 		if why != "" {
@@ -170,7 +164,7 @@ func (s step) againstNod(explained bool) string {
 	case s.any(yes, past), s.rest == "", explained, s.does[fine] && !s.contrast, s.labels && len(strings.Fields(s.text)) == 1:
 		return ""
 	}
-	return "remark"
+	return whyRemark
 }
 
 // doubted names what keeps words from approving that this table does not know to approve.
@@ -207,11 +201,11 @@ func (s step) againstAfter(verdict step) string {
 	case s.any(present) && !verdict.does[approves]:
 		return string(present)
 	case s.contrast && s.rest != "":
-		return "contrast"
+		return whyContrast
 	case s.does[trails]:
 		return string(trails)
 	case s.fragment() && !s.name:
-		return "fragment"
+		return whyFragment
 	}
 	return ""
 }
@@ -227,7 +221,7 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 	switch {
 	case s.does[supposes] && !s.does[past] && s.sentence == verdict.sentence:
 		return string(condition)
-	case s.hold == "unsure" && s.does[yes] && verdict.does[approves]:
+	case s.hold == holdUnsure && s.does[yes] && verdict.does[approves]:
 		return "" // a yes with a sigh, before one in so many words
 	case s.hold != "" && !over:
 		return s.hold
@@ -238,7 +232,7 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 	case s.labels && !s.introduces():
 		return string(reports)
 	case s.fragment():
-		return "fragment"
+		return whyFragment
 	}
 	return ""
 }

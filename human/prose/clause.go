@@ -26,11 +26,11 @@ func (r *Reader) clauses(lines []string) []clause {
 			continue
 		}
 		first := len(out)
-		for _, part := range splitMarks(line) {
+		for _, part := range r.lex.splitMarks(line) {
 			for turn, text := range r.splitTurns(part.text) {
 				c := clause{text: text, sentence: sentence, line: n, paragraph: paragraph, asked: part.asked,
 					trails: part.trails, labels: part.labels}
-				c.opening()
+				c.opening(r.lex)
 				if c.text != "" || c.asked || c.trails && (turn == 0 || c.contrast) {
 					out = append(out, c)
 				}
@@ -71,8 +71,8 @@ func (r *Reader) spelled(line string) string {
 }
 
 // opening notes how a clause begins.
-func (c *clause) opening() {
-	for _, word := range []string{"but ", "however ", "但是", "但", "不过", "可是", "然而"} {
+func (c *clause) opening(x *lexicon) {
+	for _, word := range x.contrasts.list {
 		if c.text == strings.TrimSpace(word) {
 			c.contrast, c.trails, c.text = true, true, "" // what was to follow is not said
 			return
@@ -83,9 +83,7 @@ func (c *clause) opening() {
 			return
 		}
 	}
-	for _, word := range []string{"because ", "since ", "due to ", "因为", "由于"} {
-		c.reason = c.reason || strings.HasPrefix(c.text, word)
-	}
+	c.reason = x.reasons.starts(c.text)
 }
 
 // marked is a part of a line and the mark that ends it.
@@ -94,17 +92,17 @@ type marked struct {
 	asked, trails, ends, labels bool
 }
 
-func splitMarks(line string) []marked {
+func (x *lexicon) splitMarks(line string) []marked {
 	rs := []rune(line)
 	var out []marked
 	from := 0
 	for i := 0; i <= len(rs); i++ {
-		if i < len(rs) && !breaks(rs, i) {
+		if i < len(rs) && !x.breaks(rs, i) {
 			continue
 		}
-		part := marked{text: plain(string(rs[from:i]))}
+		part := marked{text: x.plain(string(rs[from:i]))}
 		j := i
-		for ; j < len(rs) && breaks(rs, j); j++ {
+		for ; j < len(rs) && x.breaks(rs, j); j++ {
 			part.asked = part.asked || rs[j] == '?' || rs[j] == '？'
 			part.labels = part.labels || (rs[j] == ':' || rs[j] == '：') && j+1 < len(rs)
 			part.ends = part.ends || strings.ContainsRune(".!?。！？;；", rs[j])
@@ -120,8 +118,8 @@ func splitMarks(line string) []marked {
 }
 
 // breaks says whether a clause ends at a character. Points in numbers and dashes in words do not end one.
-func breaks(rs []rune, i int) bool {
-	if unicode.Is(unicode.So, rs[i]) && !strings.ContainsRune(tellingSigns, rs[i]) {
+func (x *lexicon) breaks(rs []rune, i int) bool {
+	if unicode.Is(unicode.So, rs[i]) && !strings.ContainsRune(x.telling, rs[i]) {
 		return true
 	}
 	switch r := rs[i]; r {
@@ -136,24 +134,21 @@ func breaks(rs []rune, i int) bool {
 	return false
 }
 
-// tellingSigns are the signs that say something: thumbs and crosses, doubt, laughter, and the mark of what was taken out. Others decorate.
-const tellingSigns = "🙂🤑👍👌✅✔☑🆗👎❌✖🙅⛔🚫🙄🙃😏😒🤔🤨🤦🤷🤡🤥😬🥱😤😠😡🤬🐷💩🖕😑😐🥲🙈👀😕🤮🤢😂🤣😆😅😜😝😛😹🤪😉🙆⭕🟢🔴◌"
-
 func wordRune(r rune) bool { return unicode.IsLetter(r) && r < 0x2E80 || unicode.IsDigit(r) }
 
 // plain is a text without signs that only decorate it.
-func plain(s string) string {
+func (x *lexicon) plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case strings.ContainsRune("👍👌✅✔☑🆗👎❌✖🙅⛔🚫+/", r):
+		case r == '+' || r == '/' || strings.ContainsRune(x.deciding, r):
 			return r
 		case r == '~' || r == '～' || r == '\'' || r == '*' || r == '#' ||
-			strings.ContainsRune("🎉🚀💪💯❤♥🌹🤝👏😊😀😃😄😁🥳✨🌟⭐🙌🍻☺😎👊💐🙏", r) || unicode.Is(unicode.Sk, r):
+			strings.ContainsRune(x.decorating, r) || unicode.Is(unicode.Sk, r):
 			return ' '
 		}
 		return r
 	}, s)
-	for _, sign := range "👍👌✅✔☑🆗👎❌✖🙅⛔🚫" {
+	for _, sign := range x.deciding {
 		s = strings.ReplaceAll(s, string(sign), " "+string(sign)+" ")
 	}
 	fields := strings.Fields(s)
@@ -189,7 +184,7 @@ func (r *Reader) splitTurns(text string) []string {
 	var out []string
 	from := 0
 	for _, at := range r.turning.FindAllStringIndex(text, -1) {
-		if at[0] == 0 || strings.HasSuffix(text[:at[0]], "不") || strings.HasSuffix(text[:at[0]], "就是") {
+		if at[0] == 0 || r.lex.unturned.ends(text[:at[0]]) {
 			continue
 		}
 		out = append(out, strings.TrimSpace(text[from:at[0]]))

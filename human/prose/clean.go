@@ -30,42 +30,49 @@ type cleaner struct {
 	phrases *phrases
 
 	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny *regexp.Regexp
-	strike, separator, from, header, rule, dashes, dated         *regexp.Regexp
-	sentFrom, signOff, office                                    *regexp.Regexp
-	notice, noticeHead                                           *regexp.Regexp
+	// htmlEnd ends a quotation of a page.
+	htmlEnd                                              string
+	attributionBegins, attributionEnds                   *regexp.Regexp
+	strike, separator, from, header, rule, dashes, dated *regexp.Regexp
+	sentFrom, signOff, office                            *regexp.Regexp
+	notice, noticeHead                                   *regexp.Regexp
 	// A legal notice speaks of the message, of who may read it and of what they must not do, and never of its sender.
 	legalMessage, legalReader, legalDuty, legalSelf *regexp.Regexp
 }
 
-func newCleaner(n *normalizer, p *phrases) *cleaner {
+func newCleaner(w *wordFile, n *normalizer, p *phrases) *cleaner {
 	return &cleaner{
 		normal: n, phrases: p,
 
-		htmlTag:    regexp.MustCompile(`(?i)<\s*/?\s*(?:html|body|div|p|br|span|blockquote|table|tr|td|a|font|b|i|u|s|strike|del|strong|em|ul|li|style|h[1-6])\b[^<>]*>`),
-		htmlDrop:   regexp.MustCompile(`(?is)<(?:style|head|title)\b[^>]*>.*?</(?:style|head|title)\s*>|<!--.*?-->`),
-		htmlQuote:  regexp.MustCompile(`(?is)<(?:blockquote\b|div[^>]*\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|divRplyFwdMsg|appendonsend|isForwardContent)\b)`),
-		htmlBreak:  regexp.MustCompile(`(?i)<\s*(?:br\s*/?|/\s*(?:p|div|li|tr|h[1-6]|blockquote))\s*>`),
-		htmlStrike: regexp.MustCompile(`(?i)<\s*(?:s|strike|del)\s*>|line-through|display\s*:\s*none|font-size\s*:\s*0`),
-		htmlAny:    regexp.MustCompile(`(?s)<\s*/?\s*[a-zA-Z!][^<>]*>`),
+		htmlTag:    w.expression("page tag"),
+		htmlDrop:   w.expression("page drop"),
+		htmlQuote:  w.expression("page quote"),
+		htmlBreak:  w.expression("page break"),
+		htmlStrike: w.expression("page strike"),
+		htmlAny:    w.expression("page any"),
+		htmlEnd:    w.list("page quote end").list[0],
 
-		strike:    regexp.MustCompile(`~~[^\s~][^~]*[^\s~]~~|~[a-z][a-z' ]*~`),
-		separator: regexp.MustCompile(`^[-=_*\s]{2,}(?:original message|original appointment|original email|forwarded message|forwarded by|reply message|原始邮件|原邮件|原始信件|转发邮件|转发的邮件|回复的原邮件|回复邮件|邮件原件|original)[^\n]{0,60}[-=_*]{2,}\s*$|^begin forwarded message:?$`),
-		from:      regexp.MustCompile(`^[*>\s]*(?:from|发件人|寄件者|寄件人|发信人|von|de)\s*[*]*\s*:`),
-		header:    regexp.MustCompile(`^[*>\s]*(?:from|sent|date|to|cc|subject|发件人|寄件者|寄件人|发送时间|发送日期|发件时间|日期|时间|收件人|收件者|抄送|主题|主旨|importance|重要性)\s*[*]*\s*:`),
-		rule:      regexp.MustCompile(`^(?:[-_=*~]{2,}|[—–─━]{1,})$`),
+		attributionBegins: w.expression("attribution"),
+		attributionEnds:   w.expression("attributes"),
 
-		sentFrom: regexp.MustCompile(`^[\s(]*(?:sent (?:from|via|with) (?:my |the )?[\w .+&-]{2,40}|get outlook for [\w ]{2,20}(?:<[^>]*>)?|发自我的[\p{Han}\w .+-]{1,30}|发自[\p{Han}\w .+-]{1,20}|从我的[\p{Han}\w .+-]{1,20}发送|来自[\p{Han}\w .+-]{1,20}(?:邮箱|客户端)|从[\p{Han}\w .+-]{1,20}发送|寄自我的[\p{Han}\w .+-]{1,20}|由[\p{Han}\w .+-]{1,20}(?:发送|发出)|sent from (?:mobile|phone|iphone|ipad))[).。]*$`),
+		strike:    w.expression("struck"),
+		separator: w.expression("separator"),
+		from:      w.expression("from"),
+		header:    w.expression("header"),
+		rule:      w.expression("rule"),
 
-		notice:       regexp.MustCompile(`^\W*(?:confidential(?:ity)?\b.{0,40}|disclaimer\b|legal notice\b|this (?:e-?mail|message|communication|transmission)\b.{0,120}\b(?:confidential|intended|privileged)|the (?:information|contents?)\b.{0,80}\b(?:confidential|privileged|intended)|please consider the environment\b|think before you print|save paper\b|免责声明|保密声明|保密提示|法律声明|(?:本|此)(?:电子)?邮件.{0,40}(?:保密|机密|仅供|仅限|收件人))`),
-		signOff:      regexp.MustCompile(`^(?:(?:with )?(?:best|kind|kindest|warm|warmest|many|my best)? ?(?:regards|wishes)|best|all the best|cheers|sincerely|yours|yours (?:truly|sincerely|faithfully)|sincerely yours|respectfully|cordially|br|b r|rgds|thx|tks|ty|thanks|thank you|many thanks|thanks a lot|thanks so much|thank you so much|thank you very much|thanks again|thanks (?:&|and) (?:best )?regards|thanks and have a (?:good|great|nice) (?:day|one|weekend)|have a (?:good|great|nice) (?:day|one|weekend|evening)|talk soon|take care|此致|敬礼|此致 ?敬礼|顺颂商祺|顺祝商祺|顺颂时祺|顺祝时祺|商祺|祝商祺|祝好|祝 ?好|祝顺利|祝工作顺利|祝您工作顺利|祝 ?工作顺利|祝生活愉快|祝周末愉快|敬上|谨上|拜上|谢谢|多谢|感谢|非常感谢|以上)[,.!~。! ]*$`),
-		dashes:       regexp.MustCompile(`^(?:- ?){5,}$|^[—–─]{3,}$`),
-		office:       regexp.MustCompile(`(?:有限公司|股份公司|集团|事务所|分公司|研究院|医院|银行)$|(?:电话|手机|传真|分机|邮编|tel|phone|mobile|fax|ext)\W{0,3}[\d+(]|^(?:地址|address)\s*:|^no\. ?\d+[a-z]? [\w ]{2,30}\b(?:road|rd|street|st|lane|avenue|ave|square|park|way)\b`),
-		noticeHead:   regexp.MustCompile(`^\W*(?:confidential(?:ity)?(?: notice)?|disclaimer|legal notice|please consider the environment.{0,60}|think before you print.{0,30}|save paper.{0,40}|免责声明|保密声明|保密提示|法律声明)\W*$`),
-		legalMessage: regexp.MustCompile(`\b(?:this|the) (?:e-?mail|message|communication|transmission)\b|(?:本|此)(?:电子)?(?:邮件|电邮|信息)`),
-		legalReader:  regexp.MustCompile(`if you are not the (?:intended|named|addressee)|intended (?:only|solely|exclusively) for|received (?:this|it)\b.{0,40}(?:in error|by mistake)|(?:仅供|仅限|非)指定|误收`),
-		legalDuty:    regexp.MustCompile(`confidential|privileged|unauthori[sz]ed|disclos|保密|机密|未经|请勿|不得`),
-		legalSelf:    regexp.MustCompile(`\b(?:i|i'm|i've|i'd|my|me|please (?:remove|change|add|fix|revise|update|reject|approve))\b|我(?:$|[^司方们])`),
-		dated:        regexp.MustCompile(`^(?:于|於)?\s*\d{4}\s*[-/.年]\s*\d{1,2}`),
+		sentFrom: w.expression("sent from"),
+
+		notice:       w.expression("notice"),
+		signOff:      w.expression("sign off"),
+		dashes:       w.expression("dashes"),
+		office:       w.expression("office"),
+		noticeHead:   w.expression("notice head"),
+		legalMessage: w.expression("legal message"),
+		legalReader:  w.expression("legal reader"),
+		legalDuty:    w.expression("legal duty"),
+		legalSelf:    w.expression("legal self"),
+		dated:        w.expression("dated"),
 	}
 }
 
@@ -112,8 +119,8 @@ func (c *cleaner) withoutTags(out *Cleaned, raw string) string {
 	}
 	if at := c.htmlQuote.FindStringIndex(raw); at != nil {
 		rest := ""
-		if end := strings.LastIndex(strings.ToLower(raw), "</blockquote>"); end > at[0] && end+len("</blockquote>") <= len(raw) {
-			rest = raw[end+len("</blockquote>"):]
+		if end := strings.LastIndex(strings.ToLower(raw), c.htmlEnd); end > at[0] && end+len(c.htmlEnd) <= len(raw) {
+			rest = raw[end+len(c.htmlEnd):]
 		}
 		for line := range strings.Lines(text(raw[at[0] : len(raw)-len(rest)])) {
 			normal, _ := c.normal.line(line)
@@ -181,7 +188,7 @@ func (c *cleaner) attributed(lines []string, i int) int {
 		if len(text) > 600 {
 			return -1
 		}
-		if attribution(text) && (n == 0 || strings.HasPrefix(text, "on ") || strings.HasPrefix(text, "在") || c.dated.MatchString(text)) {
+		if c.attribution(text) && (n == 0 || c.attributionBegins.MatchString(text) || c.dated.MatchString(text)) {
 			return i + n
 		}
 	}
@@ -190,14 +197,9 @@ func (c *cleaner) attributed(lines []string, i int) int {
 
 // attribution says whether a line tells who wrote what follows. It has a date or an address, so that "on second thought I wrote: no" is
 // none.
-func attribution(line string) bool {
+func (c *cleaner) attribution(line string) bool {
 	line = strings.TrimRight(line, ": ")
-	for _, end := range []string{" wrote", " writes", "写道", "写到", "来信", "说道"} {
-		if strings.HasSuffix(line, end) {
-			return len(line) <= 600 && strings.ContainsAny(line, "0123456789@")
-		}
-	}
-	return false
+	return len(line) <= 600 && c.attributionEnds.MatchString(line) && strings.ContainsAny(line, "0123456789@")
 }
 
 // headers says whether the headers of a quoted mail begin in a line, or a rule above them.
@@ -252,7 +254,7 @@ func (c *cleaner) nearest(lines []string, keep []bool) []string {
 			continue
 		}
 		line = strings.TrimLeft(line, "> ")
-		if c.from.MatchString(line) || c.separator.MatchString(line) || attribution(line) {
+		if c.from.MatchString(line) || c.separator.MatchString(line) || c.attribution(line) {
 			if heads++; heads > 2 && len(out) > 0 {
 				break
 			}

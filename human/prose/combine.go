@@ -137,11 +137,11 @@ func (r Reading) soft(d Decision) bool {
 		return false
 	}
 	switch class(r.Why) {
-	case "remark":
+	case whyRemark:
 		if len(spoken(r.Text)) < 3 {
 			return false // a word that nobody knows may be anything
 		}
-	case "", "order", spoils:
+	case "", whyOrder, spoils:
 	default:
 		return false
 	}
@@ -155,7 +155,7 @@ func (r Reading) stands(d Decision) bool {
 	if d == Refuse {
 		return slices.Contains([]class{condition, present, double}, class(r.Why))
 	}
-	return slices.Contains([]class{no, double, corrects, trails, grounds, withholds, suspends, reopens, "mixed", "denies"}, class(r.Why))
+	return slices.Contains([]class{no, double, corrects, trails, grounds, withholds, suspends, reopens, whyMixed, holdDenies}, class(r.Why))
 }
 
 // aside says whether everything that leaves open what stands beside it, such as a condition, an exception or somebody else's words, stands
@@ -183,7 +183,7 @@ func (r *Reader) decidesBeside(sentence []string, clause string) bool {
 
 // binding says whether a clause says outright that nothing is approved, or only under a condition.
 func (s step) binding() bool {
-	return s.hold == "denies" || s.any(supposes, double) || s.does[refuses] && s.does[rejects]
+	return s.hold == holdDenies || s.any(supposes, double) || s.does[refuses] && s.does[rejects]
 }
 
 // doubts says whether a clause does something that does not go with an approval, or is a word that nobody knows.

@@ -12,7 +12,7 @@ func (r *Reader) elsewhere(m *matter, clauses []string) bool {
 	return slices.ContainsFunc(clauses, func(clause string) bool {
 		items := r.phrases.of(clause)
 		for n, it := range items {
-			if r.foreign(m, it) || it.is == unknownKind && it.kind != tokenHan && m.parts[it.text] && !all(items[:n], it.text) {
+			if r.foreign(m, it) || it.is == unknownKind && it.kind != tokenHan && m.parts[it.text] && !r.all(items[:n], it.text) {
 				return true
 			}
 		}
@@ -34,9 +34,8 @@ func (r *Reader) foreign(m *matter, it item) bool {
 }
 
 // all says whether a number is that of all: "all three".
-func all(before []item, number string) bool {
-	return len(before) > 0 && before[len(before)-1].text == "all" &&
-		strings.Contains(" two three four five six seven eight nine ten ", " "+number+" ")
+func (r *Reader) all(before []item, number string) bool {
+	return len(before) > 0 && r.lex.numbersOf.has(before[len(before)-1].text) && r.lex.numbers.has(number)
 }
 
 // namesPart says whether characters that no phrase has repeat something that the question lists.
@@ -76,9 +75,9 @@ func (r *Reader) another(m *matter, clauses []string, text string) bool {
 }
 
 // oneOf says whether a yes is to something that has a name of its own.
-func (m *matter) oneOf(clauses []string) bool {
+func (r *Reader) oneOf(m *matter, clauses []string) bool {
 	for _, clause := range clauses {
-		named, ok := strings.CutPrefix(clause, "yes to the ")
+		named, ok := r.lex.yesTo.begins(clause)
 		for _, word := range strings.Fields(named) {
 			if ok && len(word) > 3 && !m.words[word] {
 				return true
@@ -109,13 +108,8 @@ func (r *Reader) echoes(m *matter, clauses []string) bool {
 
 // plainRefusal says whether a refusal names what it refuses as approving: where the question is whether to cancel something, "cancel" does
 // not.
-func plainRefusal(evidence []string) bool {
+func (r *Reader) plainRefusal(evidence []string) bool {
 	return !slices.ContainsFunc(evidence, func(clause string) bool {
-		for _, own := range []string{"approv", "agree", "accept", "同意", "批", "准"} {
-			if strings.Contains(clause, own) {
-				return false
-			}
-		}
-		return clause != "no" && clause != "nope" && clause != "不"
+		return !r.lex.approving.within(clause) && !r.lex.plainNo.has(clause)
 	})
 }

@@ -21,6 +21,19 @@ type Features struct {
 	Parts [][]uint32
 }
 
+// What features begin with that are not words alone. The weights go by them.
+const (
+	featureLetters  = "letters "
+	featureBegins   = "begins "
+	featureShape    = "shape "
+	featureBefore   = "before "
+	featureAfter    = "after "
+	featureRules    = "<rules "
+	featureHolds    = "<holds "
+	featureContrast = "<but>"
+	featureBut      = "but"
+)
+
 // featureSet collects features, each once, in the order in which they are met.
 type featureSet struct {
 	seen map[uint32]bool
@@ -70,7 +83,7 @@ func (s *featureSet) letters(words []string, lengths ...int) {
 		}
 		for _, n := range lengths {
 			for i := 0; i+n <= len(rs); i++ {
-				s.addFeature("letters ", string(rs[i:i+n]))
+				s.addFeature(featureLetters, string(rs[i:i+n]))
 			}
 		}
 	}
@@ -97,7 +110,7 @@ func (r *Reader) features(lines []string, steps []step, rules Reading) Features 
 		acts[i] = s.actNames()
 	}
 	whole.sequence(steps, acts)
-	whole.addFeature("<rules ", string(rules.Decision), " ", rules.Why, ">")
+	whole.addFeature(featureRules, string(rules.Decision), " ", rules.Why, ">")
 	return Features{Whole: whole.list, Parts: r.partFeatures(steps, acts)}
 }
 
@@ -110,7 +123,7 @@ func (s step) actNames() []string {
 		}
 	}
 	if s.hold != "" {
-		out = append(out, "<holds "+s.hold+">")
+		out = append(out, featureHolds+s.hold+">")
 	}
 	if len(out) == 0 {
 		out = append(out, "<>")
@@ -126,7 +139,7 @@ func (s *featureSet) sequence(steps []step, acts [][]string) {
 			now = append(slices.Clone(now), "<?>")
 		}
 		if steps[i].contrast {
-			now = append(slices.Clone(now), "<but>")
+			now = append(slices.Clone(now), featureContrast)
 		}
 		for n, a := range now {
 			s.addFeature(a)
@@ -186,7 +199,7 @@ func bounds(steps []step, i int) (begin, end string) {
 	s := steps[i]
 	switch {
 	case s.contrast:
-		begin = "but"
+		begin = featureBut
 	case i == 0:
 		begin = "^"
 	case steps[i-1].sentence != s.sentence:
@@ -215,12 +228,12 @@ func bounds(steps []step, i int) (begin, end string) {
 func (s *featureSet) neighbours(acts [][]string, i int) {
 	if i > 0 {
 		for _, a := range acts[i-1] {
-			s.addFeature("before ", a)
+			s.addFeature(featureBefore, a)
 		}
 	}
 	if i+1 < len(acts) {
 		for _, a := range acts[i+1] {
-			s.addFeature("after ", a)
+			s.addFeature(featureAfter, a)
 		}
 	}
 }
@@ -233,12 +246,12 @@ func (r *Reader) wording(s *featureSet, words []string) {
 		shapes[i] = r.shape(word)
 	}
 	if !slices.Equal(shapes, words) {
-		s.runs("shape ", shapes, false)
+		s.runs(featureShape, shapes, false)
 	}
 	s.letters(words, 4)
 	for _, word := range words {
 		if rs := []rune(word); len(rs) >= 5 && !isHan(rs[0]) {
-			s.addFeature("begins ", string(rs[:4]))
+			s.addFeature(featureBegins, string(rs[:4]))
 		}
 	}
 }
@@ -248,7 +261,7 @@ func (r *Reader) shape(word string) string {
 	if first := firstRune(word); !unicode.IsLetter(first) || isHan(first) || r.common[word] {
 		return word
 	}
-	for _, ending := range []string{"ing", "ed", "ly", "s"} {
+	for _, ending := range r.lex.suffixes.list {
 		if strings.HasSuffix(word, ending) {
 			return "X" + ending
 		}

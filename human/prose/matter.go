@@ -41,38 +41,39 @@ type asker struct {
 	normal  *normalizer
 	phrases *phrases
 
+	anySubject, asking, from, general, stopping wordList
+
 	list, titleList, sentence, becomes, array, amount, money, number *regexp.Regexp
 	either, yesNo, objections, asksFor, shallI, rePrefix             *regexp.Regexp
 }
 
-func newAsker(n *normalizer, p *phrases) *asker {
+func newAsker(w *wordFile, n *normalizer, p *phrases) *asker {
 	return &asker{
 		normal: n, phrases: p,
 
-		list:      regexp.MustCompile(`[;、]|\band\b|\bor\b|&|和|以及|及|或|还是|,[^,]{1,40},`),
-		titleList: regexp.MustCompile(`,\s*[a-z\p{Han}]| / |\+`),
-		sentence:  regexp.MustCompile(`[.!?。！？] |[.!?。！？]?\n`),
-		becomes:   regexp.MustCompile(`\bfrom\b.*\bto\b|->|→|改为|改成|调整为|调为|调至|升至|降至|提高到|降低到|变更为`),
-		array:     regexp.MustCompile(`\}\s*,\s*\{|\[[^\[\]]*,[^\[\]]*\]`),
-		amount:    regexp.MustCompile(`([$¥€£]|\b(?:usd|eur|gbp|hkd|cny|rmb)\s?)?(\d[\d,.]*)\s?(mg|g|kg|ml|tb|gb|k|m|%|percent|usd|eur|gbp|euros?|dollars?|days?|weeks?|months?|hours?|nights?|seats?|people|元|万|块|天|周|个月|小时|台|人|份|件)?`),
-		money:     regexp.MustCompile(`^(?:usd|eur|gbp|euros?|dollars?|k|m|元|万|块)$`),
-		number:    regexp.MustCompile(`\d[\d,.]*[a-z]*`),
+		anySubject: w.list("any subject"),
+		asking:     w.list("asking"),
+		from:       w.list("from here"),
+		general:    w.list("general"),
+		stopping:   w.list("stopping"),
 
-		either:     regexp.MustCompile(`\bor\b|还是|或者|要么`),
-		yesNo:      regexp.MustCompile(`(?:approve|accept|confirm|yes|agree|go)\W{1,3}or\W{1,3}(?:reject|decline|deny|no|disagree)|whether or not|or not\b|(?:同意|批准|通过)\W?(?:还是|或者?)\W?(?:不|拒绝|驳回)`),
-		objections: regexp.MustCompile(`\b(?:objections?|object|concerns?|concerned|against|problems?|issues?|oppose|opposed|mind if|reservations|doubts)\b.*\?|异议|反对|(?:意见|问题|顾虑|疑问|介意).{0,8}(?:吗|么|\?)|有(?:没有|无)(?:意见|问题|顾虑)`),
-		asksFor:    regexp.MustCompile(`\bdo you approve\b|\bshall i (?:release|pay|send|proceed|approve|go|continue|execute|start|book|order|deploy|publish|sign)\b|\breply (?:yes|approve|with)\b|^>* ?请审批|\b(?:please|reply|kindly)\b.{0,30}\bapprov|\bapproved? or |(?:是否|请).{0,6}(?:批准|审批|同意|回复)|回复.{0,6}同意`),
-		shallI:     regexp.MustCompile(`^(?:\d+[.)]\s*.*|(?:shall|should|may|can|could) (?:i|we)\b.*|.*\bapprove|please confirm.*|.*(?:是否|可否|能否|请问).*)\?$`),
-		rePrefix:   regexp.MustCompile(`^(?:re|fw|fwd|aw|sv|回复|答复|转发|回覆|答覆|reminder|提醒)\s*(?:\[\d+\])?\s*[:：]\s*|^\[[^\]]{1,40}\]\s*`),
+		list:      w.expression("list"),
+		titleList: w.expression("title list"),
+		sentence:  w.expression("sentence"),
+		becomes:   w.expression("becomes"),
+		array:     w.expression("array"),
+		amount:    w.expression("amount"),
+		money:     w.expression("money"),
+		number:    w.expression("number"),
+
+		either:     w.expression("either"),
+		yesNo:      w.expression("yes or no"),
+		objections: w.expression("objections"),
+		asksFor:    w.expression("asks for"),
+		shallI:     w.expression("shall i"),
+		rePrefix:   w.expression("subject prefix"),
 	}
 }
-
-// general says whether a word stands in every question: what is asked for, not what it is about.
-func general(word string) bool {
-	return strings.Contains(generalWords, " "+word+" ")
-}
-
-const generalWords = ` decide decision needed reply respond review approval run confirmation confirm start continue go whether want human test hello input check attention waiting pending manual gate stage question be with done answer 您 你 的 是 否 决 定 审 核 批 准 确 认 处 理 人 工 测 试 问 题 待 办 行 执 需 要 继 续 运 节 点 步 骤 `
 
 // maxAsked is how much of a text of a question is looked at, in bytes.
 const maxAsked = 64 << 10
@@ -120,11 +121,11 @@ func (a *asker) called(m *matter, text string, grouped bool) (normal string) {
 	}
 	for _, it := range a.phrases.items(ts) {
 		m.named = m.named || it.is == kindDomain || it.kind == tokenNumber || it.is == unknownKind &&
-			(it.kind == tokenWord || it.kind == tokenHan) && !general(it.text)
+			(it.kind == tokenWord || it.kind == tokenHan) && !a.general.has(it.text)
 	}
 	a.listed(m, text, first)
 	m.open = m.open || a.either.MatchString(normal) && (first || strings.HasSuffix(normal, "?")) && !a.yesNo.MatchString(normal)
-	m.negative = m.negative || a.objections.MatchString(normal) && (first || strings.ContainsAny(normal, "?吗"))
+	m.negative = m.negative || a.objections.MatchString(normal) && (first || strings.Contains(normal, "?") || a.asking.within(normal))
 	return normal
 }
 
@@ -187,14 +188,8 @@ func clipped(text string, most int) string {
 // refusing says whether a title asks to refuse or to stop something.
 func (a *asker) refusing(title string) bool {
 	for _, it := range a.phrases.of(title) {
-		if it.is == kindRefusal {
+		if it.is == kindRefusal || it.is == kindNegation && a.stopping.has(it.text) {
 			return true
-		}
-		if it.is == kindNegation {
-			switch it.text {
-			case "stop", "cancel", "halt", "withdraw", "revoke", "停止", "取消", "撤回", "撤销", "作废", "中止", "终止", "放弃":
-				return true
-			}
 		}
 	}
 	return false
@@ -209,7 +204,7 @@ func (a *asker) listed(m *matter, text string, title bool) {
 		case lines || a.list.MatchString(normal) || title && a.titleList.MatchString(normal):
 			a.addParts(m, normal, lines)
 		case a.becomes.MatchString(normal):
-			if at := strings.Index(normal, " from "); at > 0 {
+			if at := strings.Index(normal, a.from.list[0]); at > 0 {
 				a.addParts(m, normal[at:], lines)
 			} else {
 				a.addParts(m, normal, lines)
@@ -236,18 +231,24 @@ func (a *asker) addParts(m *matter, list string, numbers bool) {
 	m.hanParts += " "
 }
 
+// The names of what amounts have in common that need no unit for it: that they are money, or become one another.
+const (
+	unitMoney   = "money"
+	unitBecomes = "becomes"
+)
+
 // addAmounts notes the amounts of which a sentence has several of a kind.
 func (a *asker) addAmounts(m *matter, sentence string) {
 	kinds := map[string][]string{}
 	for _, amount := range a.amount.FindAllStringSubmatch(sentence, -1) {
-		unit := "money"
+		unit := unitMoney
 		if amount[1] == "" && !a.money.MatchString(amount[3]) {
 			unit = amount[3]
 		}
 		kinds[unit] = append(kinds[unit], amount[2]+" "+amount[2]+amount[3])
 	}
 	if a.becomes.MatchString(sentence) {
-		kinds["becomes"] = a.number.FindAllString(sentence, -1)
+		kinds[unitBecomes] = a.number.FindAllString(sentence, -1)
 	}
 	for _, amounts := range kinds { // into a set: order does not matter
 		if len(amounts) < 2 {
@@ -301,9 +302,7 @@ func (a *asker) otherSubject(m *matter, subject string) string {
 		normal = rest
 	}
 	ts := a.phrases.tokens(normal)
-	generic := slices.ContainsFunc([]string{"approv", "request", "审批", "批准", "请求", "tandem"},
-		func(word string) bool { return strings.Contains(normal, word) })
-	if shared, others := m.shares(ts); others && !shared && !generic {
+	if shared, others := m.shares(ts); others && !shared && !a.anySubject.within(normal) {
 		return normal
 	}
 	for _, it := range a.phrases.items(ts) {

@@ -16,15 +16,18 @@ type normalizer struct {
 	faces                 *strings.Replacer
 }
 
-func newNormalizer() normalizer {
+func newNormalizer(w *wordFile) normalizer {
+	var faces []string
+	for _, face := range w.pairs("faces") {
+		faces = append(faces, face[0], " "+face[1]+" ")
+	}
 	return normalizer{
-		lookalike:  runePairs(lookalikes),
-		simplified: runePairs(traditional),
-		shortcodes: textPairs(shortcodes),
-		shortcode:  regexp.MustCompile(`:[a-z0-9_+-]{1,40}:(?::skin-tone-[2-6]:)?|\[(?:ok|强|赞|弱|微笑|呲牙|玫瑰|抱拳|握手|鼓掌|偷笑|捂脸|笑哭|撇嘴|白眼|鄙视|no|差劲|胜利|愉快|憨笑|thumbsup|thumbsdown)\]`),
+		lookalike:  w.couples("lookalikes"),
+		simplified: w.couples("traditional"),
+		shortcodes: w.longForms("shortcodes"),
+		shortcode:  w.expression("shortcode"),
 		emphasis:   regexp.MustCompile("[*_`]+"),
-		faces: strings.NewReplacer(":-)", " 😊 ", ":)", " 😊 ", "(:", " 😊 ", ";-)", " 🙄 ", ";)", " 🙄 ", ":-/", " 🙄 ",
-			":-(", " 🙄 ", ":(", " 🙄 ", ":-p", " 🙄 ", " :p", " 🙄 ", "^^", " 😊 ", "^_^", " 😊 ", "t_t", " 🙄 "),
+		faces:      strings.NewReplacer(faces...),
 	}
 }
 
@@ -126,26 +129,6 @@ func runeSet(list string) map[rune]bool {
 	out := map[rune]bool{}
 	for _, r := range list {
 		out[r] = true
-	}
-	return out
-}
-
-func textPairs(list string) map[string]string {
-	out := map[string]string{}
-	for _, line := range phraseFields(list) {
-		if from, to, ok := strings.Cut(line, "="); ok {
-			out[strings.TrimSpace(from)] = strings.TrimSpace(to)
-		}
-	}
-	return out
-}
-
-func runePairs(list string) map[rune]rune {
-	out := map[rune]rune{}
-	for _, f := range strings.Fields(list) {
-		if r := []rune(f); len(r) == 2 {
-			out[r[0]] = r[1]
-		}
 	}
 	return out
 }

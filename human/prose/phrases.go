@@ -2,6 +2,7 @@ package prose
 
 import (
 	_ "embed" // the phrases are a file
+	"regexp"
 	"strings"
 )
 
@@ -52,9 +53,14 @@ type phrases struct {
 	groups     map[string][]int
 	contracted map[string]string
 	slips      map[string]string
-	names      map[string]bool
+	endings    []rewriting
+	ampersand  string
+	names      wordList
 	surnames   map[rune]bool
 	given      map[rune]bool
+	// titles are what people are called by after their surname; onCards are the words that lines of visiting cards have too, of kinds that
+	// they do not have otherwise; offCards are words that they do not have, of kinds that they do.
+	titles, onCards, offCards wordList
 }
 
 // branch is a node of the tree of phrases, by token.
@@ -63,10 +69,10 @@ type branch struct {
 	is   kind
 }
 
-// phraseList is the phrases of one section.
+// phraseList is the phrases of one section. Deeds are the short verbs in Chinese for what it is about.
 type phraseList struct {
-	is   kind
-	list []string
+	is          kind
+	list, deeds []string
 }
 
 // phraseLists reads the sections of the file.
@@ -78,7 +84,8 @@ func phraseLists(text string) []phraseList {
 		switch {
 		case line == "" || line[0] == '#':
 		case section:
-			all = append(all, phraseList{is: kind(strings.TrimSuffix(name, "]"))})
+			name, deeds, _ := strings.Cut(strings.TrimSuffix(name, "]"), ": ")
+			all = append(all, phraseList{is: kind(name), deeds: strings.Fields(deeds)})
 		default:
 			last := &all[len(all)-1]
 			last.list = append(last.list, phraseFields(line)...)
@@ -87,68 +94,70 @@ func phraseLists(text string) []phraseList {
 	return all
 }
 
-func newPhrases() *phrases {
+func newPhrases(w *wordFile) *phrases {
 	p := &phrases{
-		root: &branch{}, groups: map[string][]int{}, contracted: textPairs(contractions),
-		names: wordSet(firstNames), surnames: runeSet(hanSurnames), given: runeSet(hanGiven),
+		root: &branch{}, groups: map[string][]int{}, contracted: w.longForms("short forms"), endings: w.rewrite("endings"),
+		ampersand: w.list("ampersand").list[0], names: w.list("first names"), surnames: runeSet(w.characters("surnames")),
+		given: runeSet(w.characters("given names")), titles: w.list("titles"), onCards: w.list("on cards"), offCards: w.list("off cards"),
 	}
-	var groups [][]string
+	var groups []phraseList
 	for _, section := range phraseLists(phraseText) {
 		if section.is == kindDomain {
-			groups = append(groups, section.list)
+			groups = append(groups, section)
 			continue
 		}
 		for _, phrase := range section.list {
 			p.addPhrase(phrase, section.is)
 		}
 	}
+	words := deedWords{w.list("prohibitions"), w.list("permissions"), w.list("permits not"), w.expression("permits")}
 	for number, group := range groups {
-		p.addGroup(number, group)
+		p.addGroup(number, group, words)
 	}
-	p.addPeople()
-	p.slips = slips(p.words())
+	p.addPeople(w)
+	p.slips = slips(w.list("misspelt"), p.words())
 	return p
 }
 
-// addGroup adds the phrases about a kind of thing, and in Chinese the ways to forbid and to permit it.
-func (p *phrases) addGroup(number int, group []string) {
-	for _, phrase := range group {
-		p.addDomain(phrase, number)
-		if rs := []rune(phrase); isHan(rs[0]) && len(rs) <= 3 && !permits(phrase) {
-			p.addForbidden(phrase, number)
-		}
-	}
-	for _, deed := range hanDeeds(group[0]) {
-		p.addForbidden(deed, number)
-		p.addDomain(deed+"吧", number)
-		p.addDomain("可以"+deed, number)
-	}
+// deedWords are how short verbs are forbidden and permitted in Chinese, and which phrases permit already.
+type deedWords struct {
+	prohibitions, permissions, permitsNot wordList
+	permits                               *regexp.Regexp
 }
 
-// permits says whether a Chinese phrase about a kind of thing tells to do it.
-func permits(phrase string) bool {
-	for _, begin := range []string{"可以", "同意", "请", "准假"} {
-		if strings.HasPrefix(phrase, begin) && phrase != "请假" && phrase != "请假申请" {
-			return true
+// addGroup adds the phrases about a kind of thing, and in Chinese the ways to forbid and to permit it.
+func (p *phrases) addGroup(number int, group phraseList, words deedWords) {
+	for _, phrase := range group.list {
+		p.addDomain(phrase, number)
+		if rs := []rune(phrase); isHan(rs[0]) && len(rs) <= 3 && (!words.permits.MatchString(phrase) || words.permitsNot.has(phrase)) {
+			p.addForbidden(phrase, number, words.prohibitions)
 		}
 	}
-	return strings.HasSuffix(phrase, "吧")
+	for _, deed := range group.deeds {
+		p.addForbidden(deed, number, words.prohibitions)
+		for _, permission := range words.permissions.list {
+			p.addDomain(strings.ReplaceAll(permission, "*", deed), number)
+		}
+	}
 }
 
 // addPeople adds surnames with what goes before or after them, and departments that are asked to do something.
-func (p *phrases) addPeople() {
-	for _, surname := range hanSurnames {
-		for _, title := range strings.Fields(hanTitles) {
+func (p *phrases) addPeople(w *wordFile) {
+	familiar, unfamiliar := w.list("familiar"), w.characters("unfamiliar")
+	for _, surname := range w.characters("surnames") {
+		for _, title := range p.titles.list {
 			p.addPhrase(string(surname)+title, kindPerson)
 		}
-		if !strings.ContainsRune("单成安关包方金全", surname) {
-			p.addPhrase("小"+string(surname), kindPerson)
-			p.addPhrase("老"+string(surname), kindPerson)
+		if !strings.ContainsRune(unfamiliar, surname) {
+			for _, before := range familiar.list {
+				p.addPhrase(before+string(surname), kindPerson)
+			}
 		}
 	}
-	for _, please := range []string{"请", "麻烦", "辛苦", "烦请", "劳烦", "请让"} {
-		for _, who := range []string{"财务", "财务部", "hr", "财务同事", "人事", "行政", "运维", "采购", "采购部", "相关部门", "相关同事", "同事", "相关人员", "经办人"} {
-			for _, deed := range []string{"", "处理", "安排", "办理", "跟进", "落实", "执行", "推进", "尽快", "尽快处理", "尽快安排", "尽快办理", "尽快跟进"} {
+	departments, errands := w.list("departments"), w.list("errands")
+	for _, please := range w.list("requests").list {
+		for _, who := range departments.list {
+			for _, deed := range errands.list {
 				p.addPhrase(please+who+deed, kindFiller)
 			}
 		}
@@ -163,37 +172,10 @@ func (p *phrases) addDomain(phrase string, group int) {
 }
 
 // addForbidden adds the ways to forbid a deed.
-func (p *phrases) addForbidden(deed string, group int) {
-	for _, no := range []string{"不", "别", "不要", "不能", "不准", "请不要", "请勿", "不予", "千万别", "千万不要"} {
+func (p *phrases) addForbidden(deed string, group int, prohibitions wordList) {
+	for _, no := range prohibitions.list {
 		p.addDomain(no+deed, group)
 	}
-}
-
-// hanDeeds are the short verbs for what a group is about, by its first phrase.
-func hanDeeds(first string) []string {
-	switch first {
-	case "deploy":
-		return []string{"上"}
-	case "invoice":
-		return []string{"付"}
-	case "expense":
-		return []string{"报"}
-	case "purchase":
-		return []string{"买"}
-	case "contract":
-		return []string{"签", "盖"}
-	case "refund":
-		return []string{"退"}
-	case "access":
-		return []string{"给", "开"}
-	case "hire":
-		return []string{"录"}
-	case "email", "post":
-		return []string{"发"}
-	case "delete":
-		return []string{"删"}
-	}
-	return nil
 }
 
 // addPhrase puts a phrase into the tree. What was added first stays.
@@ -271,24 +253,16 @@ func (p *phrases) answering(line string) bool {
 	return false
 }
 
-// onCards are the words that lines of visiting cards have too, of kinds that they do not have otherwise; offCards are words that they do
-// not have, of kinds that they do.
-const (
-	onCards  = ` plan workflow application task manager cfo ceo legal cc last of in at by on as 操作 流程 计划 方案 本 我 有 和 以 与 地 里 上 下 多 少 能 到 从 的 ~ `
-	offCards = ` i we is are i_am good all 我 我们 `
-)
-
 // telling says whether a line has a word in it that visiting cards do not have.
 func (p *phrases) telling(line string) bool {
 	for _, it := range p.of(line) {
-		word := " " + strings.ReplaceAll(it.text, " ", "_") + " "
 		switch it.is {
 		case unknownKind, kindFine, kindDomain, kindCourtesy, kindFiller, kindPerson, kindAck:
-			if it.text != "" && strings.Contains(offCards, word) {
+			if p.offCards.has(it.text) {
 				return true
 			}
 		case kindObject, kindIndirect, kindGlue, kindParticle:
-			if !strings.Contains(onCards, word) {
+			if !p.onCards.has(it.text) {
 				return true
 			}
 		default:
@@ -312,7 +286,7 @@ func (p *phrases) nameLine(line string) bool {
 	if ts[0].kind == tokenHan {
 		return p.hanName([]rune(joined(ts)))
 	}
-	return p.names[ts[0].text] && len(ts) <= 3
+	return p.names.has(ts[0].text) && len(ts) <= 3
 }
 
 // hanName says whether characters are a Chinese name, or a surname with a title.
@@ -321,7 +295,7 @@ func (p *phrases) hanName(rs []rune) bool {
 		return false
 	}
 	for n := 1; n < len(rs) && n <= 3; n++ {
-		if strings.Contains(" "+hanTitles+" ", " "+string(rs[n:])+" ") {
+		if p.titles.has(string(rs[n:])) {
 			return true
 		}
 	}
@@ -335,6 +309,3 @@ func (p *phrases) hanName(rs []rune) bool {
 	}
 	return true
 }
-
-// hanTitles are what people are called by after their surname.
-const hanTitles = `总 经理 总监 主任 老师 工 董 部长 先生 女士 主管 哥 姐 会计 律师 医生 工程师 助理 秘书 店长 院长 校长 处长 科长 局长 组长 同学 小姐 总经理 副总 老板 董事长`

@@ -142,7 +142,7 @@ func (r *Reader) strangers(clause string) []string {
 
 // familiar says whether a character forms a word of the table with one of its neighbours, or is one that joins others.
 func (r *Reader) familiar(rs []rune, i int) bool {
-	if strings.ContainsRune("的了吧啊呀呢哦我你您他她它们这那个就都也还再请给把被让按照从到在于与和及或对为以将是有可以能会要", rs[i]) {
+	if strings.ContainsRune(r.lex.joining, rs[i]) {
 		return true
 	}
 	return i > 0 && r.known[string(rs[i-1:i+1])] || i+1 < len(rs) && r.known[string(rs[i:i+2])]
@@ -174,7 +174,7 @@ func doubts(steps []step) []Doubt {
 func decide(approving, refusing Reading) Reading {
 	switch {
 	case refusing.Decision != None && approving.Decision != None:
-		return Reading{Why: "mixed", Text: refusing.Evidence[0]}
+		return Reading{Why: whyMixed, Text: refusing.Evidence[0]}
 	case refusing.Decision != None:
 		return refusing
 	case approving.Decision != None || approving.Why != "":
@@ -211,8 +211,8 @@ func undone(steps []step) {
 			s.does[refuses], s.does[no], s.does[directs] = false, false, true
 			steps[i].hold = ""
 		}
-		if before.does[no] && !before.does[refuses] && (s.does[approves] && strings.HasPrefix(s.text, "no ") ||
-			strings.HasPrefix(before.text, "算了") && s.any(approves, goes, orders)) {
+		if before.does[no] && !before.does[refuses] && (s.does[approves] && s.lex.noObjections.starts(s.text) ||
+			s.lex.givesIn.starts(before.text) && s.any(approves, goes, orders)) {
 			before.does[no] = false
 		}
 	}

@@ -177,7 +177,8 @@ func classes() []class {
 // and for sections that nobody knows.
 func TestPhrases(t *testing.T) {
 	t.Parallel()
-	normal, p := newNormalizer(), newPhrases()
+	w := parseWords(wordText)
+	normal, p := newNormalizer(w), newPhrases(w)
 	known := []kind{kindAck, kindApproval, kindChange, kindCondition, kindCourtesy, kindDeferral, kindDomain, kindElsewhere, kindEnding, kindFiller, kindFine, kindGlue, kindGo, kindHedge, kindIndirect, kindInjection, kindNegation, kindNo, kindObject, kindParticle, kindQuestion, kindRefusal, kindRegret, kindVerb, "yes", "polite", "future", "sarcasm"}
 	was := map[string]kind{}
 	for _, section := range phraseLists(phraseText) {
@@ -195,5 +196,49 @@ func TestPhrases(t *testing.T) {
 				t.Errorf("%q would be written %q", phrase, written)
 			}
 		}
+	}
+}
+
+// TestWords looks for sections of words.txt that nobody asks for, of a kind that nobody knows, and for words that stand twice in a list. What
+// is asked for and is not there panics.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	w := parseWords(wordText)
+	newReader(w)
+	for name, section := range w.sections {
+		if !w.asked[name] {
+			t.Errorf("nobody asks for the section [%s %s]", section.is, name)
+		}
+		if section.is != "list" {
+			continue
+		}
+		if words := w.list(name); len(words.set) != len(words.list) {
+			t.Errorf("the section [%s %s] has something twice", section.is, name)
+		}
+	}
+}
+
+// TestWords_Missing has what the file must not be like.
+func TestWords_Missing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "[list other]\na", "[list one]", "[characters one]\na", "[list one]\na\n[list one]\nb"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q has a list of one", text)
+				}
+			}()
+			parseWords(text).list("one")
+		}()
+	}
+	w := parseWords("# Signs.\n[characters sign]\n+*\n-\n[rewrite marks]\n([{sign}])\\x20 -> \" $1\"\n[list one]\na | \" b \" | \"\"\n| c\n[pairs two]\na = b c | \" d\" = e\n")
+	if got := w.rewrite("marks"); len(got) != 1 || got[0].short.ReplaceAllString("a+ * ", got[0].long) != "a + *" {
+		t.Errorf("signs are rewritten by %v", got)
+	}
+	if got := w.list("one").list; !slices.Equal(got, []string{"a", " b ", "", "c"}) {
+		t.Errorf("the list is %q", got)
+	}
+	if got := w.pairs("two"); !slices.Equal(got, [][2]string{{"a", "b c"}, {" d", "e"}}) {
+		t.Errorf("the pairs are %q", got)
 	}
 }

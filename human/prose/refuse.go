@@ -2,7 +2,6 @@ package prose
 
 import (
 	"slices"
-	"strings"
 )
 
 // refusal looks for a clear no. Its reasons may be in any words that do not leave it open.
@@ -27,7 +26,7 @@ func (r *Reader) refusal(steps []step) Reading {
 		why := s.againstRefusal(i-found.first, steps[found.first],
 			slices.ContainsFunc(steps[i+1:], func(s step) bool { return s.any(refuses, no) }))
 		if s.does[yes] && i > found.first && steps[i-1].labels {
-			why = "mixed" // about one of several
+			why = whyMixed // about one of several
 		}
 		if why != "" {
 			return Reading{Why: why, Text: s.text}
@@ -77,10 +76,10 @@ func (r *Reader) refusals(steps []step) foundRefusals {
 func (r *Reader) leftOpen(steps []step, i int) string {
 	s := steps[i]
 	switch {
-	case s.any(double, reports, trails) || s.asked || s.any(approves, goes) || s.hold == "denies":
+	case s.any(double, reports, trails) || s.asked || s.any(approves, goes) || s.hold == holdDenies:
 		return s.text
 	case labelled(steps[:i], s.sentence), i > 0 && steps[i-1].does[yes] && steps[i-1].sentence == s.sentence && !s.contrast &&
-		!s.any(no, turnsNo) && !strings.HasPrefix(s.text, "i ") && !strings.Contains(s.text, "我"):
+		!s.any(no, turnsNo) && !s.speaksForSelf():
 		return steps[i-1].text
 	case s.does[no] && !s.does[refuses] && slices.ContainsFunc(steps,
 		func(s step) bool { return isHan(firstRune(s.rest)) && s.fragment() }):
@@ -93,7 +92,12 @@ func (r *Reader) leftOpen(steps []step, i int) string {
 	return ""
 }
 
-// labelled says whether what stands before in a sentence names whose words follow, or which of several they are about.
+// speaksForSelf says whether a clause is about the sender.
+func (s step) speaksForSelf() bool {
+	return s.lex.firstPerson.starts(s.text) || s.lex.firstPersons.within(s.text)
+}
+
+// labelled says// labelled says whether what stands before in a sentence names whose words follow, or which of several they are about.
 func labelled(before []step, sentence int) bool {
 	return slices.ContainsFunc(before, func(s step) bool { return s.sentence == sentence && s.labels && !s.introduces() })
 }
@@ -116,7 +120,8 @@ func alone(steps []step, i int) bool {
 		if s.sentence == steps[i].sentence && (s.rest != "" || s.acts()) {
 			return false
 		}
-		if n > i && (s.hold == "defers" || s.hold == "asks" || s.hold == "unsure" || s.any(present, approves, goes, yes, trails, pauses)) {
+		if n > i && (s.hold == string(defers) || s.hold == string(asks) || s.hold == holdUnsure ||
+			s.any(present, approves, goes, yes, trails, pauses)) {
 			return false
 		}
 	}
@@ -159,7 +164,7 @@ func (s step) againstRefusal(place int, refusal step, followed bool) string {
 		return ""
 	}
 	if s.mixes(place > 0, refusal) {
-		return "mixed"
+		return whyMixed
 	}
 	if place > 0 {
 		return s.reopensAfter(refusal, followed)
@@ -201,7 +206,8 @@ func (s step) reopensAfter(refusal step, followed bool) string {
 		return ""
 	case s.does[double]:
 		return string(double)
-	case s.hold == string(condition) && s.does[reopens], s.hold == string(defers), s.hold == "unsure", s.hold == string(asks) && !followed:
+	case s.hold == string(condition) && s.does[reopens], s.hold == string(defers), s.hold == holdUnsure,
+		s.hold == string(asks) && !followed:
 		return s.hold
 	case s.any(reopens, trails):
 		return string(reopens)

@@ -58,13 +58,13 @@ type arrival struct {
 	box, mention, autoSubject, autoSure, autoText *regexp.Regexp
 }
 
-func newArrival() arrival {
+func newArrival(w *wordFile) arrival {
 	return arrival{
-		box:         regexp.MustCompile(`\(\s*\)|\[\s*\]|[☐□○◯]`),
-		mention:     regexp.MustCompile(`<@[a-z0-9|_.-]+>|<at>[^<]{1,60}</at>`),
-		autoSubject: regexp.MustCompile(`^(?:re:\s*|回复:\s*)*(?:automatic reply|auto[- ]?reply|auto[- ]?response|autoreply|out of (?:the )?office|ooo\b|undeliverable|undelivered mail|delivery status notification|mail delivery (?:failed|failure|subsystem)|returned mail|failure notice|delivery failure|read:|not read:|read receipt|delivered:|accepted:|declined:|tentative:|自动回复|自动答复|不在办公室|休假|外出|退信|系统退信|未送达|已读:|回执|邮件投递失败|递送失败)`),
-		autoSure:    regexp.MustCompile(`^\W*(?:this is an? (?:automatic|automated|auto)|(?:auto(?:mated|matic)?[- ]?(?:reply|response|message))|automatic reply|out of office\b|您好.{0,10}这是.{0,6}自动回复|\W*(?:【|\[)?自动回复|这是一封自动|本邮件为(?:系统)?自动|delivery (?:has failed|status notification)|your message (?:to .{0,80} )?(?:couldn't|could not|was not|wasn't) be? ?delivered|undeliverable)|this is an automated (?:message|response|reply)|i am (?:currently )?(?:out of (?:the )?office|on (?:annual |parental |maternity |sick )?leave|on vacation|ooo)\b|i'm (?:currently )?(?:out of (?:the )?office|on (?:annual |parental |maternity |sick )?leave|on vacation|ooo)\b|i will be (?:out of (?:the )?office|on leave|on vacation)|limited access to (?:my )?e-?mail|your message was read|mailer-daemon|此为自动回复|系统自动(?:回复|发送)|自动回复|我(?:正在|目前)?(?:休假|休年假|外出|出差|不在办公室)(?:中|期间|,|。|，)|将于.{0,20}(?:返回|回来|回到)(?:办公室|公司|岗位)|您的邮件(?:我)?已(?:经)?收到.{0,30}(?:尽快|稍后).{0,10}(?:回复|处理)|邮件(?:无法|未能)(?:投递|送达)`),
-		autoText:    regexp.MustCompile(`out of (?:the )?office|on vacation|annual leave|parental leave|maternity leave|limited access to e-?mail|away from my desk|will respond when i return|upon my return|when i am back|back in the office|\booo\b|do not reply to this|no-?reply|(?:正在|我在|目前|处于|本人).{0,4}休假|休假(?:中|期间|至|到)|不在办公室|出差期间|外出期间|紧急事宜请联系|如有急事|急事请联系|请联系我的同事|返回后(?:会|将)|尽快回复您`),
+		box:         w.expression("box"),
+		mention:     w.expression("mention"),
+		autoSubject: w.expression("automatic subject"),
+		autoSure:    w.expression("surely automatic"),
+		autoText:    w.expression("automatic"),
 	}
 }
 
@@ -118,13 +118,13 @@ func (r *Reader) condition(x *Reply, m Message) {
 		x.against(AgainstInjection, "```")
 	}
 	for _, line := range x.Lines {
-		if strings.ContainsAny(line, "([☐□○◯") && r.arrival.box.MatchString(line) {
+		if strings.ContainsAny(line, r.lex.boxes) && r.arrival.box.MatchString(line) {
 			x.against(AgainstForm, line)
 		}
 		for _, it := range r.phrases.of(line) {
 			switch it.is {
 			case kindInjection:
-				if !commonWord(it.text) {
+				if !r.lex.commonInstructions.has(it.text) {
 					x.against(AgainstInjection, it.text)
 				}
 			case kindAck, kindNegation, kindCondition, kindQuestion, kindHedge, kindFuture, kindIndirect,
@@ -133,11 +133,6 @@ func (r *Reader) condition(x *Reply, m Message) {
 			}
 		}
 	}
-}
-
-// commonWord says whether a word of those that tell the reader of a reply how to is common in others too.
-func commonWord(text string) bool {
-	return strings.Contains(" relevant ignore return system begin admin model output token label robot reviewer instructions pretend score true false 返回 系统 模型 机器人 评分 管理员 ", " "+text+" ")
 }
 
 // compare notes what a reply has against it when it is compared with the question.
@@ -149,7 +144,7 @@ func (r *Reader) compare(x *Reply, m Message) {
 	if len(x.Quote) > 0 && !r.firmly(x.Reading.Evidence) && !about.answered(x.Quote) && r.asker.disputed(x.Quote) {
 		x.against(AgainstQuotation, strings.Join(x.Quote, " "))
 	}
-	if about.refusing && x.Reading.Decision == Refuse && !plainRefusal(x.Reading.Evidence) {
+	if about.refusing && x.Reading.Decision == Refuse && !r.plainRefusal(x.Reading.Evidence) {
 		x.against(AgainstPolarity, x.Reading.Evidence[0])
 	}
 	if other := r.asker.otherSubject(about, m.Subject); other != "" {
@@ -167,7 +162,7 @@ func (r *Reader) compare(x *Reply, m Message) {
 	case Refuse:
 		misses = r.elsewhere(about, read.Evidence) || r.echoes(about, read.Evidence)
 	case Approve:
-		misses = r.elsewhere(about, read.Context) || r.another(about, read.Evidence, x.Text) || about.oneOf(read.Context)
+		misses = r.elsewhere(about, read.Context) || r.another(about, read.Evidence, x.Text) || r.oneOf(about, read.Context)
 	}
 	if misses {
 		x.against(AgainstMatter, read.Evidence[0])
@@ -177,8 +172,7 @@ func (r *Reader) compare(x *Reply, m Message) {
 // firmly says whether clauses approve or order whatever they follow; others may only agree with what was said before.
 func (r *Reader) firmly(clauses []string) bool {
 	return slices.ContainsFunc(clauses, func(clause string) bool {
-		return slices.ContainsFunc([]string{"approv", "authori", "green light", "批", "核准", "通过"},
-			func(word string) bool { return strings.Contains(clause, word) }) ||
+		return r.lex.firm.within(clause) ||
 			r.acts.find(goes, clause) != "" || r.acts.find(orders, clause) != ""
 	})
 }
@@ -218,7 +212,7 @@ func (r *Reader) says(ts []token, about *matter) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.phrases.items(ts), func(it item) bool {
-		return it.is != kindCourtesy && it.is != kindPerson && !r.phrases.names[it.text] && !about.people[it.text]
+		return it.is != kindCourtesy && it.is != kindPerson && !r.phrases.names.has(it.text) && !about.people[it.text]
 	})
 }
 

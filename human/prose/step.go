@@ -10,6 +10,7 @@ import (
 // step is a clause and what it does.
 type step struct {
 	clause
+	lex  *lexicon
 	does map[class]bool
 	// rest is what no class of acts took.
 	rest string
@@ -27,7 +28,7 @@ func (s step) any(cs ...class) bool {
 // step says what a clause does. What one class takes, the following ones do not see.
 func (table *table) step(c clause) step {
 	t := table.of(c.text)
-	s := step{clause: c, does: map[class]bool{trails: c.trails}, verdict: t.finds(verdicts, c.text)}
+	s := step{clause: c, lex: table.lex, does: map[class]bool{trails: c.trails}, verdict: t.finds(verdicts, c.text)}
 	t.note(&s, c.text, addresses, mocks, laughs, deeds, agrees, withholds, turnsNo, corrects, pauses, supposes)
 	whole := t.takes(&s, neutral, c.text)
 	asked := c.asked && whole != "◌"
@@ -55,11 +56,11 @@ func (table *table) step(c clause) step {
 	t.note(&s, rest, negates)
 	s.does[unresolved] = s.does[corrects] && t.finds(unresolved, c.text)
 	s.hold = t.hold(c, remark, asked)
-	s.rest = bare(rest)
+	s.rest = table.lex.bare(rest)
 	if s.does[addresses] {
 		s.rest = ""
 	}
-	if s.any(approves, goes) && !s.any(orders, directs) && left(s.rest) && !strings.ContainsFunc(c.text, isHan) {
+	if s.any(approves, goes) && !s.any(orders, directs) && table.lex.left(s.rest) && !strings.ContainsFunc(c.text, isHan) {
 		s.does[spoils] = true
 	}
 	return s
@@ -99,19 +100,12 @@ func (t view) refusing(s *step, text string) (rest string) {
 }
 
 // bare is what a clause has beside what was taken from it, without words that only join.
-func bare(text string) string {
+func (x *lexicon) bare(text string) string {
 	words := strings.Fields(strings.ReplaceAll(text, "◌", " "))
-	joins := func(word string) bool {
-		switch word {
-		case "and", "please", "so", "but", "then", "also":
-			return true
-		}
-		return false
-	}
-	for len(words) > 0 && joins(words[0]) {
+	for len(words) > 0 && x.joins.has(words[0]) {
 		words = words[1:]
 	}
-	for len(words) > 0 && joins(words[len(words)-1]) {
+	for len(words) > 0 && x.joins.has(words[len(words)-1]) {
 		words = words[:len(words)-1]
 	}
 	return strings.Join(words, " ")
@@ -141,7 +135,7 @@ func (t view) hold(c clause, text string, asked bool) string {
 	}
 	for _, cs := range []class{holdsDenies, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept} {
 		if t.finds(cs, text) {
-			return strings.TrimPrefix(string(cs), "holds ")
+			return strings.TrimPrefix(string(cs), holding)
 		}
 	}
 	if t.finds(strictly, c.text) && !t.finds(invites, c.text) {
@@ -151,16 +145,9 @@ func (t view) hold(c clause, text string, asked bool) string {
 }
 
 // left says whether a single word or number is left beside a verdict: it may be about that one, or part of an idiom.
-func left(rest string) bool {
-	switch rest {
-	case "", "just", "kk", "k", "well", "really", "already", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget",
-		"contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my",
-		"yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap",
-		"please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight",
-		"happily", "gladly", "everything":
-		return false
-	}
-	return !isHan(firstRune(rest)) && !strings.Contains(rest, " ") && wordRune(firstRune(rest))
+func (x *lexicon) left(rest string) bool {
+	return rest != "" && !x.leftovers.has(rest) && !isHan(firstRune(rest)) &&
+		!strings.Contains(rest, " ") && wordRune(firstRune(rest))
 }
 
 // tells says whether a clause does something that a signature does not.
@@ -173,7 +160,7 @@ func (s step) tells() bool {
 func (r *Reader) name(text string) bool {
 	words := strings.Fields(strings.NewReplacer(".", " ", "/", " ").Replace(text))
 	for _, word := range words {
-		if r.known[word] || len(word) > 2 && !strings.ContainsAny(word, "aeiouyáéíóúäöüåøàèçñ") ||
+		if r.known[word] || len(word) > 2 && !strings.ContainsAny(word, r.lex.vowels) ||
 			!unicode.IsLetter(firstRune(word)) || strings.ContainsAny(word, "0123456789=[]") || isHan(firstRune(word)) {
 			return false
 		}
@@ -227,14 +214,7 @@ func (s step) doubt() string {
 
 // announces says whether a clause opens a reason.
 func (s step) announces() bool {
-	if !s.labels {
-		return false
-	}
-	switch s.text {
-	case "reason", "reasons", "because", "why", "background", "context", "理由", "原因":
-		return true
-	}
-	return false
+	return s.labels && s.lex.announcements.has(s.text)
 }
 
 // introduces says whether a clause with a colon announces the sender's own words.
@@ -245,18 +225,7 @@ func (s step) introduces() bool {
 	if s.any(refuses, no, approves, goes, yes, neutral, fine) || len(strings.Fields(s.text)) > 3 && !s.does[reports] {
 		return true
 	}
-	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all",
-		"team", "this", "therefore", "thus", "hence", "so", "result", "conclusion", "short", "summary", "bottom", "final"} {
-		if slices.Contains(strings.Fields(s.text), own) {
-			return true
-		}
-	}
-	for _, own := range []string{"我", "意见", "结论", "答复", "批复", "回复", "好", "各位", "尊敬的"} {
-		if strings.Contains(s.text, own) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(s.text), s.lex.introductions.has) || s.lex.introducing.within(s.text)
 }
 
 // fragment says whether a clause is a word or a number that stands for nothing the table knows.
@@ -271,18 +240,5 @@ func (s step) fragment() bool {
 	if len(words) > 1 || unicode.IsDigit(firstRune(s.rest)) {
 		return false // numbers are for code that knows the question
 	}
-	return !courteous(words[0])
-}
-
-// courteous says whether a word alone is one of greeting or thanks.
-func courteous(word string) bool {
-	switch word {
-	case "again", "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks",
-		"guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore",
-		"thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly",
-		"obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack",
-		"noted", "received", "👍", "👌", "✅":
-		return true
-	}
-	return false
+	return !s.lex.courteous.has(words[0])
 }

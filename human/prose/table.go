@@ -1,5 +1,6 @@
 // Package prose reads replies: what of a message its sender wrote now, what their words decide (approve, refuse or neither), and whether
-// that is about what was asked. Its expressions, phrases and weights are files. It is pure, and takes time in proportion to the text.
+// that is about what was asked. Its words, expressions, phrases and weights are files. It is pure, and takes time in proportion to the
+// text.
 package prose
 
 import (
@@ -79,6 +80,24 @@ const (
 	binds class = "binds"
 )
 
+// holding is the first word of the sections of what keeps others from deciding.
+const holding = "holds "
+
+// What keeps others from deciding that is no class of its own.
+const (
+	holdDenies = "denies"
+	holdUnsure = "unsure"
+)
+
+// Reasons against a decision that are no class.
+const (
+	whyContrast = "contrast" // a "but"
+	whyFragment = "fragment" // a word alone, of which nothing is known
+	whyMixed    = "mixed"    // words for it and against it
+	whyOrder    = "order"    // an order that may be about something else
+	whyRemark   = "remark"   // something beside a yes, of which nothing is known
+)
+
 // What keeps others from deciding, in clauses that decide nothing. Their names are those of the sections without the first word.
 const (
 	holdsCondition class = "holds condition"
@@ -96,6 +115,7 @@ type Reader struct {
 	// nets were learned from labelled replies; common are the words that they know as words.
 	nets   []*Net
 	common map[string]bool
+	lex    *lexicon
 	// What a reply is cleaned and compared with its question by.
 	normal  *normalizer
 	phrases *phrases
@@ -103,7 +123,7 @@ type Reader struct {
 	asker   *asker
 	arrival arrival
 	// contractions are written out before anything is read, so that there is one "not" to look for.
-	contractions []contraction
+	contractions []rewriting
 	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out,
 	// doubled or swapped.
 	known map[string]bool
@@ -113,41 +133,26 @@ type Reader struct {
 	turning, quotations, stamped, words *regexp.Regexp
 }
 
-// contraction is a short form and what stands for it.
-type contraction struct {
-	short *regexp.Regexp
-	long  string
-}
+// New compiles what the files say.
+func New() *Reader { return newReader(parseWords(wordText)) }
 
-// New compiles what the file says.
-func New() *Reader {
-	normal, found := newNormalizer(), newPhrases()
+func newReader(w *wordFile) *Reader {
+	normal, found, lex := newNormalizer(w), newPhrases(w), newLexicon(w)
 	r := &Reader{
-		acts:       parseTable(actText),
-		nets:       ParseNets(weightData),
-		common:     wordSet(commonText),
-		normal:     &normal,
-		phrases:    found,
-		cleaner:    newCleaner(&normal, found),
-		asker:      newAsker(&normal, found),
-		arrival:    newArrival(),
-		turning:    regexp.MustCompile(`\b(?:but|however|because|since|due to)\b|\bso (?:no|yes|please|i|we|that|the|it|go|let|this|you|do)\b|\band (?:i|we|no|yes|please|do not|that is|this|it is|so)\b|但是|但|不过|可是|然而|所以|因此|因为|由于`),
-		quotations: regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》`),
-		words:      regexp.MustCompile(`[a-z]{3,}`),
-		stamped:    regexp.MustCompile(`^\[?[\p{Han}a-z. ]{2,20}\s*[0-9]{3,6}\]?$`),
-	}
-	for _, c := range [][2]string{
-		{`([👍👌✅✔☑🆗👎❌✖🙅⛔🚫])`, " ，$1， "},
-		{` /s\b`, " ， jk"}, {`别人`, "他人"},
-		{`\bcan't\b|\bcant\b|\bcannot\b`, "can not"}, {`\bwon't\b|\bwont\b`, "will not"}, {`\bshan't\b`, "shall not"}, {`\bain't\b|\baint\b`, "is not"},
-		{`\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need|might)n'?t\b`, "$1 not"},
-		{`\b(i|you|we|they)'ve\b`, "$1 have"}, {`\bive\b`, "i have"}, {`\bi'?m\b`, "i am"}, {`\b(you|we|they)'re\b`, "$1 are"}, {`\b(\w+)'ll\b`, "$1 will"}, {`\b(\w+)'d\b`, "$1 would"},
-		{`\blet'?s\b`, "let us"}, {`\b(it|that|this|he|she|what|who|there|here|where|how|everything|all|one|answer)'s\b`, "$1 is"}, {`\bthats\b`, "that is"}, {`'s\b`, ""}, {`s'(\s|$)`, "s$1"},
-		{`\by+e+s{2,}\b`, "yes"}, {`\b(do it|ship it|send it)t+\b`, "$1"}, {`\bpls\b|\bplz\b`, "please"}, {`\bw/ `, "with "}, {`\btx\b|\btks\b`, "thx"},
-		{`\bgonna\b`, "going to"}, {`\bwanna\b`, "want to"}, {`\bgotta\b`, "have to"}, {`&`, " and "}, {`\b(dr|mr|mrs|ms|prof|st|e\.g|i\.e|incl|approx|vs)\. `, "$1 "}, {`\b([a-hj-z])\. ?([a-z]{2,})`, "$1 $2"},
-		{`([0-9])[.:,]([0-9])`, "$1$2"}, {`\be-mail`, "email"}, {`([a-z])-([a-z])`, "$1 $2"},
-	} {
-		r.contractions = append(r.contractions, contraction{regexp.MustCompile(c[0]), c[1]})
+		acts:         parseTable(actText, lex),
+		nets:         ParseNets(weightData),
+		common:       wordSet(commonText),
+		lex:          lex,
+		normal:       &normal,
+		contractions: w.rewrite("contractions"),
+		phrases:      found,
+		cleaner:      newCleaner(w, &normal, found),
+		asker:        newAsker(w, &normal, found),
+		arrival:      newArrival(w),
+		turning:      w.expression("turning"),
+		quotations:   w.expression("quotations"),
+		words:        regexp.MustCompile(`[a-z]{3,}`),
+		stamped:      w.expression("stamped"),
 	}
 	r.known = map[string]bool{}
 	for _, word := range regexp.MustCompile(`[a-z]+`).FindAllString(actText, -1) {
@@ -158,18 +163,15 @@ func New() *Reader {
 			r.known[string(rs[:2])] = true
 		}
 	}
-	r.slips = slips(r.known)
+	r.slips = slips(w.list("misspelt"), r.known)
 	return r
 }
 
-// oftenMisspelt are the words that are recognised in spite of a slip.
-const oftenMisspelt = `approve approved approving approval agree agreed accept accepted confirm confirmed authorize authorized authorise authorised proceed ahead reject rejected rejecting decline declined denied disagree refused cancel granted permission`
-
 // slips are the usual ones in words that decide: a letter left out, doubled or swapped with the next one, never the first or the last. What
 // is a word of the table is none.
-func slips(known map[string]bool) map[string]string {
+func slips(misspelt wordList, known map[string]bool) map[string]string {
 	out := map[string]string{}
-	for _, word := range strings.Fields(oftenMisspelt) {
+	for _, word := range misspelt.list {
 		for i := 1; i < len(word)-1; i++ {
 			found := []string{word[:i] + word[i+1:], word[:i] + word[i:i+1] + word[i:]}
 			if i+2 < len(word) {
@@ -187,6 +189,7 @@ func slips(known map[string]bool) map[string]string {
 
 // table is the expressions of all classes, and which of them a text could match at all.
 type table struct {
+	lex     *lexicon
 	classes map[class][]*regexp.Regexp
 	// always are the expressions without letters that every match has; by has the others by the first bytes of what a match has to have in
 	// it.
@@ -203,11 +206,17 @@ type entry struct {
 // view is the part of the table that a text, or what is left of it, could match.
 type view map[class][]*regexp.Regexp
 
+// What an expression begins with: the language that it is in.
+const (
+	inEnglish = "en: "
+	inChinese = "zh: "
+)
+
 // keyLength is how many bytes of a literal the index goes by: one Chinese character, or three letters.
 const keyLength = 3
 
 // parseTable compiles the expressions. The file is part of the program, so a mistake in it is one of the program.
-func parseTable(text string) table {
+func parseTable(text string, lex *lexicon) table {
 	parts := map[string]string{}
 	lines := map[class][]string{}
 	var section class
@@ -217,7 +226,7 @@ func parseTable(text string) table {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
 			section = class(strings.Trim(line, "[]"))
-		case strings.HasPrefix(line, "en: "), strings.HasPrefix(line, "zh: "):
+		case strings.HasPrefix(line, inEnglish), strings.HasPrefix(line, inChinese):
 			lines[section] = append(lines[section], line)
 		case isPart:
 			parts["{"+name+"}"] = rest
@@ -231,11 +240,11 @@ func parseTable(text string) table {
 	}
 	fill := strings.NewReplacer(pairs...)
 	beginning := regexp.MustCompile(`([^\[\\])\^`) // where an expression wants the beginning of a text
-	out := table{classes: map[class][]*regexp.Regexp{}, by: map[string][]entry{}}
+	out := table{lex: lex, classes: map[class][]*regexp.Regexp{}, by: map[string][]entry{}}
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		for _, line := range lines[name] {
-			english := strings.HasPrefix(line, "en: ")
-			for _, one := range alternatives(fill.Replace(fill.Replace(line[len("en: "):]))) { // parts may use parts once
+			english := strings.HasPrefix(line, inEnglish)
+			for _, one := range alternatives(fill.Replace(fill.Replace(line[len(inEnglish):]))) { // parts may use parts once
 				out.addPattern(name, one, english, beginning)
 			}
 		}

@@ -47,7 +47,7 @@ func (p *phrases) tokens(line string) []token {
 		case r == '-' && s.at > 0 && s.at+1 < len(s.rs) && wordRune(s.rs[s.at-1]) && wordRune(s.rs[s.at+1]):
 			s.at++ // within a word
 		case r == '&':
-			s.take("and", tokenWord, 1)
+			s.take(s.phrases.ampersand, tokenWord, 1)
 		case s.dots() > 1:
 			s.take("...", tokenBreak, s.dots())
 		case strings.ContainsRune(".,;:!?()。、，；：！？（）-–—·•【】", r):
@@ -148,15 +148,12 @@ func (p *phrases) writtenOut(word string) []string {
 	if long, ok := p.contracted[word]; ok {
 		return strings.Fields(long)
 	}
-	if stem, ok := strings.CutSuffix(word, "n't"); ok {
-		return []string{stem, "not"}
-	}
-	if stem, ok := strings.CutSuffix(word, "'s"); ok {
-		switch stem {
-		case "one", "this", "everything", "all", "amount", "price", "nothing", "how", "where", "when", "why":
-			return []string{stem, "is"}
+	if strings.Contains(word, "'") {
+		for _, ending := range p.endings {
+			if ending.short.MatchString(word) {
+				return strings.Fields(ending.short.ReplaceAllString(word, ending.long))
+			}
 		}
-		return []string{stem}
 	}
 	if right, ok := p.slips[word]; ok {
 		return []string{right}

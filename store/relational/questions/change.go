@@ -68,7 +68,7 @@ func Append(w relational.Transaction, key relational.Key, a *store.Append) error
 	}
 	if a.Pause != nil {
 		// One that is active was ended by whatever let the execution run until it was stopped again.
-		if err := resumeOperator(w, key, &store.PauseEnd{Status: store.PauseResumed, Reason: "operator",
+		if err := resumeOperator(w, key, &store.PauseEnd{Status: store.PauseResumed, Reason: store.ResumedByOperator,
 			Time: a.Pause.Paused}); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func withdraw(w relational.Transaction, key relational.Key, id string, at int64)
 	if err := listenFor(w, key.Workspace, q, nil, store.InteractionCancelled); err != nil {
 		return err
 	}
-	return resume(w, key, id, &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: at})
+	return resume(w, key, id, &store.PauseEnd{Status: store.PauseCanceled, Reason: store.ResumedByEnd, Time: at})
 }
 
 // begin begins a pause; one that is there stays as it is.

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import { call, client, type Schemas } from "@/api/client"
+import { stepEvents, textEvent } from "@/api/events"
 import { useFollow } from "@/api/live"
 import { ended as hasEnded } from "@/api/status"
 
@@ -30,8 +31,6 @@ export function useRun(id: string) {
   return useQuery({ queryKey: runKey(id), queryFn: ({ signal }) => call(client.GET("/api/v1/executions/{id}", { params: { path: { id } }, signal })), select: (d) => d.execution })
 }
 
-const events = ["flow.start", "flow.resume", "flow.stop", "flow.success", "flow.failed", "flow.cancel", "step.init", "step.input", "step.update", "step.output", "step.error", "step.skip", "step.retry", "step.cancel", "step.waiting_for_start", "step.waiting_for_param"]
-
 type Piece = { data: { text: string; activation_id: string; attempt: number; offset: number; snapshot?: boolean } }
 
 /** pieceOf adds a piece of streamed text to what came before: a snapshot or a new attempt replaces it. */
@@ -58,8 +57,8 @@ export function useTask(id: string) {
   useFollow(run && !ended ? `/api/v1/executions/${encodeURIComponent(id)}/events?vocabulary=flow` : null, {
     after: run ? String(run.seq) : undefined,
     events: {
-      ...Object.fromEntries(events.map((e) => [e, changed])),
-      "text.add": (data) => setLive((now) => pieceOf(now, JSON.parse(data) as Piece)),
+      ...Object.fromEntries(stepEvents.map((e) => [e, changed])),
+      [textEvent]: (data) => setLive((now) => pieceOf(now, JSON.parse(data) as Piece)),
     },
   })
   return { query, run, ended, text: run?.task?.full_answer || live.text }

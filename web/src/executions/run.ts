@@ -4,15 +4,8 @@ import type { State } from "@/parts/state"
 
 type Node = Schemas["NodeExecution"]
 
-/** Update is the data of an event of an execution's stream, which the document of the API describes in words alone. */
-type Update = {
-  node_execution?: Node
-  partial_output?: { activation_id: string; attempt: number; offset: number; text?: string; snapshot?: boolean; missed?: boolean }
-  execution_status?: string
-  kind?: string
-  user_input_request?: Schemas["UserInputRequest"]
-}
-type Event = { event_type: string; timestamp: number; data: Update }
+type Update = Schemas["ExecutionUpdate"]
+type Event = Omit<Schemas["Event"], "event_type" | "data"> & { event_type: Schemas["ExecutionEventType"]; data: Update }
 
 /** Step is one activation as the timeline shows it: without its data, which is read when somebody looks at it. */
 export type Step = {
@@ -61,27 +54,6 @@ const states: Record<Node["status"], State> = {
 /** nodeState is the state that is shown for the status of a node. */
 export const nodeState = (status: string): State => states[status as Node["status"]] ?? "NEW"
 
-/** eventNames are the events that a page about an execution listens to. */
-export const eventNames = [
-  "execution_started",
-  "execution_resumed",
-  "execution_paused",
-  "execution_completed",
-  "execution_failed",
-  "execution_canceled",
-  "execution_timeout",
-  "node_started",
-  "node_output_update",
-  "node_logs_update",
-  "node_completed",
-  "node_failed",
-  "node_skipped",
-  "node_canceled",
-  "node_retrying",
-  "node_waiting",
-  "user_input_required",
-] as const
-
 /** after says whether one id of an event (seq.part) comes behind another. */
 export function after(id: string, other: string): boolean {
   const [a, b] = [id.split("."), other.split(".")]
@@ -103,7 +75,7 @@ function detailOf(n: Node): string | undefined {
   if (n.node_type === "FLOW" && typeof details.branch_taken === "string") return `→ ${details.branch_taken}`
 }
 
-function stepOf(n: Node, event: string, kind: string | undefined): Step {
+function stepOf(n: Node, event: Event["event_type"], kind: string | undefined): Step {
   const details = (n.execution_details ?? {}) as Details
   let state = nodeState(n.status)
   if (event === "node_waiting") state = "WAITING"

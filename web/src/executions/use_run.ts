@@ -1,9 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react"
 import { call, client } from "@/api/client"
+import { passingEvents, recordedEvents } from "@/api/events"
 import { type Connection, useFollow } from "@/api/live"
 import { ended } from "@/api/status"
-import { eventNames, inheritedStep, Run, type Step } from "./run"
+import { inheritedStep, Run, type Step } from "./run"
 
 const one = (id: string) => ["executions", id, "record"] as const
 
@@ -64,7 +65,7 @@ export function useRun(id: string): { run: Run; connection: Connection } {
   )
   const connection = useFollow(over ? null : `/api/v1/executions/${encodeURIComponent(id)}/events`, {
     // Text while it is written, and that lines were written, has no id; the browser gives it that of the event before.
-    events: Object.fromEntries(eventNames.map((name) => [name, name === "node_output_update" || name === "node_logs_update" ? (json: string) => take(json, "") : take])),
+    events: Object.fromEntries([...recordedEvents.map((name) => [name, take]), ...passingEvents.map((name) => [name, (json: string) => take(json, "")])]),
     after: run.last || undefined,
   })
 

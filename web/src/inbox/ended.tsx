@@ -5,6 +5,7 @@ import { useRef } from "react"
 import { useTranslation } from "react-i18next"
 import { Link } from "react-router"
 import { call, client, type Schemas } from "@/api/client"
+import { recordedEvents } from "@/api/events"
 import { useFollow } from "@/api/live"
 import { ended as hasEnded } from "@/api/status"
 import type { Question } from "@/parts/question/types"
@@ -43,8 +44,6 @@ export function Ended({ question: q, looking }: { question: Question; looking: b
   )
 }
 
-const events = ["execution_started", "execution_resumed", "execution_paused", "execution_completed", "execution_failed", "execution_canceled", "execution_timeout", "node_started", "node_completed", "node_failed", "node_skipped", "node_canceled", "node_retrying", "node_waiting", "user_input_required"]
-
 // RunNow follows the run and names the steps that came after the question, each with its state.
 function RunNow({ question: q }: { question: Question }) {
   const { t } = useTranslation("inbox")
@@ -58,7 +57,7 @@ function RunNow({ question: q }: { question: Question }) {
     timer.current = setTimeout(() => void queries.invalidateQueries({ queryKey: key }), 100)
   }
   const ended = hasEnded(run?.status)
-  useFollow(run && !ended ? `/api/v1/executions/${encodeURIComponent(q.execution_id)}/events` : null, { events: Object.fromEntries(events.map((e) => [e, changed])), after: run ? String(run.seq) : undefined })
+  useFollow(run && !ended ? `/api/v1/executions/${encodeURIComponent(q.execution_id)}/events` : null, { events: Object.fromEntries(recordedEvents.map((e) => [e, changed])), after: run ? String(run.seq) : undefined })
   if (!run) return null
   const sequence = run.execution_sequence ?? []
   const since = sequence.slice(sequence.lastIndexOf(q.node_id) + 1).slice(-6)
