@@ -12,6 +12,10 @@ BENCHTIME ?= 1s
 # How long the tests of one package may take. Alone on the machine the longest takes some minutes; beside other work, several times that.
 TESTTIME ?= 60m
 
+# Compilers and tests make much garbage and end soon: with more room they collect it less often, which is a seventh of what a compiler does. What is measured, or serves, has its own way.
+build staticcheck interpreter plain race race-all deploy-test: export GOGC ?= 400
+build interpreter plain race race-all deploy-test: export GOMEMLIMIT ?= 2GiB
+
 .DEFAULT_GOAL := help
 .PHONY: image deploy-test import-report help build run test test-long fmt lint staticcheck interpreter plain race race-all simulate temporal deliveries cluster year measures fuzz bench figures bench-peers python web web-test web-types web-unit web-e2e
 
@@ -86,9 +90,8 @@ fmt: ## Fail if a file is not formatted
 lint: python staticcheck ## go vet and staticcheck
 	$(PLAINLY) $(GO) vet ./...
 
-# It makes much garbage and lives for minutes: with more room it collects it less often.
 staticcheck: python ## staticcheck alone
-	$(PLAINLY) GOGC=300 $(GO) tool staticcheck ./...
+	$(PLAINLY) $(GO) tool staticcheck ./...
 
 # Everything that is tested without the race detector is built as the product is, so that nothing is compiled twice: with it come the binary, the pages and the image.
 PLAINLY = CGO_ENABLED=0 GOFLAGS="$(shell $(GO) env GOFLAGS) -trimpath"

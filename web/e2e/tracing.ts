@@ -6,7 +6,7 @@ type Event = { name: string; ph: string; pid: number; tid: number; dur?: number;
 /** figures does something and tells how long the longest task of the page took the processor while it was done, in milliseconds. What it took by the clock is printed. */
 export async function figures(page: Page, what: string, act: () => Promise<unknown>): Promise<number> {
   const browser = page.context().browser()!
-  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] })
+  await browser.startTracing(page, { categories: ["-*", "disabled-by-default-devtools.timeline"] })
   const began = Date.now()
   try {
     await act()
