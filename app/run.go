@@ -110,6 +110,7 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	if err != nil {
 		return report, api.Execution{}, err
 	}
+	c.Client = c.In(r.Options.Language)
 	if c.Local() {
 		c.instance.desk.Start() // what the run asks is sent, and runs out
 	}

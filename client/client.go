@@ -35,9 +35,10 @@ type Options struct {
 
 // Client talks to one server. It is safe for concurrent use.
 type Client struct {
-	base  *url.URL
-	token string
-	http  *http.Client
+	base     *url.URL
+	token    string
+	http     *http.Client
+	language string
 }
 
 const (
@@ -77,6 +78,13 @@ func New(o Options) (*Client, error) {
 		}}
 	}
 	return c, nil
+}
+
+// In is a client whose server tells refusals, and all that people read, in a language where it has words. Without one it is English.
+func (c *Client) In(language string) *Client {
+	in := *c
+	in.language = language
+	return &in
 }
 
 // request is one call of the API.
@@ -207,6 +215,9 @@ func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
 		q.Header.Set("Accept", "application/json, application/problem+json")
 	}
 	q.Header.Set("User-Agent", "tandem-client")
+	if c.language != "" {
+		q.Header.Set("Accept-Language", c.language)
+	}
 	if c.token != "" {
 		q.Header.Set("Authorization", "Bearer "+c.token)
 	}

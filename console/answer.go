@@ -94,7 +94,7 @@ func (q *question) decide(outcome, note string) (json.RawMessage, error) {
 	}
 	chosen := decision.Outcome(outcome)
 	if len(chosen) != 1 {
-		return nil, fault.Newf(fault.Conflict, "question %q has %s that mean this; choose with: tandem %s", q.ID, table.Count(len(chosen), "option", "options"), q.how())
+		return nil, fault.Newf(fault.Conflict, "question %q has %d options that mean this; choose with: tandem %s", q.ID, len(chosen), q.how())
 	}
 	return q.noted(form.Values{n: chosen[0].Raw}, note)
 }

@@ -267,11 +267,11 @@ func FindInteraction(ctx context.Context, c *app.Connection, id string) (api.Int
 		case len(found) == 1:
 			return c.Interaction(ctx, found[0].ID)
 		case len(found) > 1:
-			text := fmt.Sprintf("%d questions have an id that begins with %q; write more of it:", len(found), id)
+			lines := ""
 			for _, i := range found[:min(len(found), 5)] {
-				text += fmt.Sprintf("\n  %s  %s", i.ID, title(&i))
+				lines += fmt.Sprintf("\n  %s  %s", i.ID, title(&i))
 			}
-			return api.InteractionDetail{}, fault.New(fault.Conflict, text)
+			return api.InteractionDetail{}, fault.Newf(fault.Conflict, "%d questions have an id that begins with %q; write more of it:%s", len(found), id, lines)
 		}
 	}
 	return api.InteractionDetail{}, fault.Newf(fault.NotFound,

@@ -43,7 +43,7 @@ func sources(t *testing.T, ending string, each func(name, path string)) {
 
 // refusing are the packages whose errors answer requests: all of them have words in every language, but for those that tell of a defect.
 var refusing = []string{ // read-only
-	"app", "budget", "credential", "dataflow", "engine", "files", "host", "host/local", "human", "human/replies", "identity", "limits",
+	"app", "budget", "client", "cmd/tandem", "console", "credential", "dataflow", "engine", "files", "host", "host/local", "human", "human/replies", "identity", "limits",
 	"login", "mcp", "memory", "node", "outbound", "respond", "revisions", "route", "server", "settings", "store", "store/relational/",
 	"story", "trigger", "vault", "visitors",
 }

@@ -12,7 +12,6 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/console"
-	"tandem/fault"
 	"tandem/text"
 )
 
@@ -47,7 +46,7 @@ func (f *taskFlags) request() (api.TaskRequest, error) {
 	if len(f.params) > 0 {
 		known, err := app.ParseInputs(nil, f.params)
 		if err != nil {
-			return r, console.Usage(fmt.Errorf("--param: %s", fault.From(err).Message))
+			return r, console.Usage(fmt.Errorf("--param: %s", sayError(err)))
 		}
 		r.Metadata = known
 	}

@@ -20,6 +20,7 @@ import (
 	"tandem/console/table"
 	"tandem/fault"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
@@ -138,7 +139,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	}
 	allow, err := outbound.ParseAllow(given)
 	if err != nil {
-		return console.Usage(fmt.Errorf("%s: %s", from, fault.From(err).Message))
+		return console.Usage(fmt.Errorf("%s: %s", from, sayError(err)))
 	}
 	if at.Drives {
 		if at.Grace, err = f.grace.gracePeriod(cmd); err != nil {
@@ -154,6 +155,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 		Language: console.InstalledLanguage(), Log: debugLog(cmd, f.debug)}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
+		c.Client = c.In(console.UserLanguage())
 		switch {
 		case f.allow != "" && !c.Local():
 			err = fault.New(fault.Conflict, "a server does this, with the --http-allow that it was started with; leave the flag out")
@@ -175,27 +177,33 @@ func failed(cmd *cobra.Command, err error) error {
 	if err == nil || errors.Is(err, console.ErrReported) || errors.Is(err, console.ErrParked) || errors.As(err, new(console.UsageError)) {
 		return err
 	}
-	say := func(text string, code string) error {
-		text = inCommands(cmd, text)
+	say := func(words, code string) error {
+		words = inCommands(cmd, words)
 		if code != "" {
-			text += " [" + code + "]"
+			words += " [" + code + "]"
 		}
-		return console.Problem(toldError{text, err})
+		return console.Problem(toldError{words, err})
 	}
 	if fault.CodeOf(err) == fault.Unauthorized {
-		return say(err.Error()+"; give a token with --token (TANDEM_TOKEN)", string(fault.Unauthorized))
+		return say(text.Of("%s; give a token with --token (TANDEM_TOKEN)", err).In(console.UserLanguage()), string(fault.Unauthorized))
 	}
-	if told, ok := errors.AsType[*client.Error](err); ok {
-		return say(err.Error(), told.Code)
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return say(err.Error(), refused.Code)
 	}
 	if f, ok := err.(*fault.Error); ok { // not wrapped: its own text has the code in front
-		return say(f.Message, string(f.Code))
+		return say(sayError(f), string(f.Code))
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && !strings.Contains(err.Error(), string(f.Code)+": ") {
-		return say(err.Error(), string(f.Code)) // of the connection, say
+		if err.Error() == f.Message { // of the connection, say
+			return say(sayError(f), string(f.Code))
+		}
+		return say(err.Error(), string(f.Code))
 	}
 	return say(err.Error(), "")
 }
+
+// sayError is what an error says to who sits at the terminal.
+func sayError(err error) string { return text.ErrorIn(console.UserLanguage(), fault.From(err)) }
 
 // toldError is an error in the words of a command.
 type toldError struct {

@@ -14,7 +14,6 @@ import (
 
 	"tandem/builtin/code"
 	"tandem/console"
-	"tandem/fault"
 	"tandem/outbound"
 )
 
@@ -52,7 +51,7 @@ type nodeOptions struct {
 // nodeOptions returns what the flags say, or why they cannot be meant.
 func (f *nodeFlags) nodeOptions(cmd *cobra.Command) (o nodeOptions, err error) {
 	if o.allow, err = outbound.ParseAllow(f.allow); err != nil {
-		return o, console.Usage(errors.New(fault.From(err).Message))
+		return o, console.Usage(errors.New(sayError(err)))
 	}
 	if o.scripts, err = f.scripts.readScripts(); err != nil {
 		return o, err

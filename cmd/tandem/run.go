@@ -10,7 +10,6 @@ import (
 
 	"tandem/app"
 	"tandem/console"
-	"tandem/fault"
 )
 
 func newRun() *cobra.Command {
@@ -123,7 +122,7 @@ func (f *inputFlags) readInputs() ([]byte, error) {
 	}
 	object, err := app.ParseInputs(base, f.pairs)
 	if err != nil {
-		return nil, console.Usage(errors.New(fault.From(err).Message))
+		return nil, console.Usage(errors.New(sayError(err)))
 	}
 	return object, nil
 }

@@ -9,7 +9,6 @@ import (
 	"tandem/app"
 	"tandem/builtin/code"
 	"tandem/console"
-	"tandem/fault"
 )
 
 // scriptFlags are what an operator allows of host processes.
@@ -35,7 +34,7 @@ func (f *scriptFlags) readScripts() (*code.Scripts, error) {
 	}
 	s, err := app.ParseScripts(f.interpreters, f.commands)
 	if err != nil {
-		return nil, console.Usage(errors.New(fault.From(err).Message))
+		return nil, console.Usage(errors.New(sayError(err)))
 	}
 	return s, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"tandem/app"
 	"tandem/console"
-	"tandem/fault"
 	"tandem/login"
 )
 
@@ -52,7 +51,7 @@ called wrongly.`,
 				return err
 			}
 			if o.Login.Roles, err = login.ParseRoles(oidcRoles); err != nil {
-				return console.Usage(fmt.Errorf("--oidc-roles: %s", fault.From(err).Message))
+				return console.Usage(fmt.Errorf("--oidc-roles: %s", sayError(err)))
 			}
 			o.Login.ClientSecret = os.Getenv("TANDEM_OIDC_CLIENT_SECRET")
 			if o.AuditDays < 0 {

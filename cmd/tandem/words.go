@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"tandem/console"
+	"tandem/text"
 )
 
 // commandOf says which command does what a request of the API does, for what the API tells people to do.
@@ -25,34 +28,34 @@ var (
 	namedRequest = regexp.MustCompile(`\b(?:GET|POST|PUT|PATCH|DELETE) /api/v1/[a-z0-9/_{}-]*[a-z}]`)
 	namedField   = regexp.MustCompile(`\b(?:query|body)\.([a-z_]+)\b`)
 	namedSwitch  = regexp.MustCompile(`\b([a-z_]+)=true\b`)
-	lackedInputs = regexp.MustCompile(`inputs: missing propert(?:y|ies) ((?:'[^']+'(?:, )?)+)`)
+	lackedInputs = regexp.MustCompile(`inputs(?:: |\x{ff1a})missing propert(?:y|ies) ((?:'[^']+'(?:, )?)+)`)
 )
 
 // inCommands puts what the API says into the words of a command: its flags instead of parameters and fields, commands instead of
 // requests, and how an input that is missing is given.
-func inCommands(cmd *cobra.Command, text string) string {
+func inCommands(cmd *cobra.Command, said string) string {
 	flag := func(name string) *pflag.Flag { return cmd.Flags().Lookup(strings.ReplaceAll(name, "_", "-")) }
-	text = namedRequest.ReplaceAllStringFunc(text, func(request string) string {
+	said = namedRequest.ReplaceAllStringFunc(said, func(request string) string {
 		if command, ok := commandOf(request); ok {
 			return `"` + command + `"`
 		}
 		return request
 	})
-	text = namedField.ReplaceAllStringFunc(text, func(field string) string {
+	said = namedField.ReplaceAllStringFunc(said, func(field string) string {
 		_, name, _ := strings.Cut(field, ".")
 		if f := flag(name); f != nil {
 			return "--" + f.Name
 		}
 		return field
 	})
-	text = namedSwitch.ReplaceAllStringFunc(text, func(set string) string {
+	said = namedSwitch.ReplaceAllStringFunc(said, func(set string) string {
 		name, _, _ := strings.Cut(set, "=")
 		if f := flag(name); f != nil && f.Value.Type() == "bool" {
 			return "--" + f.Name
 		}
 		return set
 	})
-	if lacked := lackedInputs.FindStringSubmatch(text); lacked != nil && flag("input") != nil {
+	if lacked := lackedInputs.FindStringSubmatch(said); lacked != nil && flag("input") != nil {
 		give := ""
 		for name := range strings.SplitSeq(lacked[1], ", ") {
 			name = strings.Trim(name, "'") + "=…"
@@ -61,7 +64,7 @@ func inCommands(cmd *cobra.Command, text string) string {
 			}
 			give += " --input " + name
 		}
-		text = strings.Replace(text, lacked[0], lacked[0]+"; give"+give, 1)
+		said = strings.Replace(said, lacked[0], lacked[0]+text.Of("; give%s", give).In(console.UserLanguage()), 1)
 	}
-	return text
+	return said
 }
