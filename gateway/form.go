@@ -239,8 +239,8 @@ func (d *drawing) flatSchema() json.RawMessage {
 	return all.object(all.required)
 }
 
-// answerSchema is the schema of the whole answer, for a program: what an author has written of a value stands as it is, and fields are in the
-// order of the form.
+// answerSchema is the schema of the whole answer, for a program: what an author has written of a value stands as it is, and fields are in
+// the order of the form.
 func (d *drawing) answerSchema() json.RawMessage {
 	all, groups := fields{required: []string{}}, map[string]*fields{}
 	for n := range d.Entries {
