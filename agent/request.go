@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -80,7 +82,7 @@ func Initial(request json.RawMessage) (json.RawMessage, error) {
 		}
 		maps.Copy(layer, values)
 	}
-	for _, name := range []string{"question", "conversation_id", "session_id", "language", "documents"} {
+	for _, name := range askedNames() {
 		if raw, ok := fields[name]; ok && string(raw) != "null" {
 			layer[name] = raw
 		}
@@ -90,4 +92,41 @@ func Initial(request json.RawMessage) (json.RawMessage, error) {
 		return nil, fault.Newf(fault.InvalidInput, "the request of a task cannot be kept: %w", err)
 	}
 	return out, nil
+}
+
+// Asked is what a task itself is about, of all that it was asked; the rest is what steps read by name.
+type Asked struct {
+	Question       string            `json:"question"`
+	ConversationID string            `json:"conversation_id"`
+	SessionID      string            `json:"session_id"`
+	Language       string            `json:"language"`
+	Documents      []json.RawMessage `json:"documents"`
+}
+
+// askedNames are the names of its fields.
+func askedNames() []string {
+	fields := reflect.VisibleFields(reflect.TypeFor[Asked]())
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Tag.Get("json")
+	}
+	return names
+}
+
+// ReadAsked reads what a task was asked: as its data begins, else as the trigger brought it. What somebody else wrote there, and cannot be
+// read as a request, is passed over.
+func ReadAsked(trigger, initial json.RawMessage) Asked {
+	var out Asked
+	for _, raw := range []json.RawMessage{trigger, initial} {
+		var sent Asked
+		if len(raw) == 0 || json.Unmarshal(raw, &sent) != nil {
+			continue
+		}
+		out.Question, out.ConversationID = cmp.Or(sent.Question, out.Question), cmp.Or(sent.ConversationID, out.ConversationID)
+		out.SessionID, out.Language = cmp.Or(sent.SessionID, out.SessionID), cmp.Or(sent.Language, out.Language)
+		if sent.Documents != nil {
+			out.Documents = sent.Documents
+		}
+	}
+	return out
 }

@@ -239,7 +239,12 @@ func TestPurse_Withdrawn(t *testing.T) {
 	t.Parallel()
 	x := poorSite(t, `{"per":"day","tokens":100}`)
 	ids, p := x.waitFor(t, 2), identity.System("default")
-	waiting := func() []api.BudgetWait { return x.budgetsOf(t, "?waiting=true")[0].Waiting }
+	waiting := func() (list []api.BudgetWait) {
+		for _, b := range x.budgetsOf(t, "?waiting=true") {
+			list = append(list, b.Waiting...)
+		}
+		return list
+	}
 	first := waiting()[0]
 	questions := want[api.Interactions](t, x.call(t, "operator", "GET", "/interactions?execution_id="+ids[0], nil), http.StatusOK).Interactions
 	q, err := x.stores.Interactions.Get(t.Context(), p, questions[0].ID)
@@ -247,23 +252,29 @@ func TestPurse_Withdrawn(t *testing.T) {
 	tell := func() {
 		works(t, x.purse.Withdrawn(store.Ref{Workspace: "default", Execution: ids[0]}, engine.AskID(q.Ask)))
 	}
-	again := func(since int64) { // the record of who asks, with another beginning
+	again := func(since int64, who ...string) { // the record of who waits, with another beginning; the first of them asks
 		works(t, x.stores.Budgets.Leave(t.Context(), p, ids[0], first.ActivationID))
 		for _, w := range waiting() {
 			works(t, x.stores.Budgets.Leave(t.Context(), p, w.ExecutionID, w.ActivationID))
 		}
-		for _, w := range []store.BudgetWait{{Execution: ids[0], Activation: first.ActivationID}, {Execution: ids[1], Activation: first.ActivationID}} {
-			w.Budget, w.Node, w.Since = x.budgetsOf(t, "")[0].Budget, "agent", since
+		for _, id := range who {
+			w := store.BudgetWait{Execution: id, Activation: first.ActivationID, Node: "agent", Since: since}
+			w.Budget = x.budgetsOf(t, "")[0].Budget
 			_, err := x.stores.Budgets.Wait(t.Context(), p, w)
 			works(t, err)
 		}
 	}
-	again(q.Updated + 1)
+	again(q.Created-1, ids[1], ids[0])
+	tell()
+	if list := waiting(); len(list) != 2 || slices.ContainsFunc(list, func(w api.BudgetWait) bool { return w.Asks != (w.ExecutionID == ids[1]) }) {
+		t.Errorf("one that waits and has not asked is taken for gone: %+v", list)
+	}
+	again(q.Updated+1, ids[0], ids[1])
 	tell()
 	if list := waiting(); len(list) != 2 || !list[0].Asks && !list[1].Asks {
 		t.Errorf("one that has asked anew is taken for gone: %+v", list)
 	}
-	again(q.Created - 1)
+	again(q.Created-1, ids[0], ids[1])
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: ids[1]})
 	defer sub.Close()
 	tell()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"tandem/agent"
 	"tandem/api"
 	"tandem/builtin/models"
 	"tandem/fault"
@@ -57,10 +56,8 @@ func partsWith(reach outbound.Options, k kindDeps, more []plug.Maker) (*plug.Set
 func NodeKinds() []api.NodeKind {
 	kinds := theKinds()
 	var list []api.NodeKind
-	for _, k := range kinds.List() {
-		if k.About.Name != agent.TaskKind { // it is used inside agents only
-			list = append(list, server.TellKind(kinds, k))
-		}
+	for _, k := range kinds.Offered() {
+		list = append(list, server.TellKind(kinds, k))
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"tandem/agent"
 	"tandem/reference"
 	"tandem/server"
 )
@@ -10,10 +9,8 @@ import (
 func NodesReference() (map[string]string, error) {
 	kinds := theKinds()
 	var list []reference.Kind
-	for _, k := range kinds.List() {
-		if k.About.Name != agent.TaskKind {
-			list = append(list, reference.Kind{Kind: k, Told: server.TellKind(kinds, k)})
-		}
+	for _, k := range kinds.Offered() {
+		list = append(list, reference.Kind{Kind: k, Told: server.TellKind(kinds, k)})
 	}
 	return reference.Pages(list)
 }

@@ -134,20 +134,11 @@ func MeasureAPI(ctx context.Context, b API) (report APIReport, err error) {
 	if err := b.complete(); err != nil {
 		return APIReport{}, err
 	}
-	dir, err := scratch(b.Dir)
+	dir, bases, remove, err := workplace(ctx, b.Dir, b.Database)
 	if err != nil {
 		return APIReport{}, err
 	}
-	defer func() {
-		if rerr := os.RemoveAll(dir); rerr != nil {
-			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
-		}
-	}()
-	bases, err := newBases(ctx, b.Database)
-	if err != nil {
-		return APIReport{}, err
-	}
-	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	m := &apiMeasurement{API: b, signals: 20, bases: bases}
 	if b.Quick {
 		m.signals = 5

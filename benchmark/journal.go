@@ -127,20 +127,11 @@ func Measure(ctx context.Context, b Engine) (report Report, err error) {
 	if err := b.complete(); err != nil {
 		return Report{}, err
 	}
-	dir, err := scratch(b.Dir)
+	dir, bases, remove, err := workplace(ctx, b.Dir, b.Database)
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() {
-		if rerr := os.RemoveAll(dir); rerr != nil {
-			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
-		}
-	}()
-	bases, err := newBases(ctx, b.Database)
-	if err != nil {
-		return Report{}, err
-	}
-	defer func() { err = errors.Join(err, bases.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	var on [3]string
 	for n := range on {
 		if on[n], err = bases.addDatabase(ctx); err != nil {
@@ -192,6 +183,23 @@ func (b *Engine) complete() error {
 		}
 	}
 	return nil
+}
+
+// workplace makes a scratch directory near the data and the databases of a measurement, which remove takes away again.
+func workplace(ctx context.Context, data, database string) (dir string, made *bases, remove func() error, err error) {
+	if dir, err = scratch(data); err != nil {
+		return "", nil, nil, err
+	}
+	removeDir := func() error {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove the scratch directory: %w", err)
+		}
+		return nil
+	}
+	if made, err = newBases(ctx, database); err != nil {
+		return "", nil, nil, errors.Join(err, removeDir())
+	}
+	return dir, made, func() error { return errors.Join(made.remove(context.WithoutCancel(ctx)), removeDir()) }, nil
 }
 
 // scratch makes a directory on the disk of a data directory, which need not exist.

@@ -51,6 +51,8 @@ type About struct {
 	Inputs []Value
 	// Examples are shown by references; the first is the simplest.
 	Examples []Example
+	// Inner says that the program makes nodes of the kind by itself: no author can use it, and nothing lists it.
+	Inner bool
 }
 
 // AnyKey is the name of a [Key] that stands for keys that come from the configuration.

@@ -127,3 +127,8 @@ func (r *Registry) List() []Kind {
 	}
 	return list
 }
+
+// Offered lists the kinds that authors can use, sorted by name.
+func (r *Registry) Offered() []Kind {
+	return slices.DeleteFunc(r.List(), func(k Kind) bool { return k.About.Inner })
+}

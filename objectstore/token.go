@@ -1,17 +1,17 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"tandem/credential"
+	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/outbound"
 )
@@ -91,10 +91,8 @@ func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, f
 		return "", 0, err
 	}
 	var answer struct {
-		AccessToken string          `json:"access_token"`
-		IDToken     string          `json:"id_token"`
-		ExpiresIn   json.RawMessage `json:"expires_in"`
-		Error       string          `json:"error"`
+		oauth.TokenAnswer
+		IDToken string `json:"id_token"`
 	}
 	unreadable := json.Unmarshal(body, &answer) != nil
 	if response.Status != http.StatusOK {
@@ -107,13 +105,8 @@ func FetchToken(ctx context.Context, client *outbound.Client, target *url.URL, f
 	if answer.AccessToken == "" {
 		answer.AccessToken = answer.IDToken
 	}
-	if unreadable || answer.AccessToken == "" || strings.ContainsFunc(answer.AccessToken,
-		func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
+	if unreadable || !oauth.Sendable(answer.AccessToken) {
 		return "", 0, fault.Newf(fault.CredentialInvalid, "host %q answers without a token that can be used; check the address for tokens in the credential", target.Host)
 	}
-	life = tokenLife
-	if n, err := strconv.ParseFloat(strings.Trim(string(answer.ExpiresIn), `"`), 64); err == nil && n > 0 {
-		life = time.Duration(min(n, 86_400) * float64(time.Second))
-	}
-	return answer.AccessToken, life, nil
+	return answer.AccessToken, min(cmp.Or(answer.Life(), tokenLife), 24*time.Hour), nil
 }

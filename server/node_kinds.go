@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/tidwall/gjson"
 
-	"tandem/agent"
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -37,10 +36,8 @@ func (s *Server) nodeKinds() {
 
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
 	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}, CommonFields: node.CommonSchema()}}
-	for _, k := range s.o.Registry.List() {
-		if k.About.Name != agent.TaskKind { // it is used inside agents only
-			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
-		}
+	for _, k := range s.o.Registry.Offered() {
+		out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
 	}
 	return out, nil
 }

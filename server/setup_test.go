@@ -106,7 +106,7 @@ func testKinds() []node.Kind {
 			return in, nil
 		})
 	}
-	task := node.Define(node.About{Name: "CALL.TASK", Title: text.Beside("Task", "任务"), Description: text.Beside("Answers", "回答")},
+	task := node.Define(node.About{Name: "CALL.TASK", Inner: true, Title: text.Beside("Task", "任务"), Description: text.Beside("Answers", "回答")},
 		func(_ context.Context, _ *node.Call, _ agent.Spec, in struct {
 			Question string `json:"question"`
 		}) (map[string]string, error) {

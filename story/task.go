@@ -140,15 +140,6 @@ func (r *Reading) nameCalls(ctx context.Context, list []api.NodeExecution) error
 	return nil
 }
 
-// taskRequest is what is read of what a task was asked.
-type taskRequest struct {
-	Question       string            `json:"question"`
-	ConversationID string            `json:"conversation_id"`
-	SessionID      string            `json:"session_id"`
-	Language       string            `json:"language"`
-	Documents      []json.RawMessage `json:"documents"`
-}
-
 // task tells the execution as a task; nil when it is not a task.
 func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.Ref]json.RawMessage) (*api.Task, error) {
 	t, ok := r.taskTrail(values)
@@ -160,7 +151,7 @@ func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.
 		nameCall(t, &n)
 		e.NodeExecutions[id] = n
 	}
-	request := r.request()
+	request := agent.ReadAsked(r.Start.Trigger, r.Start.Initial)
 	task := &api.Task{
 		ConversationID: request.ConversationID, SessionID: request.SessionID, Question: request.Question,
 		Language:  cmp.Or(request.Language, r.Start.Language, text.English),
@@ -193,23 +184,6 @@ func (r *Reading) task(ctx context.Context, e *api.Execution, values map[engine.
 		}
 	}
 	return task, nil
-}
-
-// request is what the task was asked: as its data begins, else as it was sent.
-func (r *Reading) request() taskRequest {
-	var q taskRequest
-	for _, raw := range []json.RawMessage{r.Start.Trigger, r.Start.Initial} {
-		var sent taskRequest
-		if len(raw) == 0 || json.Unmarshal(raw, &sent) != nil {
-			continue // its writer wrote something else; the execution shows it as it is
-		}
-		q.Question, q.ConversationID = cmp.Or(sent.Question, q.Question), cmp.Or(sent.ConversationID, q.ConversationID)
-		q.SessionID, q.Language = cmp.Or(sent.SessionID, q.SessionID), cmp.Or(sent.Language, q.Language)
-		if sent.Documents != nil {
-			q.Documents = sent.Documents
-		}
-	}
-	return q
 }
 
 // stepCount is how many places a tool was chosen for.

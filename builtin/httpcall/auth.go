@@ -2,6 +2,7 @@ package httpcall
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,13 +10,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"tandem/builtin/values"
 	"tandem/credential"
+	"tandem/credential/oauth"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
@@ -338,12 +339,7 @@ func (c *Tokens) fetch(ctx context.Context, data authData) (token string, life t
 }
 
 func readToken(host string, response *outbound.Response, body []byte) (token string, life time.Duration, err error) {
-	var answer struct {
-		AccessToken string          `json:"access_token"`
-		TokenType   string          `json:"token_type"`
-		ExpiresIn   json.RawMessage `json:"expires_in"`
-		Error       string          `json:"error"`
-	}
+	var answer oauth.TokenAnswer
 	unreadable := json.Unmarshal(body, &answer) != nil
 	if problem := response.Problem(time.Now()); problem != nil {
 		if response.Status < 500 && response.Status != http.StatusTooManyRequests {
@@ -358,14 +354,10 @@ func readToken(host string, response *outbound.Response, body []byte) (token str
 	switch {
 	case unreadable || answer.AccessToken == "":
 		return "", 0, fault.Newf(fault.CredentialInvalid, "host %q answers without a token; check the token_url of the credential", host)
-	case answer.TokenType != "" && !strings.EqualFold(answer.TokenType, "bearer"):
+	case !answer.Bearer():
 		return "", 0, fault.Newf(fault.Unsupported, "host %q gives tokens of the type %q; only bearer tokens can be used", host, values.Readable([]byte(answer.TokenType), 60))
-	case strings.ContainsFunc(answer.AccessToken, func(r rune) bool { return r <= 0x20 || r >= 0x7f }):
+	case !oauth.Sendable(answer.AccessToken):
 		return "", 0, fault.Newf(fault.CredentialInvalid, "host %q gives a token that no header can hold", host)
 	}
-	life = tokenLife
-	if n, err := strconv.ParseFloat(strings.Trim(string(answer.ExpiresIn), `"`), 64); err == nil && n > 0 {
-		life = time.Duration(min(n, 86_400) * float64(time.Second))
-	}
-	return answer.AccessToken, life, nil
+	return answer.AccessToken, min(cmp.Or(answer.Life(), tokenLife), 24*time.Hour), nil
 }

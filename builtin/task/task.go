@@ -87,8 +87,8 @@ func task(m *models.Models, tools *mcp.Pool, agents Agents) node.Kind {
 		node.About{
 			Name: agent.TaskKind, Title: node.Says("Task of an agent", "智能体任务"),
 			Description: node.Says("Plans and does a task with the tools of an agent. Agents make it.", "使用智能体的工具规划并执行任务，由智能体生成。"),
-			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The answer, the steps and the tokens used.", "答复、步骤和所用的令牌。")}},
+			Effect:      workflow.Idempotent, Inner: true,
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The answer, the steps and the tokens used.", "答复、步骤和所用的令牌。")}},
 		},
 		node.Leader[taskConfig, json.RawMessage]{Program: agent.Name, Open: t.open, Step: t.step, Given: t.given, Close: t.close},
 		planTask)

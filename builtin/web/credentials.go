@@ -9,13 +9,17 @@ import (
 
 // Credentials are the types of the credentials that kinds call services with.
 func Credentials(client *outbound.Client) []credential.Type {
+	var names []string
+	var needs []credential.Alternative
+	for _, p := range searchProviders() {
+		if names = append(names, p.name); p.needs != "" {
+			needs = append(needs, credential.Alternative{When: p.name, Requires: []string{p.needs}})
+		}
+	}
 	return []credential.Type{
 		httpcall.Credential(client), httpcall.OAuthCredential(),
 		{Name: "search", Label: text.Beside("Web search", "网页搜索"), Selector: "provider", Fields: []credential.Field{
-			credential.Choice("provider", "Provider", "服务商", "searxng", "brave", "tavily", "bing", "json").Needed(), credential.APIKey(),
-		}, Alternatives: []credential.Alternative{
-			{When: "searxng", Requires: []string{"base_url"}}, {When: "brave", Requires: []string{"api_key"}},
-			{When: "tavily", Requires: []string{"api_key"}}, {When: "bing", Requires: []string{"api_key"}},
-		}, Check: checkSearch},
+			credential.Choice("provider", "Provider", "服务商", names...).Needed(), credential.APIKey(),
+		}, Alternatives: needs, Check: checkSearch},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"tandem/credential"
@@ -23,21 +24,25 @@ func checkSearch(ctx context.Context, c credential.Opened, out credential.Outsid
 	if err := c.Read(&f); err != nil {
 		return "", err
 	}
-	method, usual, path, header, value := http.MethodGet, "", "", "", f.Key
+	method, path, header, value := http.MethodGet, "", "", f.Key
+	usual := ""
+	if at := slices.IndexFunc(searchProviders(), func(p searchProvider) bool { return p.name == f.Provider }); at >= 0 {
+		usual = searchProviders()[at].base
+	}
 	var body []byte
 	switch f.Provider {
 	case "searxng":
 		path, header, value = "/search?q=tandem&format=json", "Authorization", "Bearer "+f.Key
 	case "brave":
-		usual, path, header = "https://api.search.brave.com", "/res/v1/web/search?q=tandem&count=1", "X-Subscription-Token"
+		path, header = "/res/v1/web/search?q=tandem&count=1", "X-Subscription-Token"
 	case "bing":
-		usual, path, header = "https://api.bing.microsoft.com", "/v7.0/search?q=tandem&count=1&responseFilter=Webpages", "Ocp-Apim-Subscription-Key"
+		path, header = "/v7.0/search?q=tandem&count=1&responseFilter=Webpages", "Ocp-Apim-Subscription-Key"
 	case "tavily":
 		raw, err := payload.Marshal(map[string]any{"query": "tandem", "max_results": 1})
 		if err != nil {
 			return "", err
 		}
-		method, usual, path, header, value, body = http.MethodPost, "https://api.tavily.com", "/search", "Authorization", "Bearer "+f.Key, raw
+		method, path, header, value, body = http.MethodPost, "/search", "Authorization", "Bearer "+f.Key, raw
 	default:
 		return "", fault.New(fault.Unsupported, "how a service of one's own is asked is in the node that uses it; run that")
 	}

@@ -26,6 +26,8 @@ type searchProvider struct {
 	name string
 	// base is where the service is, unless the credential says otherwise.
 	base string
+	// needs is the field without which a credential for the service is of no use; empty: there is none.
+	needs string
 	// paged services have more pages; one with fewer than atLeast results is the last.
 	paged   bool
 	atLeast int
@@ -39,10 +41,10 @@ type searchProvider struct {
 
 func searchProviders() []searchProvider {
 	return []searchProvider{
-		{name: "searxng", paged: true, atLeast: 1, ask: askSearxng, read: readFixed("results", "number_of_results", "title", "url", "content", "publishedDate", "score")},
-		{name: "brave", base: "https://api.search.brave.com", paged: true, atLeast: 1, ask: askBrave, read: readFixed("web.results", "", "title", "url", "description", "page_age", "")},
-		{name: "tavily", base: "https://api.tavily.com", takesLanguage: func(*search) bool { return false }, ask: askTavily, read: readFixed("results", "", "title", "url", "content", "published_date", "score")},
-		{name: "bing", base: "https://api.bing.microsoft.com", paged: true, atLeast: 1, ask: askBing, read: readFixed("webPages.value", "webPages.totalEstimatedMatches", "name", "url", "snippet", "datePublished", "")},
+		{name: "searxng", needs: "base_url", paged: true, atLeast: 1, ask: askSearxng, read: readFixed("results", "number_of_results", "title", "url", "content", "publishedDate", "score")},
+		{name: "brave", base: "https://api.search.brave.com", needs: "api_key", paged: true, atLeast: 1, ask: askBrave, read: readFixed("web.results", "", "title", "url", "description", "page_age", "")},
+		{name: "tavily", base: "https://api.tavily.com", needs: "api_key", takesLanguage: func(*search) bool { return false }, ask: askTavily, read: readFixed("results", "", "title", "url", "content", "published_date", "score")},
+		{name: "bing", base: "https://api.bing.microsoft.com", needs: "api_key", paged: true, atLeast: 1, ask: askBing, read: readFixed("webPages.value", "webPages.totalEstimatedMatches", "name", "url", "snippet", "datePublished", "")},
 		{name: "json", takesLanguage: func(s *search) bool { return strings.Contains(s.mapping.URL, "{language}") },
 			check: checkMapping, ask: askMapped, read: readMapped},
 	}

@@ -90,12 +90,9 @@ func (g Grant) Exchange(ctx context.Context, client *http.Client, form url.Value
 		return g, err
 	}
 	var a struct {
-		AccessToken  string  `json:"access_token"`
-		RefreshToken string  `json:"refresh_token"`
-		TokenType    string  `json:"token_type"`
-		ExpiresIn    float64 `json:"expires_in"`
-		Scope        string  `json:"scope"`
-		Error        string  `json:"error"`
+		TokenAnswer
+		RefreshToken string `json:"refresh_token"`
+		Scope        string `json:"scope"`
 	}
 	if err := json.Unmarshal(body, &a); err != nil {
 		return g, fmt.Errorf("the authorization server answered %d with something that is not JSON", response.StatusCode)
@@ -103,12 +100,12 @@ func (g Grant) Exchange(ctx context.Context, client *http.Client, form url.Value
 	switch {
 	case response.StatusCode != http.StatusOK || a.Error != "":
 		return g, &Refusal{response.StatusCode, a.Error}
-	case a.AccessToken == "" || a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
+	case a.AccessToken == "" || !a.Bearer():
 		return g, errors.New("the authorization server gave no bearer token")
 	}
 	g.AccessToken, g.RefreshToken, g.Expires = a.AccessToken, cmp.Or(a.RefreshToken, g.RefreshToken), 0
-	if a.ExpiresIn > 0 {
-		g.Expires = time.Now().Add(time.Duration(a.ExpiresIn * float64(time.Second))).UnixMilli()
+	if life := a.Life(); life > 0 {
+		g.Expires = time.Now().Add(life).UnixMilli()
 	}
 	if a.Scope != "" {
 		g.Scopes = strings.Fields(a.Scope)

@@ -12,6 +12,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/hypertext"
 	"tandem/payload"
 	"tandem/text"
 )
@@ -221,19 +222,11 @@ func (b *bot) answerActivity(ctx context.Context, in activity, text string) erro
 	return err
 }
 
-// mention is how a text names somebody, quoted what others said, and markup all else that is not words.
-var (
-	quoted  = regexp.MustCompile(`(?is)<(blockquote|quote)\b.*?</(blockquote|quote)>`)
-	mention = regexp.MustCompile(`(?is)<at\b[^>]*>.*?</at>`)
-	markup  = regexp.MustCompile(`<[^>]*>`)
-	spaces  = regexp.MustCompile(`[ \t\x{a0}]+`)
-)
+// spaces is what stands between words.
+var spaces = regexp.MustCompile(`[ \t\x{a0}]+`)
 
 // words are the words of a text, without what it quotes and the name of the bot that it is for.
 func words(text string) string {
-	for _, off := range []*regexp.Regexp{quoted, mention, markup} {
-		text = off.ReplaceAllString(text, " ")
-	}
-	text = strings.NewReplacer("&nbsp;", " ", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&amp;", "&").Replace(text)
+	text = hypertext.Words(text, " ", "blockquote", "quote", "at")
 	return strings.TrimSpace(spaces.ReplaceAllString(text, " "))
 }

@@ -247,7 +247,7 @@ func TestChannel_Receive_Text(t *testing.T) {
 			t.Parallel()
 			s, o := newService(t), newOffice(approval(`{}`))
 			o.threads = []string{c.thread}
-			a := s.write("<blockquote>yes, approve</blockquote><at>Tandem</at>&nbsp;looks <b>good</b> &amp; fine")
+			a := s.write("<blockquote>yes, approve<blockquote>no</blockquote>it</blockquote><at>Tandem</at>&nbsp;looks <b>good</b> &amp; fine")
 			c.change(a)
 			w, err := s.bring(t, New(s.Client()), o.bot(s), o.handle, a, "")
 			if err != nil || w.Code != http.StatusOK {

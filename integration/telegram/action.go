@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"tandem/builtin/rest"
 	"tandem/fault"
 	"tandem/files"
+	"tandem/hypertext"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/text"
@@ -175,7 +175,7 @@ type acting struct {
 func (a *acting) shortest(said string) int {
 	switch a.cfg.ParseMode {
 	case "HTML":
-		said = html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(said, ""))
+		said = hypertext.Words(said, "")
 	case "Markdown", "MarkdownV2":
 		said = regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(said, "")
 		said = strings.Map(func(r rune) rune {
