@@ -17,8 +17,8 @@ import (
 func (b *bench) wantRuns(id string, a engine.ActivationID, want int) {
 	b.t.Helper()
 	got := b.world.count(b.world.runs, b.at(id, a))
-	if got < want || got > want+b.crashes {
-		b.t.Errorf("%q of %q began %d times, want %d (%d crashes)", a, id, got, want, b.crashes)
+	if got < want || got > want+b.deaths() {
+		b.t.Errorf("%q of %q began %d times, want %d (%d crashes)", a, id, got, want, b.deaths())
 	}
 }
 
@@ -115,7 +115,7 @@ func chainCases() []Case {
 			b.ends("x", engine.StatusSuccess)
 			b.wantOutput("x", `{"e":{"e":30}}`)
 			for _, n := range []string{"a", "b", "c", "d", "e"} {
-				if n != "c" || b.crashes == 0 {
+				if n != "c" || b.deaths() == 0 {
 					b.wantRuns("x", engine.ActivationID(n), 1)
 				}
 			}
@@ -286,7 +286,7 @@ func keptCases() []Case {
 				return started, err
 			}
 			first, err := keyed("x", "h")
-			if err != nil || first.Repeated && b.crashes == 0 {
+			if err != nil || first.Repeated && b.deaths() == 0 {
 				b.t.Errorf("the first start answers %+v, %v", first, err)
 			}
 			if s, err := keyed("y", "h"); err != nil || s.Execution != first.Execution || !s.Repeated {

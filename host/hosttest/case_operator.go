@@ -38,10 +38,10 @@ func failureCases() []Case {
 			b.ends("x", engine.StatusSuccess)
 			b.wantRuns("x", "a", 3)
 			view, _ := b.view("x")
-			if took := view.Ended - view.Created; took < 2_300 && b.crashes == 0 { // 1 s and 2 s, a fifth less at most
+			if took := view.Ended - view.Created; took < 2_300 && b.deaths() == 0 { // 1 s and 2 s, a fifth less at most
 				b.t.Errorf("two retries took %d ms", took)
 			}
-			if n := view.Nodes["a"]; n.Retries != 2 && b.crashes == 0 {
+			if n := view.Nodes["a"]; n.Retries != 2 && b.deaths() == 0 {
 				b.t.Errorf("a was retried %d times", n.Retries)
 			}
 		}},
@@ -114,8 +114,8 @@ func operatorCases() []Case {
 			b.held("h")
 			b.act("x", host.ActionPause)
 			b.world.release("h")
-			if b.crashes == 0 {
-				b.await("h to end", func() bool { return b.status("x", "h") == engine.NodeDone || b.crashes > 0 })
+			if b.deaths() == 0 {
+				b.await("h to end", func() bool { return b.status("x", "h") == engine.NodeDone || b.deaths() > 0 })
 				if n := b.world.count(b.world.runs, b.at("x", "b")); n > 0 {
 					b.t.Error("b began during the pause")
 				}
@@ -153,7 +153,7 @@ func operatorCases() []Case {
 			b.held("h")
 			b.act("x", host.ActionCancel, func(r *host.Request) { r.Reason = "enough" })
 			b.ends("x", engine.StatusCanceled)
-			if b.crashes == 0 {
+			if b.deaths() == 0 {
 				b.await("the run to stop", func() bool {
 					b.world.mu.Lock()
 					defer b.world.mu.Unlock()
