@@ -113,15 +113,14 @@ func (h *Host) HeardNothing(ctx context.Context) error {
 	return nil
 }
 
-// Reckon counts an execution that has not ended, and says that it is to go on: it does not wait for its turn.
+// Reckon counts an execution that has not ended, and says that it is to go on. One that has yet to begin is put into line instead, where
+// its turn comes at once if there are no limits: a process that leaves them to this one does not let it begin, however often it is woken.
 func (h *Host) Reckon(u store.Unfinished) bool {
 	c := turns.ClaimOf(u.User, h.isTask(u.WorkflowID))
-	switch {
-	case u.Status == engine.StatusRunning:
+	if u.Status == engine.StatusRunning {
 		h.admission.Moved(u.Ref, c, u.Status)
-	case h.admission.Holds(c.Task):
-		h.admission.Wait(turns.Start{Ref: u.Ref, Claim: c, Priority: u.Priority, Created: u.Created})
-		return false
+		return true
 	}
-	return true
+	h.admission.Wait(turns.Start{Ref: u.Ref, Claim: c, Priority: u.Priority, Created: u.Created})
+	return false
 }

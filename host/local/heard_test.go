@@ -57,13 +57,7 @@ func newLine(t *testing.T, err error, ids ...string) *line {
 		Revision: func(context.Context, identity.Principal, string, string) (*node.Revision, error) {
 			return s.revision, nil
 		},
-		Recorded: func(ref store.Ref, _ *workflow.Graph, row host.Row, _ []engine.Command) {
-			for _, told := range row.Told {
-				if told.What == host.ToldExecution && told.Status == engine.StatusRunning {
-					l.runs <- ref.Execution
-				}
-			}
-		},
+		Recorded: l.note,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +69,15 @@ func newLine(t *testing.T, err error, ids ...string) *line {
 	}
 	l.begins("first")
 	return l
+}
+
+// note tells which execution runs.
+func (l *line) note(ref store.Ref, _ *workflow.Graph, row host.Row, _ []engine.Command) {
+	for _, told := range row.Told {
+		if told.What == host.ToldExecution && told.Status == engine.StatusRunning {
+			l.runs <- ref.Execution
+		}
+	}
 }
 
 // begins expects which execution is the next that runs.
@@ -135,5 +138,49 @@ func TestAdmission_TriesWithPauses(t *testing.T) {
 		}
 		l.timers.blocked.Store(false)
 		l.begins("second")
+	})
+}
+
+// TestReckon_BeginsWithoutLimits: what a worker has recorded and left to begin is begun by the process that looks after all, which has no
+// limits here.
+func TestReckon_BeginsWithoutLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, nil, func(context.Context) (node.Outcome, error) { return node.Done{"result": json.RawMessage(`{}`)}, nil })
+		l := &line{t: t, runs: make(chan string, 10)}
+		open := func(elsewhere bool) *local.Host {
+			h, err := local.New(t.Context(), local.Options{
+				Journal: s.stores.Journal, Inbox: s.stores.Inbox, Timers: s.stores.Timers, Executions: s.stores.Executions,
+				Blobs: s.stores.Blobs, Logs: s.stores.Logs, Workers: 10, Carrier: stillCarrier{}, AdmittedElsewhere: elsewhere,
+				Revision: func(context.Context, identity.Principal, string, string) (*node.Revision, error) {
+					return s.revision, nil
+				},
+				Recorded: l.note,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(h.Close)
+			return h
+		}
+		(&shop{t: t, first: open(true), revision: s.revision, ref: store.Ref{Workspace: "one", Execution: "left"}}).start()
+		l.host = open(false)
+		counted := false
+		for u, err := range s.stores.Executions.Unfinished(t.Context(), identity.System(""), store.Unfinished{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u.Execution != "left" {
+				continue
+			}
+			if counted = true; u.Status != engine.StatusPending || l.host.Reckon(u) {
+				t.Errorf("%s is %s, and is to go on before it has begun", u.Execution, u.Status)
+			}
+		}
+		if !counted {
+			t.Error("it is not listed among those that have not ended")
+		}
+		l.host.Readmit()
+		l.begins("left")
 	})
 }
