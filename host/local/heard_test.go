@@ -51,24 +51,28 @@ func newLine(t *testing.T, err error, ids ...string) *line {
 	s := newShop(t, nil, func(context.Context) (node.Outcome, error) { return node.Done{"result": json.RawMessage(`{}`)}, nil })
 	l := &line{t: t, timers: blockedTimers{s.stores.Timers, "second", &atomic.Bool{}, &atomic.Int64{}, err}, runs: make(chan string, 10)}
 	l.timers.blocked.Store(true)
-	h, err := local.New(t.Context(), local.Options{
-		Journal: s.stores.Journal, Inbox: s.stores.Inbox, Timers: l.timers, Executions: s.stores.Executions, Blobs: s.stores.Blobs,
-		Logs: s.stores.Logs, Workers: 10, MaxRunning: 1, Carrier: stillCarrier{},
-		Revision: func(context.Context, identity.Principal, string, string) (*node.Revision, error) {
-			return s.revision, nil
-		},
-		Recorded: l.note,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Close)
-	l.host = h
+	l.host = l.open(s, local.Options{Timers: l.timers, MaxRunning: 1})
 	for _, id := range append([]string{"first"}, ids...) {
-		(&shop{t: t, first: h, revision: s.revision, ref: store.Ref{Workspace: "one", Execution: id}}).start()
+		(&shop{t: t, first: l.host, revision: s.revision, ref: store.Ref{Workspace: "one", Execution: id}}).start()
 	}
 	l.begins("first")
 	return l
+}
+
+// open starts a process on the stores of a shop, with timers and limits as they are given.
+func (l *line) open(s *shop, o local.Options) *local.Host {
+	l.t.Helper()
+	o.Journal, o.Inbox, o.Executions, o.Blobs, o.Logs = s.stores.Journal, s.stores.Inbox, s.stores.Executions, s.stores.Blobs, s.stores.Logs
+	o.Workers, o.Carrier, o.Recorded = 10, stillCarrier{}, l.note
+	o.Revision = func(context.Context, identity.Principal, string, string) (*node.Revision, error) {
+		return s.revision, nil
+	}
+	h, err := local.New(l.t.Context(), o)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(h.Close)
+	return h
 }
 
 // note tells which execution runs.
@@ -148,23 +152,8 @@ func TestReckon_BeginsWithoutLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, nil, func(context.Context) (node.Outcome, error) { return node.Done{"result": json.RawMessage(`{}`)}, nil })
 		l := &line{t: t, runs: make(chan string, 10)}
-		open := func(elsewhere bool) *local.Host {
-			h, err := local.New(t.Context(), local.Options{
-				Journal: s.stores.Journal, Inbox: s.stores.Inbox, Timers: s.stores.Timers, Executions: s.stores.Executions,
-				Blobs: s.stores.Blobs, Logs: s.stores.Logs, Workers: 10, Carrier: stillCarrier{}, AdmittedElsewhere: elsewhere,
-				Revision: func(context.Context, identity.Principal, string, string) (*node.Revision, error) {
-					return s.revision, nil
-				},
-				Recorded: l.note,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(h.Close)
-			return h
-		}
-		(&shop{t: t, first: open(true), revision: s.revision, ref: store.Ref{Workspace: "one", Execution: "left"}}).start()
-		l.host = open(false)
+		(&shop{t: t, first: l.open(s, local.Options{Timers: s.stores.Timers, AdmittedElsewhere: true}), revision: s.revision, ref: store.Ref{Workspace: "one", Execution: "left"}}).start()
+		l.host = l.open(s, local.Options{Timers: s.stores.Timers})
 		counted := false
 		for u, err := range s.stores.Executions.Unfinished(t.Context(), identity.System(""), store.Unfinished{}) {
 			if err != nil {
