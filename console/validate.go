@@ -85,6 +85,6 @@ func printProblems(tty *Terminal, w io.Writer, r app.Report) {
 		if p.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column)
 		}
-		fmt.Fprintf(w, "%s: %s: %s [%s]\n", place, p.Severity, tty.Words(p.Message), p.Code)
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", place, p.Severity, tty.Words(p.Says().In(UserLanguage())), p.Code)
 	}
 }
