@@ -2,9 +2,11 @@ package temporal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +23,9 @@ import (
 )
 
 // TestRelease_WorkGoesToTheNewestOne starts a second release beside the first, of which a process lives on: what is begun then runs with
-// the second, and what the first has begun goes on with it.
+// the second, and what the first has begun goes on with it. It runs before the tests that run at once: the server announces a release by
+// workflows of its own, which take minutes beside those of all the others.
 func TestRelease_WorkGoesToTheNewestOne(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.build = "1"
 	hosttest.Load(2, func(_, _ func()) {
@@ -89,6 +91,33 @@ func TestRelease_TakesOverWhenItCanRun(t *testing.T) {
 		if !slices.Contains(known, each) {
 			t.Errorf("it takes over when there are workers for %v", known)
 		}
+	}
+}
+
+// TestRelease_TellsWhyItWasNotTakenOver: who gives up waiting is told what Temporal has answered last, not only that time is up.
+func TestRelease_TellsWhyItWasNotTakenOver(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	refusals := 0
+	refuses := func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		if _, asked := request.(*workflowservice.DescribeWorkerDeploymentVersionRequest); !asked {
+			return call(ctx, method, request, reply, conn, o...)
+		}
+		if refusals++; refusals == 3 {
+			cancel()
+			return ctx.Err()
+		}
+		return serviceerror.NewWorkflowNotReady("still busy with the release before")
+	}
+	c, err := dial(address, &line{died: make(chan struct{})}, grpc.WithUnaryInterceptor(refuses))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	h := &Host{opts: Options{Client: c, TaskQueue: newQueue(), Release: "1"}, log: slog.New(slog.DiscardHandler), failed: make(chan error)}
+	if err := h.takeOver(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "still busy with the release before") {
+		t.Errorf("after %d refusals: %v", refusals, err)
 	}
 }
 

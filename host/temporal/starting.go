@@ -1,7 +1,6 @@
 package temporal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,19 +152,22 @@ func (h *Host) takeOver(ctx context.Context) error {
 	if h.opts.Release == "" {
 		return nil
 	}
+	var before error // why it was refused last, before time ran out
 	for told := false; ; {
-		done, err := h.tryTakeOver(ctx)
-		if done {
+		err := h.tryTakeOver(ctx)
+		if err == nil {
 			return nil
 		}
-		if err = cmp.Or(err, ctx.Err()); err != nil && (!mayPass(err) || ctx.Err() != nil) {
-			return fmt.Errorf("make release %q the current one in Temporal, which needs a server with worker deployments: %w", h.opts.Release, err)
+		if ctx.Err() != nil || !mayPass(err) {
+			return fmt.Errorf("make release %q the current one in Temporal, which needs a server with worker deployments: %w",
+				h.opts.Release, errors.Join(err, before))
 		}
-		if err != nil && !told {
+		if !told && !errors.Is(err, errNoWorker) {
 			told = true
 			h.log.Warn("this release does not get work yet: Temporal does not make it the current one, and is asked again",
 				"release", h.opts.Release, "error", err)
 		}
+		before = err
 		select {
 		case <-time.After(wakePause):
 		case <-ctx.Done():
@@ -175,25 +177,28 @@ func (h *Host) takeOver(ctx context.Context) error {
 	}
 }
 
+// errNoWorker says that Temporal has not heard of a worker of a release.
+var errNoWorker = errors.New("Temporal knows no worker of it yet")
+
 // tryTakeOver makes this release the current one if Temporal knows its workers.
-func (h *Host) tryTakeOver(ctx context.Context) (bool, error) {
+func (h *Host) tryTakeOver(ctx context.Context) error {
 	deployed := h.opts.Client.WorkerDeploymentClient().GetHandle(h.opts.TaskQueue)
 	is, err := deployed.DescribeVersion(ctx, client.WorkerDeploymentDescribeVersionOptions{BuildID: h.opts.Release})
 	if _, unknown := errors.AsType[*serviceerror.NotFound](err); unknown {
-		return false, nil
+		return errNoWorker
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, each := range []client.TaskQueueType{client.TaskQueueTypeWorkflow, client.TaskQueueTypeActivity} {
 		if !slices.Contains(is.Info.TaskQueuesInfos, client.WorkerDeploymentTaskQueueInfo{Name: h.opts.TaskQueue, Type: each}) {
-			return false, nil
+			return errNoWorker
 		}
 	}
 	_, err = deployed.SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
 		BuildID: h.opts.Release, IgnoreMissingTaskQueues: true, AllowNoPollers: true,
 	})
-	return err == nil, err
+	return err
 }
 
 // mayPass says that the server has not answered, or cannot do what it was asked for now. Of several things that it was asked for at once,
@@ -205,5 +210,5 @@ func mayPass(err error) bool {
 	_, busy := errors.AsType[*serviceerror.ResourceExhausted](err)
 	_, unready := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	_, broken := errors.AsType[*serviceerror.Internal](err)
-	return isAway(err) || busy || unready || broken
+	return isAway(err) || busy || unready || broken || errors.Is(err, errNoWorker)
 }
