@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/app"
@@ -228,6 +230,40 @@ func TestScale_Phases(t *testing.T) {
 	}
 	if _, err := (Scale{Phases: []string{"sleep"}}).phases(); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("an unknown phase: %v", err)
+	}
+}
+
+// TestScale_Turns wakes executions some at a time, each time when it may.
+func TestScale_Turns(t *testing.T) {
+	t.Parallel()
+	s := Scale{Dir: t.TempDir(), Parked: 530, Iterations: 1, Turn: 8}
+	if _, err := MeasureScale(t.Context(), s, "park"); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	s.InTurns(strings.NewReader("\n\n\n\n"), &said)
+	r, err := MeasureScale(t.Context(), s, "wake")
+	if err != nil || r.Count != 30 || r.PerSecond <= 0 || r.StallMS <= 0 || said.String() != strings.Repeat(itsTurn+"\n", 4) {
+		t.Errorf("%v: %+v, and it said %q", err, r, said.String())
+	}
+	if _, err := MeasureScale(t.Context(), s, "wake"); err == nil {
+		t.Error("executions that have ended are woken")
+	}
+}
+
+func TestScale_Beside(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s    Scale
+		want string
+	}{
+		{Scale{Parked: 1000, Beside: 1001}, "--beside is 1001; it must be more than 500 and at most --parked, 1000"},
+		{Scale{Parked: 1000, Beside: 500}, "--beside is 500"},
+		{Scale{Parked: 1000, Beside: 600, Database: "postgres://host/name"}, "leave out --database"},
+	} {
+		if _, err := MeasureScaleAll(t.Context(), io.Discard, t.TempDir(), c.s, nil); fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.s, err)
+		}
 	}
 }
 

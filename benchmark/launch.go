@@ -106,6 +106,9 @@ func MeasureScaleAll(
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkBeside(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, err
 	}
@@ -141,25 +144,54 @@ func MeasureScaleAll(
 				return nil, err
 			}
 		}
-		s.Database = made[where]
-		report, err := runPhase(ctx, stderr, where, phase, s)
+		s.Database, s.Dir = made[where], where
+		if s.Beside > 0 && phase == "wake" {
+			both, err := wakeInTurns(ctx, stderr, s)
+			if err != nil {
+				return nil, err
+			}
+			both[1].Phase += besideOthers
+			reports = append(reports, both[:]...)
+			continue
+		}
+		report, err := runPhase(ctx, stderr, phase, s)
 		if err != nil {
 			return nil, err
 		}
 		reports = append(reports, report)
+		if s.Beside > 0 && phase == "park" {
+			if report, err = runPhase(ctx, stderr, phase, s.beside()); err != nil {
+				return nil, err
+			}
+			report.Phase += besideOthers
+			reports = append(reports, report)
+		}
 	}
 	return reports, nil
 }
 
-// runPhase measures a phase in a process of its own.
-func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s Scale) (report ScaleReport, err error) {
+// besideOthers is behind the name of a phase that was measured in the second directory.
+const besideOthers = " beside"
+
+// phaseProcess is the process of a phase, which has yet to be started.
+func phaseProcess(ctx context.Context, stderr io.Writer, phase string, s Scale) (*exec.Cmd, error) {
 	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"bench", "scale", "--phase", phase, "--dir", s.Dir, "--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations), "--turn", fmt.Sprint(s.Turn)}
+	cmd := exec.CommandContext(ctx, self, append(args, onEngine(s.Temporal)...)...)
+	cmd.Stderr, cmd.Env = stderr, withDatabase(s.Database)
+	return cmd, nil
+}
+
+// runPhase measures a phase in a process of its own.
+func runPhase(ctx context.Context, stderr io.Writer, phase string, s Scale) (report ScaleReport, err error) {
+	s.Turn = 0
+	cmd, err := phaseProcess(ctx, stderr, phase, s)
 	if err != nil {
 		return report, err
 	}
-	args := []string{"bench", "scale", "--phase", phase, "--dir", dir, "--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations)}
-	cmd := exec.CommandContext(ctx, self, append(args, onEngine(s.Temporal)...)...)
-	cmd.Stderr, cmd.Env = stderr, withDatabase(s.Database)
 	out, err := cmd.Output()
 	if err != nil {
 		return report, fmt.Errorf("phase %q: %w", phase, err)

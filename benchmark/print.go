@@ -116,5 +116,17 @@ func PrintScale(out io.Writer, reports []ScaleReport) error {
 			r.Phase, r.Count, r.PerSecond, r.CPUMicros, r.DiskBytes, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS,
 			r.StallMS, r.LateP50MS, r.LateMaxMS)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	speed := map[string]float64{}
+	for _, r := range reports {
+		speed[r.Phase] = r.PerSecond
+	}
+	if beside := speed["wake"+besideOthers]; beside > 0 {
+		if _, err := fmt.Fprintf(out, "In turns with those beside them, executions were woken at %.2f of the speed of those.\n", speed["wake"]/beside); err != nil {
+			return err
+		}
+	}
+	return nil
 }

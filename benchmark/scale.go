@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +39,13 @@ type Scale struct {
 	// Parked is how many executions wait, Iterations how long the loop is.
 	Parked     int
 	Iterations int
+	// Beside is how many executions wait in a second data directory and are woken in turns with the others, by a process of their own: how
+	// fast a number is woken beside a smaller one can be told so even where the machine is faster at one time than at another. 0: there is
+	// no second one. It is for SQLite.
+	Beside int
+	// Turn is how many executions are woken before Next is called again, which returns when the next may be. 0: all at once.
+	Turn int
+	Next func() error
 	// Phases are those to be measured, all when empty. A phase that starts on what another one leaves is measured with it.
 	Phases []string
 }
@@ -160,11 +166,14 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 	if err != nil {
 		return r.report, errors.Join(err, r.close())
 	}
-	r.used = processTime()
+	began := processTime()
 	err = run(ctx)
+	if r.spent == 0 {
+		r.spent = processTime() - began
+	}
 	if r.report.Seconds > 0 && r.report.Count > 0 { // none is left to be woken together where all were woken one by one
 		r.report.PerSecond = float64(r.report.Count) / r.report.Seconds
-		r.report.CPUMicros = float64((processTime() - r.used).Microseconds()) / float64(r.report.Count)
+		r.report.CPUMicros = float64(r.spent.Microseconds()) / float64(r.report.Count)
 	}
 	r.report.PeakMB = resident("VmHWM")
 	if err := errors.Join(err, r.close()); err != nil || phase != "park" {
@@ -185,8 +194,8 @@ type scaleRun struct {
 	// close closes the instance and what belongs to it.
 	close  func() error
 	report ScaleReport
-	// used is the processor time of the process when that began of which the report has the processor time.
-	used time.Duration
+	// spent is the processor time of what the report counts, set by a phase that does other things, too.
+	spent time.Duration
 	// ended and waits are the executions that have ended or begun to wait, for their readers.
 	ended, waits chan string
 	reading      atomic.Bool
@@ -282,19 +291,15 @@ connections:
 func (r *scaleRun) beginAll(ctx context.Context, flow string, count int) error {
 	failed := make(chan error, 1)
 	go func() {
-		failed <- together(scaleAtOnce, func(worker int) error {
-			for n := worker; n < count; n += scaleAtOnce {
-				request, err := r.Request(ctx, app.Local(), flow, "latest")
-				if err != nil {
-					return err
-				}
-				request.ID, request.Initial = scaleName(flow, n), json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`)
-				request.TriggerData = request.Initial
-				if _, err := r.Host().Start(ctx, app.Local(), request); err != nil {
-					return err
-				}
+		failed <- inTurn(count, func(n int) error {
+			request, err := r.Request(ctx, app.Local(), flow, "latest")
+			if err != nil {
+				return err
 			}
-			return nil
+			request.ID, request.Initial = scaleName(flow, n), json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`)
+			request.TriggerData = request.Initial
+			_, err = r.Host().Start(ctx, app.Local(), request)
+			return err
 		})
 	}()
 	for range count {
@@ -312,75 +317,21 @@ func (r *scaleRun) beginAll(ctx context.Context, flow string, count int) error {
 	return nil
 }
 
-func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
-
-func (r *scaleRun) signal(ctx context.Context, id string) error {
-	_, err := r.Host().Act(ctx, app.Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go",
-		Value: json.RawMessage(`{"ok":true}`)})
-	return err
-}
-
-func (r *scaleRun) wake(ctx context.Context) error {
-	r.reading.Store(true)
-	var took []time.Duration
-	singles := r.singles()
-	every := r.Parked / singles // spread over all, so that none is at hand because of the one before
-	for n := range singles {
-		id := scaleName(scaleFlow, n*every)
-		begin := time.Now()
-		if err := r.signal(ctx, id); err != nil {
-			return err
-		}
-		if err := r.next(ctx); err != nil {
-			return err
-		}
-		took = append(took, time.Since(begin))
-	}
-	slices.Sort(took)
-	r.report.WakeP50MS, r.report.WakeP99MS = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
-
-	r.used = processTime()
-	begin, last := time.Now(), time.Now()
-	failed := make(chan error, 1)
-	var rest sync.WaitGroup
-	rest.Go(func() {
-		failed <- together(scaleAtOnce, func(worker int) error {
-			for n := worker; n < r.Parked; n += scaleAtOnce {
-				if n%every == 0 && n/every < singles {
-					continue // it was woken above
-				}
-				if err := r.signal(ctx, scaleName(scaleFlow, n)); err != nil {
-					return err
-				}
+// inTurn does something for each number below count, many at once. Each takes the next number when it is done with one, so that what is
+// begun late was asked for late, however many there are.
+func inTurn(count int, do func(n int) error) error {
+	var next atomic.Int64
+	return together(scaleAtOnce, func(int) error {
+		for n := int(next.Add(1)) - 1; n < count; n = int(next.Add(1)) - 1 {
+			if err := do(n); err != nil {
+				return err
 			}
-			return nil
-		})
-	})
-	for range r.Parked - singles {
-		if err := r.next(ctx); err != nil {
-			return err
 		}
-		now := time.Now()
-		r.report.StallMS = max(r.report.StallMS, milliseconds(now.Sub(last)))
-		last = now
-	}
-	r.report.Count, r.report.Seconds = r.Parked-singles, time.Since(begin).Seconds()
-	rest.Wait()
-	return <-failed
+		return nil
+	})
 }
 
-// next waits for the end of an execution.
-func (r *scaleRun) next(ctx context.Context) error {
-	for {
-		select {
-		case <-r.ended:
-			return nil
-		case <-r.waits:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
+func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
 
 func (r *scaleRun) loop(ctx context.Context) error {
 	if err := r.keepWorkflow(ctx, `

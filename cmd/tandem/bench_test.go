@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +104,39 @@ func TestBench_OnAServer(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.said) {
 			t.Errorf("%v: %v: %s", c.args, err, out)
 		}
+	}
+}
+
+// Two numbers of executions are woken in turns by processes of their own, and the figures tell how fast one was beside the other.
+func TestBench_Beside(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	cmd := exec.CommandContext(t.Context(), "tandem", "bench", "scale", "--parked", "1600", "--beside", "620", "--phases", "wake", "--json", "--data", dir)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	var reports []benchmark.ScaleReport
+	if err := json.Unmarshal(out, &reports); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var got []string
+	for _, r := range reports {
+		got = append(got, fmt.Sprint(r.Phase, " ", r.Count))
+		if r.PerSecond <= 0 || r.ReadyMB <= 0 {
+			t.Errorf("figures %+v", r)
+		}
+	}
+	if want := []string{"park 1600", "park beside 620", "wake 1100", "wake beside 120"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var table strings.Builder
+	if err := benchmark.PrintScale(&table, reports); err != nil || !strings.Contains(table.String(), "In turns with those beside them, executions were woken at ") {
+		t.Errorf("%v: %s", err, table.String())
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind %q, %v", left, err)
 	}
 }
