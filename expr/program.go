@@ -17,10 +17,10 @@ const (
 	MaxDepth   = 200      // nested parentheses, brackets, calls, lambdas and prefix operators
 	MaxChain   = 1_000    // operators or fields in one chain
 	MaxSteps   = 100_000
-	MaxBytes   = 1 << 20  // of values made during one evaluation, counted as they are made
-	MaxResult  = 10 << 20 // of a result that was built, with what it shares with the data counted as often as it is shown
+	MaxBytes   = 1 << 20         // of values made during one evaluation, counted as they are made
+	MaxResult  = 10 << 20        // of a result that was built, with what it shares with the data counted as often as it is shown
 	MaxTime    = 5 * time.Second // far above what MaxSteps take, so that a busy machine fails nothing that an idle one evaluates
-	MaxPattern = 1_000 // bytes of a pattern of matches
+	MaxPattern = 1_000           // bytes of a pattern of matches
 )
 
 // Program is a compiled expression. It never changes after Compile.
