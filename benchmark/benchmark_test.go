@@ -249,6 +249,16 @@ func TestScale_Turns(t *testing.T) {
 	if _, err := MeasureScale(t.Context(), s, "wake"); err == nil {
 		t.Error("executions that have ended are woken")
 	}
+	run := &scaleRun{Scale: s, ended: make(chan string, 1), waits: make(chan string, 1)}
+	if err := run.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.wakeAll(t.Context(), []int{528, 529}, &pace{}); fault.CodeOf(err) == "" {
+		t.Errorf("what cannot be woken is waited for: %v", err)
+	}
+	if err := run.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestScale_Beside(t *testing.T) {
@@ -259,6 +269,7 @@ func TestScale_Beside(t *testing.T) {
 	}{
 		{Scale{Parked: 1000, Beside: 1001}, "--beside is 1001; it must be more than 500 and at most --parked, 1000"},
 		{Scale{Parked: 1000, Beside: 500}, "--beside is 500"},
+		{Scale{Parked: 1000, Beside: 600, Phases: []string{"loop"}}, "name the phase wake"},
 		{Scale{Parked: 1000, Beside: 600, Database: "postgres://host/name"}, "leave out --database"},
 	} {
 		if _, err := MeasureScaleAll(t.Context(), io.Discard, t.TempDir(), c.s, nil); fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), c.want) {

@@ -106,7 +106,7 @@ func MeasureScaleAll(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkBeside(); err != nil {
+	if err := s.checkBeside(phases); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {

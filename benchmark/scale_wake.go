@@ -67,9 +67,15 @@ type pace struct {
 // wakeAll wakes executions, many at once, waits for their ends, and adds how long that took.
 func (r *scaleRun) wakeAll(ctx context.Context, those []int, p *pace) error {
 	begin, spent := time.Now(), processTime()
-	failed := make(chan error, 1)
+	ctx, failed := context.WithCancelCause(ctx)
+	defer failed(nil)
+	done := make(chan error, 1)
 	go func() {
-		failed <- inTurn(len(those), func(i int) error { return r.signal(ctx, scaleName(scaleFlow, those[i])) })
+		err := inTurn(len(those), func(i int) error { return r.signal(ctx, scaleName(scaleFlow, those[i])) })
+		if err != nil {
+			failed(err) // nobody waits for those that were not woken
+		}
+		done <- err
 	}()
 	last := begin
 	for range those {
@@ -83,7 +89,7 @@ func (r *scaleRun) wakeAll(ctx context.Context, those []int, p *pace) error {
 	p.count += len(those)
 	p.took += time.Since(begin)
 	p.spent += processTime() - spent
-	return <-failed
+	return <-done
 }
 
 func (r *scaleRun) signal(ctx context.Context, id string) error {
@@ -113,11 +119,13 @@ func (s Scale) beside() Scale {
 	return Scale{Dir: filepath.Join(s.Dir, "beside"), Parked: s.Beside, Iterations: 1, Turn: s.Beside / scaleTurns}
 }
 
-// checkBeside refuses a second directory that cannot be measured.
-func (s Scale) checkBeside() error {
+// checkBeside refuses a second directory that cannot be measured, or is not in any of the phases.
+func (s Scale) checkBeside(phases []string) error {
 	switch {
 	case s.Beside == 0:
 		return nil
+	case !slices.Contains(phases, "wake"):
+		return fault.New(fault.Invalid, "--beside is about executions that are woken; name the phase wake in --phases, too, or leave out --beside")
 	case s.Database != "" || s.Temporal != nil:
 		return fault.New(fault.Invalid, "--beside is measured on SQLite; leave out --database and --engine")
 	case s.Beside <= s.singles() || s.Beside > s.Parked:
