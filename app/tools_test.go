@@ -89,7 +89,7 @@ func npmEverything(t *testing.T) string {
 	case <-begun:
 	case <-ended:
 		t.Fatal("the server has ended")
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("the server does not begin")
 	}
 	return "http://127.0.0.1:" + port + "/mcp"

@@ -345,7 +345,7 @@ func TestQuery_CancelSQLiteAfterFirstRow(t *testing.T) {
 		Text: text("with recursive c(n) as (select 1 union all select n + 1 from c limit 200000000) select n from c where n = 1 or n = 200000001"), MaxRows: 10,
 	})
 	wantFault(t, err, fault.Timeout, true, "in time")
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("the statement went on for %v", took)
 	}
 	r.wantRows(text("select count(*) as n from t"), `[{"n":0}]`)
@@ -405,7 +405,7 @@ func TestPools_LeavesNothing(t *testing.T) {
 				if got := string(rows.Rows); got == `[{"n":false}]` || got == `[{"n":0}]` {
 					return
 				}
-				if time.Since(begun) > 5*time.Second {
+				if time.Since(begun) > time.Minute {
 					t.Fatal("the lock is still held")
 				}
 			}

@@ -398,7 +398,7 @@ func TestProgress(t *testing.T) {
 				select {
 				case notice := <-p.told:
 					told = notice.Params
-				case <-time.After(20 * time.Second):
+				case <-time.After(2 * time.Minute):
 					t.Fatalf("%q was not told", last)
 				}
 				if told.Progress != float64(n) {

@@ -223,7 +223,7 @@ func waitFor(t *testing.T, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(20 * time.Second); !is(); {
+	for end := time.After(2 * time.Minute); !is(); {
 		select {
 		case <-tick.C:
 		case <-end:

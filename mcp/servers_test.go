@@ -75,7 +75,7 @@ func everything(t *testing.T, mode, path string) string {
 		<-ended
 		_ = cmd.Wait() // it was killed
 	})
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(3 * time.Minute); ; {
 		select {
 		case line := <-lines:
 			if strings.Contains(line, "port "+port) {

@@ -129,7 +129,7 @@ func TestRules_AreFastOnHostileText(t *testing.T) {
 		ruleEntities(text)
 		ruleFacts(text)
 		extract("", []Message{{Role: "user", Content: text}}, 100)
-		if took := time.Since(begin); took > 20*time.Second {
+		if took := time.Since(begin); took > 2*time.Minute {
 			t.Errorf("%q… took %v", text[:9], took)
 		}
 	}

@@ -227,7 +227,7 @@ func TestTrigger_NotRecorded(t *testing.T) {
 	s.refuse["getMe"] = append(s.refuse["getMe"], refusing(500, `{"ok":false,"error_code":500,"description":"oops"}`))
 	s.updates = []map[string]any{writes(10, ann(), "/order@shop_bot", nil)}
 	s.mu.Unlock()
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	soon, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := s.channel.Listen(soon, s.office.account(s.URL), s.office.handle); err == nil || !fault.From(err).Retryable {
 		t.Fatalf("listened: %v", err)
