@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/engine"
+	"tandem/host"
 )
 
 // Load is a case of so many executions at once, with effects that must not be repeated, timers, children, questions and failures. While all
@@ -41,6 +42,36 @@ func Load(size int, befall func(again, end func())) Case {
 			b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
 			b.ends(fmt.Sprint("y", i), engine.StatusSuccess)
 		}
+	}}
+}
+
+// Packed is a case of a process that has as much to run as it can, with so many workers, which are held: canceling reaches all that runs, and
+// what comes then runs as always.
+func Packed(workers, runs int) Case {
+	return Case{Name: "Packed", before: func(b *bench) { b.workers = workers }, run: func(b *bench) {
+		var nodes []string
+		for i := range runs {
+			nodes = append(nodes, fmt.Sprintf("h%d WORK {hold: true, effect: idempotent}", i))
+		}
+		b.save(flow("f", nodes, nil), flow("g", []string{"a WORK"}, nil))
+		b.start("x", "f")
+		for i := range runs {
+			b.held(fmt.Sprint("h", i))
+		}
+		b.act("x", host.ActionCancel)
+		b.ends("x", engine.StatusCanceled)
+		b.await("all runs to stop", func() bool {
+			b.world.mu.Lock()
+			defer b.world.mu.Unlock()
+			for i := range runs {
+				if !b.world.stopped[b.at("x", engine.ActivationID(fmt.Sprint("h", i)))] {
+					return false
+				}
+			}
+			return true
+		})
+		b.start("y", "g")
+		b.ends("y", engine.StatusSuccess)
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"tandem/host/hosttest"
 	"tandem/host/local"
 )
 
@@ -44,6 +45,14 @@ func TestBeat_Answers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBeat_PackedWorker cancels what takes all places of the only worker, so that none is left in which the execution could be attended to.
+func TestBeat_PackedWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.split, s.others = true, 1
+	hosttest.Packed(1, 1+spareActivities).Play(t, s.rig(hosttest.NewDisk().Stores), hosttest.Fate{})
 }
 
 // TestWorker_IsRefused has Temporal refuse a worker for good, as it does a while after the namespace is gone: the host says so.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -75,6 +77,8 @@ type Host struct {
 	swept  sync.WaitGroup
 	search searching
 	failed chan error
+	// steps counts the attempts that run here.
+	steps atomic.Int64
 }
 
 var _ host.Host = (*Host)(nil)
@@ -170,7 +174,7 @@ func (h *Host) tryWorker() error {
 // workerOptions say how nodes are run here.
 func (h *Host) workerOptions(release worker.DeploymentOptions) worker.Options {
 	return worker.Options{
-		MaxConcurrentActivityExecutionSize: max(h.opts.Local.Workers, 1) + spareActivities, WorkerStopTimeout: patience,
+		MaxConcurrentActivityExecutionSize: h.places(), WorkerStopTimeout: patience,
 		Identity:          h.opts.TaskQueue + "/" + strconv.FormatInt(time.Now().UnixNano(), 36),
 		DeploymentOptions: release,
 		// Temporal would hand a run to the worker that has just asked for it, without looking which release is the current one. So an
@@ -187,7 +191,8 @@ func (h *Host) Failed() <-chan error { return h.failed }
 // patience is how long a worker that stops waits for what runs: until it is told to stop by other means.
 const patience = 1000 * time.Hour
 
-// spareActivities are activities beside the runs: they attend to executions, which takes no time.
+// spareActivities are places beside those for runs: what attends to executions takes no time. Temporal tells the sorts apart only when one is
+// taken, so runs may take these, too.
 const spareActivities = 4
 
 // sweep makes wake-ups again that were lost with the process that owed them. It looks further when those of the look before were sent: what
@@ -313,9 +318,11 @@ func (h *Host) step(ctx context.Context, e execution, id string) (answer, error)
 	} else if activity.GetInfo(ctx).Attempt > 1 {
 		was = local.WasBegun
 	}
+	h.steps.Add(1)
+	defer h.steps.Add(-1)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // the SDK would end it when the server cannot be reached for a while
 	defer stop(nil)
-	r := &beating{host: h, token: activity.GetInfo(ctx).TaskToken, stop: stop, ended: make(chan struct{}), is: local.WasBegun}
+	r := &beating{host: h, ref: e.ref(), at: at, token: activity.GetInfo(ctx).TaskToken, stop: stop, ended: make(chan struct{}), is: local.WasBegun}
 	r.beats.Go(func() { r.beat(ctx) })
 	next, err := h.Run(ctx, e.ref(), at, was, func(is local.Was) { r.reportRun(ctx, is) })
 	close(r.ended)
@@ -333,6 +340,8 @@ func (h *Host) step(ctx context.Context, e execution, id string) (answer, error)
 // reached: its outcome counts unless it was given up meanwhile.
 type beating struct {
 	host  *Host
+	ref   store.Ref
+	at    engine.Attempt
 	token []byte
 	stop  context.CancelCauseFunc
 	ended chan struct{}
@@ -382,16 +391,50 @@ func (r *beating) beat(ctx context.Context) {
 			r.mu.Lock()
 			r.send(ctx)
 			r.mu.Unlock()
+			if r.host.packed() {
+				r.look()
+			}
 		case <-r.ended:
 			return
 		}
 	}
 }
 
+// look sees to the execution of this run, which is stopped if it is not wanted any more. It is for when attempts take all places of this
+// worker: what attends to executions waits for one of them then, and would wait for the very runs that it has to stop.
+func (r *beating) look() {
+	next, err := r.host.Attend(r.ref)
+	switch {
+	case err != nil:
+		r.host.log.Debug("an execution could not be attended to while it runs", "execution", r.ref.Execution, "error", err)
+	case !slices.ContainsFunc(next.Run, func(w local.Work) bool { return w.Attempt == r.at }):
+		r.stop(nil)
+	}
+}
+
+// packed says that attempts take all places of this worker.
+func (h *Host) packed() bool { return h.steps.Load() >= int64(h.places()) }
+
+// places is how many activities run here at once.
+func (h *Host) places() int { return max(h.opts.Local.Workers, 1) + spareActivities }
+
 func (e execution) ref() store.Ref { return store.Ref{Workspace: e.Workspace, Execution: e.ID} }
+
+// An answer has at most so many attempts, since Temporal takes none above 2 MB. It is more than a loop lets run at once; if there are others,
+// the loop asks again after a while.
+const (
+	mostNamed = 2 * maxRuns
+	askAgain  = 2 * time.Second
+)
 
 // answerOf tells the loop what is next.
 func (h *Host) answerOf(n local.Next) answer {
+	if len(n.Run) > mostNamed || len(n.Stop) > mostNamed {
+		n.Run, n.Stop, n.All = n.Run[:min(len(n.Run), mostNamed)], n.Stop[:min(len(n.Stop), mostNamed)], false
+		if again := time.Now().Add(askAgain).UnixMilli(); n.Due == 0 || again < n.Due {
+			n.Due = again
+		}
+	}
 	a := answer{Seq: n.Seq, Due: n.Due, Ended: n.Ended, AtOnce: n.AtOnce, All: n.All}
 	if h.searches(h.closed) {
 		a.Status, a.Workflow = string(n.Status), n.Workflow

@@ -20,7 +20,6 @@ import (
 	"tandem/host/hosttest"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/postgres"
 	"tandem/store/postgres/postgrestest"
 )
 
@@ -28,7 +27,7 @@ import (
 const loadSize = 6
 
 // patient is how long a test waits for what must come.
-const patient = 4 * time.Minute
+const patient = 10 * time.Minute
 
 // await returns when it is told what a test waits for.
 func await(t *testing.T, what string, told <-chan struct{}) {
@@ -92,49 +91,30 @@ func TestOutage_PartitionFromTemporal(t *testing.T) {
 	}).Play(t, s.rig(hosttest.NewDisk().Stores), hosttest.Fate{})
 }
 
-// TestOutage_PostgreSQLIsKilled ends PostgreSQL at once, without a word to anybody, and starts it again.
+// TestOutage_PostgreSQLIsKilled ends PostgreSQL at once, without a word to anybody, and starts it again. A server owns the database, and two
+// workers write beside it.
 func TestOutage_PostgreSQLIsKilled(t *testing.T) {
 	t.Parallel()
 	pg := postgrestest.Start(t)
-	db, err := postgres.Open(t.Context(), pg.Database(t)+"&pool_max_conns=8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	hosttest.Load(loadSize, func(_, end func()) {
-		pg.Restart(t, end)
-		ctx, cancel := context.WithTimeout(t.Context(), patient)
-		defer cancel()
-		for { // connections of before are found out to be lost
-			_, err := db.Stores().Inbox.PendingExecutions(ctx, identity.System(""))
-			if err == nil {
-				return
-			}
-			select {
-			case <-time.After(5 * time.Millisecond): // nothing tells when it is back
-			case <-ctx.Done():
-				t.Fatalf("the database does not come back: %v", err)
-			}
-		}
-	}).Play(t, newSite(t).rig(db.Stores), hosttest.Fate{})
+	address := pg.Database(t) + "&pool_max_conns=8"
+	s := newSite(t)
+	s.split = true
+	hosttest.Load(loadSize, func(_, end func()) { pg.Restart(t, end) }).Play(t, s.shared(address), hosttest.Fate{})
 }
 
-// TestOutage_PartitionFromPostgreSQL cuts the processes off from their database while runs end.
+// TestOutage_PartitionFromPostgreSQL cuts a server and its workers off from their database while runs end.
 func TestOutage_PartitionFromPostgreSQL(t *testing.T) {
 	t.Parallel()
 	pg := postgrestest.Start(t)
 	p := newProxy(t, pg.Database(t))
-	db, err := postgres.Open(t.Context(), p.address+"&pool_max_conns=8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
+	s := newSite(t)
+	s.split = true
 	hosttest.Load(loadSize, func(_, end func()) {
 		p.line.cut()
 		defer p.line.mend()
 		end()
 		await(t, "something to wait for the database", p.waits)
-	}).Play(t, newSite(t).rig(db.Stores), hosttest.Fate{})
+	}).Play(t, s.shared(p.address+"&pool_max_conns=8"), hosttest.Fate{})
 }
 
 // TestOutage_OneProcessIsPartedFromPostgreSQL cuts one process off from the database while the other goes on. What it has run has an
