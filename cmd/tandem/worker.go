@@ -64,7 +64,7 @@ called wrongly.`,
 	nodes.addNodeFlags(cmd, "how long what runs may take to end when the worker is told to stop; 0 for no time (TANDEM_GRACE)")
 	temporal.addTemporalFlags(flags)
 	flags.StringVar(&temporal.o.Release, "release", os.Getenv("TANDEM_RELEASE"), "a name for this release: Temporal gives work to workers of the release that was started last; without one to whichever worker is free (TANDEM_RELEASE)")
-	flags.IntVar(&o.Activations, "activations", 100, "how many nodes run at once in this worker")
+	flags.IntVar(&o.Activations, "activations", 100, "how many nodes run at once in this worker, and up to 4 more while nothing else is to be done")
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the servers to call back, as they are told (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Language, "language", os.Getenv("TANDEM_LANGUAGE"), "zh or en: the language of the installation, as the servers have it; by default en (TANDEM_LANGUAGE)")
 	return cmd

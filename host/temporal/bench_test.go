@@ -72,6 +72,13 @@ func BenchmarkChain(b *testing.B) {
 			return s.rig(func() store.Stores { return stores })
 		})
 	})
+	b.Run("temporal-cluster", func(b *testing.B) { // a server that owns the database, and a worker beside it
+		measure(b, func() hosttest.Rig {
+			s := newSite(b)
+			s.split, s.others = true, 1
+			return s.shared(pg.Database(b))
+		})
+	})
 	b.Run("by-hand", byHand)
 }
 

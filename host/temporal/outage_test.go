@@ -96,7 +96,7 @@ func TestOutage_PartitionFromTemporal(t *testing.T) {
 func TestOutage_PostgreSQLIsKilled(t *testing.T) {
 	t.Parallel()
 	pg := postgrestest.Start(t)
-	address := pg.Database(t) + "&pool_max_conns=8"
+	address := pg.Database(t)
 	s := newSite(t)
 	s.split = true
 	hosttest.Load(loadSize, func(_, end func()) { pg.Restart(t, end) }).Play(t, s.shared(address), hosttest.Fate{})
@@ -114,7 +114,7 @@ func TestOutage_PartitionFromPostgreSQL(t *testing.T) {
 		defer p.line.mend()
 		end()
 		await(t, "something to wait for the database", p.waits)
-	}).Play(t, s.shared(p.address+"&pool_max_conns=8"), hosttest.Fate{})
+	}).Play(t, s.shared(p.address), hosttest.Fate{})
 }
 
 // TestOutage_OneProcessIsPartedFromPostgreSQL cuts one process off from the database while the other goes on. What it has run has an
