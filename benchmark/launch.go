@@ -179,7 +179,10 @@ func phaseProcess(ctx context.Context, stderr io.Writer, phase string, s Scale) 
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"bench", "scale", "--phase", phase, "--dir", s.Dir, "--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations), "--turn", fmt.Sprint(s.Turn)}
+	args := []string{
+		"bench", "scale", "--phase", phase, "--dir", s.Dir,
+		"--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations), "--turn", fmt.Sprint(s.Turn),
+	}
 	cmd := exec.CommandContext(ctx, self, append(args, onEngine(s.Temporal)...)...)
 	cmd.Stderr, cmd.Env = stderr, withDatabase(s.Database)
 	return cmd, nil

@@ -45,8 +45,8 @@ func Load(size int, befall func(again, end func())) Case {
 	}}
 }
 
-// Packed is a case of a process that has as much to run as it can, with so many workers, which are held: canceling reaches all that runs, and
-// what comes then runs as always.
+// Packed is a case of a process that has as much to run as it can, with so many workers, which are held: canceling reaches all that runs,
+// and what comes then runs as always.
 func Packed(workers, runs int) Case {
 	return Case{Name: "Packed", before: func(b *bench) { b.workers = workers }, run: func(b *bench) {
 		var nodes []string

@@ -44,8 +44,9 @@ type Options struct {
 
 // Sweeper looks for what may have been forgotten. One goroutine uses it at a time.
 //
-// No look wakes more than a page of each sort, or reads more, but for inboxes: which executions have something there is read whole. A round, in which everything is woken, goes on with the next looks: however
-// much there is, it comes as fast as it is taken, and not at once.
+// No look wakes more than a page of each sort, or reads more, but for inboxes: which executions have something there is read whole. A
+// round, in which everything is woken, goes on with the next looks: however much there is, it comes as fast as it is taken, and not at
+// once.
 type Sweeper struct {
 	o Options
 	// all is when a round has ended last, usual when it was last looked for what seems to have been forgotten.

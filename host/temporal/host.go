@@ -191,8 +191,8 @@ func (h *Host) Failed() <-chan error { return h.failed }
 // patience is how long a worker that stops waits for what runs: until it is told to stop by other means.
 const patience = 1000 * time.Hour
 
-// spareActivities are places beside those for runs: what attends to executions takes no time. Temporal tells the sorts apart only when one is
-// taken, so runs may take these, too.
+// spareActivities are places beside those for runs: what attends to executions takes no time. Temporal tells the sorts apart only when one
+// is taken, so runs may take these, too.
 const spareActivities = 4
 
 // sweep makes wake-ups again that were lost with the process that owed them. It looks further when those of the look before were sent: what
@@ -322,7 +322,9 @@ func (h *Host) step(ctx context.Context, e execution, id string) (answer, error)
 	defer h.steps.Add(-1)
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // the SDK would end it when the server cannot be reached for a while
 	defer stop(nil)
-	r := &beating{host: h, ref: e.ref(), at: at, token: activity.GetInfo(ctx).TaskToken, stop: stop, ended: make(chan struct{}), is: local.WasBegun}
+	r := &beating{
+		host: h, ref: e.ref(), at: at, token: activity.GetInfo(ctx).TaskToken, stop: stop, ended: make(chan struct{}), is: local.WasBegun,
+	}
 	r.beats.Go(func() { r.beat(ctx) })
 	next, err := h.Run(ctx, e.ref(), at, was, func(is local.Was) { r.reportRun(ctx, is) })
 	close(r.ended)
@@ -420,8 +422,8 @@ func (h *Host) places() int { return max(h.opts.Local.Workers, 1) + spareActivit
 
 func (e execution) ref() store.Ref { return store.Ref{Workspace: e.Workspace, Execution: e.ID} }
 
-// An answer has at most so many attempts, since Temporal takes none above 2 MB. It is more than a loop lets run at once; if there are others,
-// the loop asks again after a while.
+// An answer has at most so many attempts, since Temporal takes none above 2 MB. It is more than a loop lets run at once; if there are
+// others, the loop asks again after a while.
 const (
 	mostNamed = 2 * maxRuns
 	askAgain  = 2 * time.Second
