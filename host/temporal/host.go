@@ -422,17 +422,18 @@ func (h *Host) places() int { return max(h.opts.Local.Workers, 1) + spareActivit
 
 func (e execution) ref() store.Ref { return store.Ref{Workspace: e.Workspace, Execution: e.ID} }
 
-// An answer has at most so many attempts, since Temporal takes none above 2 MB. It is more than a loop lets run at once; if there are
-// others, the loop asks again after a while.
+// Temporal takes no answer above 2 MB. One that would name more than mostNamed attempts names the first fewNamed of them, which is more than
+// a loop lets run at once, and has the loop ask again after a while. All answers of one history together have room in it then.
 const (
-	mostNamed = 2 * maxRuns
-	askAgain  = 2 * time.Second
+	mostNamed = 10_000
+	fewNamed  = maxRuns + maxRuns/5
+	askAgain  = 10 * time.Second
 )
 
 // answerOf tells the loop what is next.
 func (h *Host) answerOf(n local.Next) answer {
-	if len(n.Run) > mostNamed || len(n.Stop) > mostNamed {
-		n.Run, n.Stop, n.All = n.Run[:min(len(n.Run), mostNamed)], n.Stop[:min(len(n.Stop), mostNamed)], false
+	if len(n.Run)+len(n.Stop) > mostNamed {
+		n.Run, n.Stop, n.All = n.Run[:min(len(n.Run), fewNamed)], n.Stop[:min(len(n.Stop), fewNamed)], false
 		if again := time.Now().Add(askAgain).UnixMilli(); n.Due == 0 || again < n.Due {
 			n.Due = again
 		}
