@@ -178,7 +178,7 @@ func (h *Host) takeOver(ctx context.Context) error {
 }
 
 // errNoWorker says that Temporal has not heard of a worker of a release.
-var errNoWorker = errors.New("Temporal knows no worker of it yet")
+var errNoWorker = errors.New("no worker of it is known there yet")
 
 // tryTakeOver makes this release the current one if Temporal knows its workers.
 func (h *Host) tryTakeOver(ctx context.Context) error {
