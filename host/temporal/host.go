@@ -350,6 +350,7 @@ type beating struct {
 	mu    sync.Mutex // one is told at a time
 	is    local.Was
 	beats sync.WaitGroup
+	looks atomic.Bool // somebody does
 }
 
 // How often Temporal hears of a run, and how long it is tried to tell it.
@@ -393,8 +394,8 @@ func (r *beating) beat(ctx context.Context) {
 			r.mu.Lock()
 			r.send(ctx)
 			r.mu.Unlock()
-			if r.host.packed() {
-				r.look()
+			if r.host.packed() && r.looks.CompareAndSwap(false, true) {
+				r.beats.Go(r.look) // it may wait for the database, and beats wait for nothing
 			}
 		case <-r.ended:
 			return
@@ -405,6 +406,7 @@ func (r *beating) beat(ctx context.Context) {
 // look sees to the execution of this run, which is stopped if it is not wanted any more. It is for when attempts take all places of this
 // worker: what attends to executions waits for one of them then, and would wait for the very runs that it has to stop.
 func (r *beating) look() {
+	defer r.looks.Store(false)
 	next, err := r.host.Attend(r.ref)
 	switch {
 	case err != nil:
