@@ -149,7 +149,7 @@ simulate: python ## Play SIMULATIONS cases made by chance against processes that
 	CGO_ENABLED=1 TANDEM_SIM=$(SIMULATIONS) $(TESTS) -vet=off $(RACE) -run '^TestSimulation_Random$$' ./host/local
 
 temporal: python ## The suite of hosts on Temporal with crashes and on PostgreSQL for all cases, which takes about ten minutes; make test plays half of the suite and a ninth of the rest
-	$(PLAINLY) TANDEM_LONG=1 $(TESTS) -vet=off -count=1 -run '^Test(Suite|Outage|Same)' ./host/temporal
+	$(PLAINLY) TANDEM_LONG=1 $(TESTS) -vet=off -count=1 -run '^Test(Suite|Outage|Same|Release)' ./host/temporal
 
 DELIVERIES ?= 10000
 deliveries: python ## Send DELIVERIES requests to a webhook from 100 senders and kill the server in the middle; make test sends 400

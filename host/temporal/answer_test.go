@@ -26,7 +26,6 @@ func TestAnswer_IsNeverTooLarge(t *testing.T) {
 		many.Run = append(many.Run, local.Work{Attempt: at, Limit: time.Hour})
 	}
 	many.All = true
-	soon := time.Now().Add(time.Minute).UnixMilli()
 	for name, c := range map[string]struct {
 		next       local.Next
 		runs, ends int
@@ -40,6 +39,7 @@ func TestAnswer_IsNeverTooLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := h.answerOf(c.next)
+			soon := time.Now().Add(time.Minute).UnixMilli()
 			if len(a.Run) != c.runs || len(a.Stop) != c.ends || a.All != c.all || (a.Due != 0 && a.Due < soon) != c.again {
 				t.Errorf("%d to run, %d to stop, all %v, due %d", len(a.Run), len(a.Stop), a.All, a.Due)
 			}

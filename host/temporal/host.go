@@ -424,8 +424,8 @@ func (h *Host) places() int { return max(h.opts.Local.Workers, 1) + spareActivit
 
 func (e execution) ref() store.Ref { return store.Ref{Workspace: e.Workspace, Execution: e.ID} }
 
-// Temporal takes no answer above 2 MB. One that would name more than mostNamed attempts names the first fewNamed of them, which is more than
-// a loop lets run at once, and has the loop ask again after a while. All answers of one history together have room in it then.
+// Temporal takes no answer above 2 MB. One that would name more than mostNamed attempts names the first fewNamed of them, which is more
+// than a loop lets run at once, and has the loop ask again after a while. All answers of one history together have room in it then.
 const (
 	mostNamed = 10_000
 	fewNamed  = maxRuns + maxRuns/5

