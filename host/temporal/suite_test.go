@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
 
 	"tandem/host/hosttest"
 	"tandem/store"
@@ -65,13 +67,22 @@ func run(m *testing.M) (code int) {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	address = strings.TrimSpace(string(out))
-	server, err = client.Dial(client.Options{HostPort: address, Logger: logger})
+	server, err = client.Dial(client.Options{
+		HostPort: address, Logger: logger, ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(unhurried)}},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	defer server.Close()
 	return m.Run()
+}
+
+// unhurried gives a call of a test minutes instead of the ten seconds that the SDK gives it: the server has much to do.
+func unhurried(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+	given, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
+	defer cancel()
+	return call(given, method, request, reply, conn, o...)
 }
 
 // TestSuite holds the host to the suite, on a real Temporal server. Of the cases without limits it is every second, unless all are asked
