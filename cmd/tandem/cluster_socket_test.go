@@ -65,7 +65,8 @@ func (i *installation) readSocket(ctx context.Context, id string, by int) *socke
 	return s
 }
 
-// check fails unless the reader was told what the journal has, nothing left out and nothing twice, and had to move if its server was killed.
+// check fails unless the reader was told what the journal has, nothing left out and nothing twice. It returns when the reader has ended:
+// how often it had to move is known then.
 func (s *socketReader) check(t *testing.T, victim string, want []string) {
 	t.Helper()
 	<-s.ended
@@ -74,8 +75,5 @@ func (s *socketReader) check(t *testing.T, victim string, want []string) {
 	}
 	if got := inShort(s.events); !slices.Equal(got, want) {
 		t.Errorf("%s killed: a reader by WebSocket was told %v, and the journal has %v", victim, got, want)
-	}
-	if slices.Contains(servers, victim) && s.lost == 0 {
-		t.Errorf("%s killed: a reader by WebSocket was not at it", victim)
 	}
 }

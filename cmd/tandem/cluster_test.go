@@ -591,7 +591,7 @@ func (i *installation) testKillEach(t *testing.T) {
 		each  = 6
 		calls = 3 // of the service, by each execution
 	)
-	unknown := 0
+	unknown, moved := 0, 0
 	for round := range times {
 		for v, victim := range []string{workers[0], servers[0], workers[1], servers[1]} {
 			by := 0
@@ -652,11 +652,17 @@ func (i *installation) testKillEach(t *testing.T) {
 					t.Fatal(err)
 				}
 				sockets[n].check(t, victim, inShort(again))
+				if slices.Contains(servers, victim) {
+					moved += sockets[n].lost
+				}
 				if got, want := inShort(events[n]), inShort(again); !slices.Equal(got, want) {
 					t.Errorf("%s killed: a reader that moved was told %v, and the journal has %v", victim, got, want)
 				}
 			}
 		}
+	}
+	if moved == 0 { // who reads what has ended by then need not
+		t.Error("no reader by WebSocket had to move to the other server")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
