@@ -18,6 +18,9 @@ import (
 type socketReader struct {
 	ended  chan struct{}
 	events []api.Event
+	// dialed is when it had its first connection, and to is the server of that.
+	dialed time.Time
+	to     string
 	// lost counts the connections that were lost.
 	lost int
 	err  error
@@ -39,6 +42,9 @@ func (i *installation) readSocket(ctx context.Context, id string, by int) *socke
 					s.err = context.Cause(ctx)
 					return
 				}
+			}
+			if s.dialed.IsZero() {
+				s.dialed, s.to = time.Now(), servers[by]
 			}
 			conn.SetReadLimit(1 << 20)
 			for err == nil {
@@ -65,15 +71,24 @@ func (i *installation) readSocket(ctx context.Context, id string, by int) *socke
 	return s
 }
 
-// check fails unless the reader was told what the journal has, nothing left out and nothing twice. It returns when the reader has ended:
-// how often it had to move is known then.
-func (s *socketReader) check(t *testing.T, victim string, want []string) {
+// check fails unless the reader was told what the journal has, nothing left out and nothing twice, and had to move if its server was killed
+// while the execution went on.
+func (s *socketReader) check(t *testing.T, k killing, ended int64, want []string) {
 	t.Helper()
 	<-s.ended
 	if s.err != nil {
-		t.Fatalf("%s killed: a reader by WebSocket: %v", victim, s.err)
+		t.Fatalf("%s killed: a reader by WebSocket: %v", k.victim, s.err)
 	}
 	if got := inShort(s.events); !slices.Equal(got, want) {
-		t.Errorf("%s killed: a reader by WebSocket was told %v, and the journal has %v", victim, got, want)
+		t.Errorf("%s killed: a reader by WebSocket was told %v, and the journal has %v", k.victim, got, want)
 	}
+	if s.to == k.victim && s.dialed.Before(k.began) && ended > k.done.UnixMilli() && s.lost == 0 {
+		t.Errorf("%s killed: a reader by WebSocket that was at it has lost no connection", k.victim)
+	}
+}
+
+// killing is when a process was killed: it lived when that began, and was dead when it was done.
+type killing struct {
+	victim      string
+	began, done time.Time
 }

@@ -624,7 +624,9 @@ func (i *installation) testKillEach(t *testing.T) {
 					t.Fatal(context.Cause(ctx))
 				}
 			}
+			k := killing{victim: victim, began: time.Now()}
 			i.kill(victim)
+			k.done = time.Now()
 			i.start(victim)
 			wg.Wait()
 			for n := range each {
@@ -651,7 +653,7 @@ func (i *installation) testKillEach(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				sockets[n].check(t, victim, inShort(again))
+				sockets[n].check(t, k, e.EndTime, inShort(again))
 				if slices.Contains(servers, victim) {
 					moved += sockets[n].lost
 				}
