@@ -24,13 +24,10 @@ import (
 
 // TestRelease_WorkGoesToTheNewestOne starts a second release beside the first, of which a process lives on: what is begun then runs with
 // the second, and what the first has begun goes on with it. The server announces a release by workflows of its own. Once in a while, on a
-// busy machine, version 1.32 never says that it has come to the end of that, and nobody can tell then whether it has. So the test is for those who
-// ask for all of them.
+// busy machine, version 1.32 never says that it has come to the end of that. Nobody can tell then who gets the work: the test is left out,
+// and says so, unless all tests are asked for.
 func TestRelease_WorkGoesToTheNewestOne(t *testing.T) {
 	t.Parallel()
-	if crashEvery() > 1 {
-		t.Skip("the server may not say when it has announced a release; make temporal runs it")
-	}
 	s := newSite(t)
 	s.build = "1"
 	hosttest.Load(2, func(_, _ func()) {
@@ -38,10 +35,18 @@ func TestRelease_WorkGoesToTheNewestOne(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.build = "2"
-		if err := s.begin(t.Context(), s.setup, 0); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), announcing())
+		defer cancel()
+		err := s.begin(ctx, s.setup, 0)
+		if err == nil {
+			err = awaitRelease(ctx, s.queue, "2")
+		}
+		if err != nil && ctx.Err() != nil && crashEvery() > 1 {
+			t.Skipf("the server does not announce a release to its end: %v", err)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		awaitRelease(t, s.queue, "2")
 	}).Play(t, s.rig(hosttest.NewDisk().Stores), hosttest.Fate{})
 	for _, id := range []string{"x0", "y0"} {
 		d, err := server.DescribeWorkflowExecution(t.Context(), s.queue+"/one/"+id, "")
@@ -147,26 +152,31 @@ func TestRelease_AsksAgain(t *testing.T) {
 	}
 }
 
+// announcing is how long a server may take to announce a release.
+func announcing() time.Duration {
+	if crashEvery() > 1 {
+		return 3 * time.Minute
+	}
+	return patient
+}
+
 // awaitRelease returns when all of the server knows which release is the current one. A server that has much to do may not answer at once,
 // and is asked again.
-func awaitRelease(t *testing.T, deployment, build string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
-	defer cancel()
+func awaitRelease(ctx context.Context, deployment, build string) error {
 	clock := time.NewTicker(200 * time.Millisecond)
 	defer clock.Stop()
 	for {
 		info, err := deployed(ctx, deployment)
 		if err != nil && !mayPass(err) {
-			t.Fatal(err)
+			return err
 		}
 		if info.GetRoutingConfigUpdateState() == enums.ROUTING_CONFIG_UPDATE_STATE_COMPLETED && info.GetRoutingConfig().GetCurrentDeploymentVersion().GetBuildId() == build {
-			return
+			return nil
 		}
 		select {
 		case <-clock.C:
 		case <-ctx.Done():
-			t.Fatalf("release %q is not the current one everywhere: %v %v", build, info, err)
+			return fmt.Errorf("release %q is not the current one everywhere: %v %w", build, info, errors.Join(err, ctx.Err()))
 		}
 	}
 }
